@@ -38,43 +38,44 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** The parts and settings with which the server answers requests. */
+/** The parts and settings that the server needs to answer requests. */
 export interface Answering extends StoreParts {
   readonly version: string;
   /**
-   * Returns the workspace of the folder that the server was started in; `null` if there is none, or it is not known.
+   * Returns the id of the workspace of the folder in which the server was started. Returns `null` if there is no such
+   * workspace or it is not known yet.
    */
   readonly defaultWorkspace: () => string | null;
-  /** Returns true while the default workspace is not known yet. Default: it is known. */
+  /** Returns true while the default workspace is not known yet. If absent, the default workspace is known. */
   readonly isStarting?: () => boolean;
   readonly replies: IdempotencyStore;
-  /** Loads the code that runs syncs. Default: the server runs no syncs. */
+  /** Loads the code that runs syncs. If absent, the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
-  /** Folders of this machine that no problem may name. */
+  /** Folders of this machine that must not appear in a problem. */
   readonly hidden: readonly string[];
   /** Adds a line to the diagnostics. */
   readonly report: Report;
-  /** Called with a line about an agent's refused call that names no workspace. */
+  /** Called with a line for the diagnostics when an agent's call that names no workspace is refused. */
   readonly onRefused?: (line: string) => void;
-  /** Aborted when the server is told to end: then streams of events end. */
+  /** Aborts when the server is told to end. Streams of events end then. */
   readonly stopping: AbortSignal;
 }
 
 /** State shared by all requests of a server. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
-  /** Limits the streams of events of each caller. */
+  /** The limit on the number of event streams of each caller. */
   readonly streams: ConcurrencyLimit;
-  /** Queues the requests that take long. */
+  /** The queues of requests that take long. */
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
-/** The signal of requests that are not streams of events. */
+/** A signal that never aborts, for requests that are not streams of events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
 
-/** The content of a request whose row takes no bytes. */
+/** The (empty) content of a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
 interface RequestHead {
@@ -83,23 +84,26 @@ interface RequestHead {
   readonly route: MountedRoute;
 }
 
-/** A route of the router: a URL, and the row that answers it. */
+/** A route of the router: a URL and the row that answers its requests. */
 export interface MountedRoute {
   /** The URL in the router's form: `/v1/workspaces/:id/files/*`. */
   readonly url: string;
   readonly row: Route;
   /**
-   * Other rows with the same URL: they continue after `{path}`, and the router cannot tell where the path ends (see
-   * `meant-by-path.ts`). Empty for most routes.
+   * Other rows with the same URL in the router, because their paths continue after `{path}` and the router cannot tell
+   * where the workspace's path ends (see `meant-by-path.ts`). Empty for most routes.
    */
   readonly others: readonly Route[];
 }
 
-/** The operations whose key is recorded in the log, where it survives a crash, with all that their replies say. */
+/**
+ * The operations for which the log records the idempotency key together with everything that the reply says. Their
+ * replies survive a crash and need not be kept here.
+ */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 /**
- * The operations whose key is recorded in the log if they did something. Their replies say more, so they are kept as
- * well.
+ * The operations for which the log records the idempotency key if they changed something. Their replies are kept as
+ * well, because the log does not have everything that they say.
  */
 const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo"]);
 
@@ -112,7 +116,7 @@ export class RequestAnswer {
   #row: Route;
   #params: Readonly<Record<string, string>>;
   #hidden: readonly string[];
-  /** The JSON body as it was sent; `undefined` if there was none. */
+  /** The JSON body as it was sent; `undefined` if the request had none. */
   #body: unknown;
   #timer: NodeJS.Timeout | undefined;
 
@@ -127,7 +131,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Called before the body is read. Throws or rejects if the caller's role does not suffice, or the body is encoded.
+   * Checks the request before its body is read. Throws, or returns a promise that rejects, if the caller's role is not
+   * sufficient or the body has a content encoding.
    */
   begin(): Promise<never> | undefined {
     const role = this.#roleFor(this.#row);
@@ -137,14 +142,17 @@ export class RequestAnswer {
     return undefined;
   }
 
-  /** Called before the body is validated. If the row has body fields, an empty object stands for a missing body. */
+  /**
+   * Keeps the body as it was sent. Must be called before the body is validated. If the row has a schema for the body, a
+   * missing body is validated as an empty object.
+   */
   takeBody(): void {
     const { body } = this.#request;
     this.#body = body;
     if (body === undefined && this.#row.body !== undefined) this.#request.body = {};
   }
 
-  /** Cuts off a client whose body does not arrive in time. */
+  /** Closes the connection if the body does not arrive in time. */
   #expectBody(): void {
     const request = this.#request.raw;
     if (request.complete) return;
@@ -153,8 +161,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `FORBIDDEN`, because the caller's role does not suffice. An agent's attempt is recorded, as often as
-   * `Refusals` allows: in the log of the workspace that the call names, or in the diagnostics if it names none.
+   * Throws `FORBIDDEN`, because the caller's role is not sufficient. An agent's attempt is recorded in the log of the
+   * workspace that the call names, or in the diagnostics if the call names no workspace. `Refusals` limits how many
+   * attempts are recorded.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -176,8 +185,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Returns the role to check: that of the token, lowered to agent for a call on behalf of an agent. It is not lowered
-   * for calls on a workspace: there the engine refuses the call and records that.
+   * Returns the role that is checked. It is the caller's role, but at most `agent` for a call on behalf of an agent.
+   * For calls on a workspace it is always the caller's role, because the engine itself refuses such a call of an agent
+   * and records the refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -186,13 +196,13 @@ export class RequestAnswer {
   }
 
   /**
-   * Does the request, and sends the answer. Throws an error that the caller gives to `fail`; once sending has begun,
-   * calls `fail` itself.
+   * Performs the request and sends the answer. Throws an error that the caller passes to `fail`. If the error occurs
+   * after sending has begun, calls `fail` itself.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
     const { raw: response } = reply;
-    // Only streams of events need a signal, which is costly.
+    // Only streams of events get a real signal, because creating one is expensive.
     const signal = "events" in this.#row.reply ? this.#whileConnected(response) : NEVER;
     try {
       const before = this.#replyBefore();
@@ -202,13 +212,13 @@ export class RequestAnswer {
       else await this.#askWorkspace(reply, signal);
       discardRest(this.#request.raw);
     } catch (error) {
-      // Fastify ignores an error of a reply that it does not send itself.
+      // Fastify ignores an error that is thrown after it has handed over the reply.
       if (!reply.sent) throw error;
       this.fail(reply, error);
     }
   }
 
-  /** Sends the problem for an error. */
+  /** Sends the problem for an error. Sends nothing if the client is gone. */
   fail(reply: FastifyReply, error: unknown): void {
     const { raw } = this.#request;
     const formal = formProblem(error);
@@ -218,7 +228,7 @@ export class RequestAnswer {
     discardRest(raw);
   }
 
-  /** Returns a signal that aborts when the client is gone, or the server is told to end. */
+  /** Returns a signal that aborts when the client's connection closes or the server is told to end. */
   #whileConnected(response: ServerResponse): AbortSignal {
     const away = new AbortController();
     response.once("close", () => away.abort(GONE));
@@ -235,7 +245,7 @@ export class RequestAnswer {
     await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 
-  /** Throws `FORBIDDEN` unless the caller is the owner: no other caller may name folders of this machine. */
+  /** Throws `FORBIDDEN` unless the caller is the owner, because only the owner may name folders of this machine. */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
     if (row.on !== "syncs") return;
@@ -268,7 +278,10 @@ export class RequestAnswer {
     await this.#reply(reply, asked, done);
   }
 
-  /** Resolves when a heavy request may begin; to `undefined` at once for any other. */
+  /**
+   * Waits for the turn of a heavy request, and returns the turn. Returns `undefined` without waiting if the request is
+   * not heavy. Throws `UNAVAILABLE` if the client is gone by then.
+   */
   async #heavyTurn(response: ServerResponse, asked: Asked<unknown, unknown>): Promise<Disposable | undefined> {
     const { heavy, heavyWith } = this.#row;
     if (heavy === undefined) return undefined;
@@ -283,8 +296,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Answers a call. After a call that needs an operator, the workspace's settings are read again, since it may have
-   * changed them.
+   * Does the work of a call. If the call needs an operator, the workspace is looked up again afterwards, because the
+   * call may have changed its settings.
    */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
@@ -294,7 +307,10 @@ export class RequestAnswer {
     }
   }
 
-  /** Returns the workspace as the caller may use it. A caller that says it acts for an agent has an agent's rights. */
+  /**
+   * Returns the caller's view of the workspace. A caller that says that it acts for an agent has only an agent's
+   * rights.
+   */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#visit;
     const { headers } = this.#request;
@@ -310,7 +326,10 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /** Sets the row that the path means: `files/x/history` may be the history of x, or a file of that name. */
+  /**
+   * Selects the row that the path requests, because `files/x/history` may be the history of `x` or the content of the
+   * file `x/history`.
+   */
   async #findMeant(on: WorkspaceApi): Promise<void> {
     const { path = "", ...named } = this.#params;
     const { as } = this.#query;
@@ -319,7 +338,10 @@ export class RequestAnswer {
     this.#params = { ...named, ...params };
   }
 
-  /** The id of the request: its idempotency key. The key of another caller names another request. */
+  /**
+   * The id of the request, made from the caller's id and the idempotency key. The same key of two callers therefore
+   * identifies two requests.
+   */
   get #requestId(): string | undefined {
     const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);
     return key === undefined ? undefined : `${this.#visit.caller.id} ${key}`;
@@ -329,7 +351,7 @@ export class RequestAnswer {
     return this.#request.query as Readonly<Record<string, unknown>>;
   }
 
-  /** Returns the parts of the request, before they are validated. */
+  /** Returns the request, which is not validated yet. */
   #asked(signal: AbortSignal): Asked<unknown, unknown> {
     const { headers, raw, query, body } = this.#request;
     const { bytes, conditional } = this.#row;
@@ -349,8 +371,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Returns the validated request. Throws `USAGE` if it does not fit the row. Called late, so that a missing target is
-   * reported first.
+   * Returns the validated request. Throws `USAGE` if the request does not match the schemas of the row. Must be called
+   * after the target was found, so that a missing target is reported first.
    */
   #fitting(asked: Asked<unknown, unknown>): Asked<unknown, unknown> {
     const { bytes, body, query = NO_QUERY } = this.#row;
@@ -359,7 +381,8 @@ export class RequestAnswer {
     }
     const { validationError } = this.#request;
     const isUnknown = this.#others.length > 0 || validationError !== undefined;
-    // Fastify stops at an invalid body, and does not validate the query then. Errors of the query are thrown first.
+    // Fastify does not validate the query if the body is invalid. The query is then validated here, because its errors
+    // are reported first.
     const validated = isUnknown ? validate(query, asked.query, "query") : { value: asked.query };
     if ("error" in validated) throw validated.error;
     if (validationError !== undefined) throw validationError;
@@ -379,22 +402,24 @@ export class RequestAnswer {
     };
   }
 
-  /**
-   * Throws `UNAUTHENTICATED` if the token was revoked, has expired or lost rights while the request arrived or waited.
-   */
+  /** Throws `UNAUTHENTICATED` if the token was revoked, expired or lost rights after the request was admitted. */
   async #mustStillHold(): Promise<void> {
     if (await this.#visit.isStillAdmitted()) return;
     throw new ChronicleError("UNAUTHENTICATED", "this token is not valid any more", { hint: "nothing was changed" });
   }
 
-  /** Returns the reply that was given earlier under this idempotency key, even if its workspace is gone by now. */
+  /**
+   * Returns the earlier reply to this idempotency key, if there is one. It does not matter whether the workspace still
+   * exists.
+   */
   #replyBefore(): KeptReply | undefined {
-    // A key is compared together with the body. Bytes are not read yet, so `#reply` looks up the keys of their rows.
+    // A repeated request must have the same key and the same body. Bodies of bytes are not read yet, so `#reply` looks
+    // up the keys of such requests.
     const change = this.#row.bytes === undefined ? this.#namedChange() : undefined;
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
-  /** Returns the change if it has an idempotency key that the log does not record; else `undefined`. */
+  /** Returns the change if it has an idempotency key and its reply must be kept here; else `undefined`. */
   #namedChange(): NamedChange | undefined {
     const { method, operation } = this.#row;
     const { raw, headers } = this.#request;
@@ -469,7 +494,7 @@ export class RequestAnswer {
   }
 }
 
-/** Returns the parameters by the names of the rows: the wildcard `*` of the router is `path` there. */
+/** Returns the parameters by the names that rows use. The router's wildcard `*` is the parameter `path`. */
 function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const named = params as Readonly<Record<string, string>>;
   if (named["*"] === undefined) return named;
@@ -477,13 +502,14 @@ function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> 
   return { ...others, path };
 }
 
-/** Returns true if the client says that its user has the command line. */
+/** Returns true if the request comes from the command line, so that hints may name commands. */
 export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
 /**
- * Returns the headers that say how to retry: later if the error may pass, with another token if this is not accepted.
+ * Returns the headers that tell the client how to retry. If the error may be temporary, that is `Retry-After`. If the
+ * token is not accepted, that is `WWW-Authenticate`.
  */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
@@ -497,7 +523,7 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
 }
 
-/** Returns the error without the size of the store, if the caller may see only some workspaces. */
+/** Returns the error. If the caller may see only some workspaces, the size of the store is removed from it. */
 function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }
@@ -522,7 +548,7 @@ interface HeldBody {
   readonly hash: string;
 }
 
-/** Reads a whole body into memory. Throws `TooMuch` for more than `most` bytes. */
+/** Reads a whole body into memory. Throws `TooMuch` if the body has more than `most` bytes. */
 async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
   const pieces: Uint8Array[] = [];
   const hash = createHash("sha256");
@@ -540,13 +566,14 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* pieces;
 }
 
-/** Fields that hold paths on the server's machine, alone, in a list or in an object. */
+/** The names of fields with paths on the server's machine. The value may be a path, or a list or object with paths. */
 const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
- * Returns an answer for a caller who must not learn folders of the server's machine. In the answers of rows with
- * `namesFolders`, paths in `PATH_FIELDS` are emptied, and `…` replaces the `hidden` folders in other texts; in others,
- * that is done in the coverage only. Log events stay unchanged, because their lines are chained by hashes.
+ * Returns the answer without folders of the server's machine, for a caller who must not learn them. Absolute paths in
+ * `PATH_FIELDS` become empty, and `…` replaces the `hidden` folders in all other texts. If the row has no
+ * `namesFolders`, that is done only in the coverage. Log events must stay unchanged, because their lines are chained by
+ * hashes.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -555,8 +582,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans only the coverage of an answer, or of each item of a page: it names the files of rules, which may lie outside
- * of the workspace. Everything else stays, since the text of a patch must not change.
+ * Cleans the coverage of an answer, or of each item of a page, because it names the files with ignore rules, which may
+ * be outside of the workspace. Nothing else is changed, because the text of a patch must stay as it is.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -22,20 +22,23 @@ import { optional } from "../util/optional.ts";
 /** Options of the app. */
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
-  /** Returns the OpenAPI document; `undefined` if it is not installed. */
+  /** Returns the OpenAPI document; `undefined` if the document is not installed. */
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
-  /** Takes upgrades to other protocols on the same ports. */
+  /** Handles upgrades of connections to other protocols. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
 interface RequestState {
   readonly visit: AdmittedRequest;
-  /** Set once Fastify has found the route. */
+  /** Present once Fastify has found the route. */
   answer?: RequestAnswer;
 }
 
-/** The property of Node's request that holds the state. A weak map would cost more than the rest of the request. */
+/**
+ * The property of Node's request that has the state. A weak map would cost more time than everything else that is done
+ * for a request.
+ */
 const STATE = Symbol("state");
 
 interface StatefulRequest extends IncomingMessage {
@@ -50,7 +53,10 @@ function heavyReads({ heavyReads: most }: ServerLimits): Readonly<Record<Heavy, 
   };
 }
 
-/** Returns the app that answers all requests but those of quick routes. The rows of the table are routes of Fastify. */
+/**
+ * Makes the app, which answers all requests except those of quick routes. It registers the rows of the table as routes
+ * of Fastify.
+ */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
   const shared = {
     ...options,
@@ -64,7 +70,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: options.limits.headerBytes },
-    // The rows have zod schemas, so Fastify's compilers of JSON schemas are not loaded.
+    // Fastify's compilers of JSON schemas are not loaded, because the rows have zod schemas.
     schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
     frameworkErrors: onError,
     onProtoPoisoning: "error",
@@ -88,7 +94,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
   await app.register(async (scope) => {
-    // The bodies of these rows are not parsed, whatever their type: they are read as bytes when they are needed.
+    // The bodies of these rows are never parsed. They are read as bytes when a row needs them.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
@@ -113,18 +119,18 @@ function noCompiler(): never {
   throw new Error("the table of routes has the schemas");
 }
 
-/** A request target that no route has. */
+/** A request target that matches no route. */
 const NOWHERE = "*";
 
 /**
- * Returns true if a request target is a path. A whole URL is for proxies, and a fragment is not allowed (RFC 9112
- * §3.2). The router would ignore these parts: a write to `a#b` would change `a`.
+ * Returns true if a request target is a path without a fragment. A whole URL is only for proxies, and fragments are not
+ * allowed (RFC 9112 §3.2). The router would ignore these parts, so that a write to `a#b` would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
 }
 
-/** Returns the routes: rows that the router cannot tell apart share one. */
+/** Returns the routes of the router. Rows that the router cannot distinguish share one route. */
 function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   const groups = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
   return [...groups].map(([url, group]) => {
@@ -134,7 +140,7 @@ function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   });
 }
 
-/** Returns a row's path in the form of the router, in which a wildcard can only stand at the end. */
+/** Returns a row's path in the form of the router, in which a wildcard must be the last component. */
 function urlOf(path: string): string {
   return path.replace(/\{path\}.*$/, "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }
@@ -151,11 +157,12 @@ function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pic
   scope.route({
     method: method === "GET" ? ["GET", "HEAD"] : method,
     url,
-    // If several rows share the URL, the schema is not known before the workspace has told which row is meant.
+    // If several rows share the URL, the request is validated later, because only the workspace can tell which row is
+    // requested.
     ...(others.length > 0 ? {} : { schema: { querystring: query, ...optional({ body }) } }),
-    // An invalid request is refused only after its target was found: see `RequestAnswer`.
+    // Fastify must not refuse an invalid request, because `RequestAnswer` refuses it only after its target was found.
     attachValidation: true,
-    // Runs before a body is read, so that the body of a refused request is never read.
+    // This hook runs before the body is read, so that the body of a refused request is never read.
     onRequest: (request, reply, done) => {
       const state = stateOf(request.raw);
       shared.tally?.name(request.raw, url);
@@ -175,12 +182,13 @@ function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => voi
 }
 
 /**
- * Returns the methods of the routes that match a request target. Fastify answers 404 for a wrong method, and its router
- * does not tell why it has found no route (delvedor/find-my-way#75).
+ * Returns the methods of the routes that match a request target. It is needed to answer 405 for a wrong method, because
+ * Fastify's router does not tell why it has found no route (delvedor/find-my-way#75).
  */
 function methodsAt(routes: readonly MountedRoute[], target: string): readonly string[] {
   const [path = ""] = target.split("?", 1);
-  // As in the router, an escaped slash separates nothing. The router has refused a path that cannot be decoded.
+  // As in the router, an escaped slash does not separate components. The path can be decoded, because the router has
+  // refused all other paths.
   const decoded = decodeURI(path);
   const fitting = routes.filter(({ url }) =>
     new RegExp(`^${url.replace("*", ".*").replaceAll(/:\w+/g, "[^/]*")}$`, "s").test(decoded),

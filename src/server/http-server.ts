@@ -16,56 +16,59 @@ import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
 import { matchRoute, type ServerRoute, type ServerReply } from "./answers/server-route.ts";
 
-/** Answers the requests that no quick route answers: see `makeApp`. */
+/** The app, which answers the requests that no quick route answers (see `makeApp`). */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
-  /** Takes an upgrade to another protocol. Default: there is no other protocol. */
+  /** Handles an upgrade to another protocol. If absent, upgrades are refused. */
   upgrade?(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void;
   close(): Promise<void>;
 }
 
-/** An upgrade, and the bytes of the other protocol received so far. */
+/** An admitted upgrade. `head`: the bytes of the other protocol that were received with the request. */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
 
 interface HttpServerOptions {
-  /** The quick routes, answered without loading the app: hooks must not be slow. */
+  /** The quick routes. They are answered without loading the app, because hooks must not be slow. */
   readonly routes: readonly ServerRoute[];
-  /** Called before each request on a Unix socket. If it returns a reply, that is sent. */
+  /**
+   * Called before each request on a Unix socket is admitted. If it returns a reply, the reply is sent and the request
+   * ends.
+   */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
-  /** Loads the app, for all other requests. Called again only after it has failed. */
+  /** Loads the app, which answers all other requests. It is called again only if it has failed. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
-  /** Takes connections of a Unix socket that speak the replication protocol. Default: the socket serves HTTP only. */
+  /** Handles connections of a Unix socket that use the replication protocol. If absent, the socket only serves HTTP. */
   readonly replicas?: (socket: Socket) => void;
-  /** Called with unexpected errors, of which the client is not told the message. */
+  /** Called with unexpected errors, whose messages are not sent to the client. */
   readonly onError: (error: unknown) => void;
   /**
-   * Called for an unexpected error of a request whose client was told an id, with a line that has the id. Default:
-   * `onError` is called.
+   * Called with a line for the diagnostics about an unexpected error of a request. The line has the id that was sent to
+   * the client. If absent, `onError` is called instead.
    */
   readonly report?: Report;
   readonly limits: ServerLimits;
   readonly tally?: RequestTally;
 }
 
-/** A port to listen on. */
+/** A port on which the server listens. */
 export interface PortPlace {
   readonly host: string;
-  /** The number of the port; 0 for any free one. */
+  /** The number of the port; 0 for any free port. */
   readonly port: number;
-  /** The certificate and its key, as PEM. Default: no TLS. */
+  /** The certificate and its key, as PEM. If absent, the port does not use TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** The time in which `close` still reads requests that have arrived, in milliseconds. */
+/** The time in which `close` still accepts requests that have already arrived, in milliseconds. */
 const SETTLE_MS = 20;
 
-/** The time for a last reply to be sent, in milliseconds. */
+/** The time for which `close` waits until the last refusals are sent, in milliseconds. */
 const FLUSH_MS = 250;
 
-/** Answers HTTP on sockets and ports. */
+/** An HTTP server on sockets and ports. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: Server[] = [];
@@ -73,11 +76,11 @@ export class HttpServer {
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
   readonly #slots: RequestConcurrency;
-  /** The number of requests and connections of other protocols in progress. */
+  /** The number of requests in progress and of open connections of other protocols. */
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
-  /** Functions that cut off connections whose protocol is not known yet. */
+  /** Functions that close the connections whose protocol is not known yet. */
   readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {
@@ -85,13 +88,13 @@ export class HttpServer {
     this.#slots = new RequestConcurrency(options.limits);
   }
 
-  /** Listens on a Unix socket with mode 0600, so that only its owner may use it. Throws system errors. */
+  /** Listens on a Unix socket with mode 0600, so that only its owner can connect. Throws system errors. */
   async listen(socket: string): Promise<void> {
     const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
     this.#sniffReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The socket is made during this call, so it has the right mode before any client can connect.
+    // `listen` creates the socket synchronously, so the socket has the right mode before any client can connect.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -114,7 +117,7 @@ export class HttpServer {
   }
 
   /**
-   * Listens on a port. `listenerOf` makes the `Listener` from the port's number, to which this resolves. Throws system
+   * Listens on a port, and returns the port's number. `listenerOf` makes the `Listener` from that number. Throws system
    * errors.
    */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
@@ -125,7 +128,7 @@ export class HttpServer {
         : createTlsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The listener needs the number of the port. No request is served before `#add`.
+    // The `Listener` can only be made now, because it needs the number of the port. No request is served before `#add`.
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
@@ -133,17 +136,17 @@ export class HttpServer {
     return actual;
   }
 
-  /** Returns the milliseconds since the last request ended; 0 while one is in progress. */
+  /** Returns the time in milliseconds since the last request ended; 0 while a request is in progress. */
   idleMs(now: number): number {
     return this.#busy > 0 ? 0 : now - this.#idleSince;
   }
 
   /**
-   * Accepts no more requests. Waits until those in progress are answered, at most `drainMs`. Then refuses the others,
-   * cuts all connections off, and closes the app.
+   * Accepts no more requests. Waits for at most `drainMs` until the requests in progress are answered. Then refuses the
+   * unanswered requests, closes all connections, and closes the app.
    */
   async close(): Promise<void> {
-    // Node takes a connection for idle whose request has arrived but is not read yet, and would close it.
+    // Node would close a connection as idle if its request has arrived but was not read yet.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
@@ -153,23 +156,23 @@ export class HttpServer {
     await this.#refuseLate();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
-    // There is no app to close if it could not be loaded.
+    // If the app could not be loaded, there is nothing to close.
     await (await this.#app?.catch(() => undefined))?.close();
   }
 
-  /** Loads the app before the first request needs it. */
+  /** Loads the app in advance, so that the first request need not wait for it. */
   async warmUp(): Promise<void> {
     await this.#loadApp();
   }
 
-  /** Sends a refusal to each client that still waits for an answer. */
+  /** Refuses the requests whose answers have not begun. */
   async #refuseLate(): Promise<void> {
     const late = [...this.#unanswered].filter(({ headersSent }) => !headersSent);
     for (const response of late) sendRefusal(response, tooLate(this.#options.limits.drainMs));
     if (late.length > 0) await this.#quiet(FLUSH_MS);
   }
 
-  /** Resolves once nothing is in progress, or after `ms` milliseconds. */
+  /** Resolves once no request is in progress, or after `ms` milliseconds. */
   async #quiet(ms: number): Promise<void> {
     if (this.#busy === 0) return;
     const quiet = new Promise<void>((done) => (this.#whenQuiet = done));
@@ -183,7 +186,8 @@ export class HttpServer {
     const { limits } = this.#options;
     return {
       headersTimeout: limits.headersMs,
-      // Bodies have their own limits: an upload may take any time as long as it makes progress.
+      // There is no limit for the whole request, because an upload may take any time as long as it makes progress.
+      // Bodies have their own limits.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
@@ -209,8 +213,8 @@ export class HttpServer {
       void this.#serve(request, response, listener);
     };
     server.on("request", serve);
-    // Node answers `Expect: 100-continue` by itself. Requests with another value are served here, because Node would
-    // answer 417 before the caller is checked.
+    // Requests with another `Expect` than `100-continue` are served, too. Otherwise Node would answer 417 before the
+    // caller is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = connections?.busy(request.socket);
@@ -255,7 +259,7 @@ export class HttpServer {
     return report ?? ((_line, error) => onError(error));
   }
 
-  /** Handles an upgrade. Resolves to true if the connection now speaks the other protocol. */
+  /** Handles an upgrade. Returns true if the connection now uses the other protocol. */
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
@@ -281,8 +285,8 @@ export class HttpServer {
   }
 
   /**
-   * Admits a request. It counts towards the concurrency limit until its answer, or the connection of another protocol,
-   * has ended.
+   * Admits a request. The request takes a slot of the concurrency limit until its answer is sent or, after an upgrade,
+   * its connection is closed.
    */
   async #admit(
     request: IncomingMessage,
@@ -290,13 +294,13 @@ export class HttpServer {
     { listener, isOpen = false }: { readonly listener: Listener; readonly isOpen?: boolean },
   ): Promise<AdmittedRequest | Refusal> {
     const admitted = await this.#options.admission.admit(request, listener, isOpen);
-    // Health checks do not count towards the concurrency limit, since they are answered at once.
+    // Open routes, such as health checks, take no slot of the concurrency limit, because they are answered at once.
     if ("status" in admitted || isOpen) return admitted;
     const slot = this.#slots.take(admitted.caller);
     if (slot === undefined) return TOO_MANY;
     const giveBack = (): void => slot[Symbol.dispose]();
     taker.once("close", giveBack);
-    // If the client has gone during the admission, "close" was emitted already.
+    // If the client left during the admission, "close" was emitted before the listener was added.
     if (taker.destroyed) giveBack();
     return admitted;
   }
@@ -305,7 +309,8 @@ export class HttpServer {
     if (this.#app !== undefined) return this.#app;
     const loading = this.#options.app(this.#stopping.signal);
     this.#app = loading;
-    // A failure (a full disk, too many open files) may pass, so the next request loads the app again.
+    // The next request tries to load the app again, because a failure (a full disk, too many open files) may be
+    // temporary.
     loading.catch(() => {
       if (this.#app === loading) this.#app = undefined;
     });
@@ -323,20 +328,23 @@ export class HttpServer {
   }
 }
 
-/** Returns true if a quick route answers this caller. For others the app answers, or `FOR_OPERATORS` is sent. */
+/**
+ * Returns true if the quick route may answer this caller. For other callers, the request gets `FOR_OPERATORS` or is
+ * passed to the app.
+ */
 function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
 
 /**
- * Cuts off a client that does not take any bytes of an answer for `ms`, from when the server has written all of it.
- * Node counts bytes as taken once they have left the process.
+ * Closes the connection if, after the whole answer was written, the client reads nothing for `ms` milliseconds. Node
+ * treats bytes as read once they have left the process.
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // Ends this timeout, because the next answer on the connection may take any time. The listener is prepended, since
-  // Node sets the idle timeout of the connection in another listener.
+  // Ends the timeout, because the next answer on the connection may take any time. The listener must run first, because
+  // another listener of Node then sets the idle timeout of the connection.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 
@@ -371,15 +379,15 @@ function sendRefusal(response: ServerResponse, { status, code, detail, headers }
 const MARK = Buffer.from("CHR");
 
 interface SniffOptions {
-  /** Takes a connection that begins with a frame. The bytes received so far can be read from the socket again. */
+  /** Handles a connection that begins with a frame. The bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
-  /** The time after which a connection is cut off whose protocol is not known yet, in milliseconds. */
+  /** The time after which a connection is closed if its protocol is still unknown, in milliseconds. */
   readonly withinMs: number;
 }
 
 /**
- * Makes an HTTP server tell HTTP from replication by the first bytes of a connection, since one Unix socket serves
- * both. Returns a function that cuts off the connections whose protocol is not known yet.
+ * Makes an HTTP server detect by the first bytes of a connection whether it uses HTTP or replication, because one Unix
+ * socket serves both. Returns a function that closes the connections whose protocol is not known yet.
  */
 function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {
   const serve = server.listeners("connection");
@@ -397,7 +405,7 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
     let begun = Buffer.alloc(0);
     const look = (): void => {
       const piece: Buffer | null = socket.read();
-      // The connection ended before it sent anything.
+      // The connection has ended without sending anything.
       if (piece === null) return;
       begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
@@ -423,13 +431,13 @@ const KNOWN: Readonly<Record<string, Problem>> = {
 const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
 
 /**
- * Handles an error of a connection that has no request to answer: the bytes are not valid HTTP, or came too slowly.
- * Sends the client a problem if nothing was sent on the connection yet, and closes it.
+ * Handles an error of a connection outside of a request: its bytes are no valid HTTP, or arrived too slowly. If nothing
+ * was sent on the connection yet, sends a problem. Closes the connection in any case.
  */
 function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   const isOurs = code.startsWith("HPE_") || Object.hasOwn(KNOWN, code);
-  // After the beginning of an answer, the client would take the problem for a part of it.
+  // If an answer has begun, the client would read the problem as a part of it.
   if (!isOurs || !socket.writable || (socket.bytesWritten ?? 0) > 0) {
     socket.destroy();
     return;
@@ -447,8 +455,9 @@ function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten
 }
 
 /**
- * Limits the requests in progress: per token, per role, and in all. Streams and other protocols count too, and may last
- * for days. The limits of readers and agents leave room for operators, and the total leaves room for health checks.
+ * Limits the number of requests in progress per token, per role and in total. Event streams and connections of other
+ * protocols, which may last for days, are included. The limits of readers and agents leave slots for operators, and the
+ * total leaves connections for health checks.
  */
 class RequestConcurrency {
   readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
@@ -465,15 +474,15 @@ class RequestConcurrency {
   }
 
   /**
-   * Takes a slot for one request; dispose the result to release it. Returns `undefined` if the token, its role or the
-   * server is at its limit.
+   * Takes a slot for one request. Disposing the result releases the slot. Returns `undefined` if the limit of the
+   * token, its role or the server is reached.
    */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
     const ofToken = this.#ofToken[role].take(id);
     const ofRole = ofToken && this.#ofRole[role].take(role);
     const ofAll = ofRole && this.#ofAll.take("");
-    // A `DisposableStack` would cost each request more than the limits themselves.
+    // A `DisposableStack` is not used, because it would take more time per request than the limits themselves.
     const giveBack = (): void => {
       ofToken?.[Symbol.dispose]();
       ofRole?.[Symbol.dispose]();

@@ -15,7 +15,7 @@ export interface QuickAnswering {
   readonly report: Report;
 }
 
-/** Answers a request by a quick route. Reads the whole body first. */
+/** Reads the whole body of a request, and answers the request with its quick route. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,

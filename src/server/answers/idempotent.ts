@@ -3,32 +3,30 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 
-/** A change with an idempotency key. */
+/** A request for a change, with its idempotency key. */
 export interface NamedChange {
   readonly caller: Caller;
   readonly key: string;
   readonly method: string;
-  /** The URL, with its query. */
+  /** The URL with its query. */
   readonly url: string;
   readonly ifMatch: string | undefined;
   readonly body: unknown;
   /**
-   * True if the log says whether the change was made: one that was begun and has no reply may then be sent again. The
-   * workspace does not make it a second time.
+   * True if the log records whether the change was made. A change that was begun and has no reply may then be tried
+   * again, because the workspace does not make it a second time.
    */
   readonly isInLog?: boolean;
 }
 
-/**
- * The most characters of JSON of a reply that is kept. For a larger reply, only the fact that the change was done is
- * kept.
- */
+/** The maximum size of a kept reply, in characters of JSON. Of a larger reply, only the status is kept. */
 const MOST_REPLY = 256 * 1024;
 
 /**
- * Makes a change once, however often it is sent under one key, and returns the same reply each time; later
- * `{ done: true }` in place of one that was not kept. Throws what `work` throws; `LOCKED` or `REFUSED` for a change
- * that was begun and has no reply (`REFUSED` only if the log does not know it); `USAGE` for a key of another request.
+ * Makes a change at most once, even if the request is repeated with its key. Returns the same reply each time, or `{
+ * done: true }` for a repeated request whose reply was too large to be kept. Throws the error of `work`. Throws
+ * `LOCKED` while the change is being made, `REFUSED` for a change that was begun and has no reply (unless `isInLog`),
+ * and `USAGE` for a key that was used for another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,
@@ -51,8 +49,8 @@ export async function onlyOnce(
 }
 
 /**
- * Returns the reply that a change got earlier; `undefined` if it was not begun. Throws `LOCKED`, `REFUSED` and `USAGE`
- * as `onlyOnce`.
+ * Returns the earlier reply to a change; `undefined` if the change was not begun, or may be tried again. Throws
+ * `LOCKED`, `REFUSED` and `USAGE` in the same cases as `onlyOnce`.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()), change);
@@ -77,14 +75,14 @@ function replyFrom(standing: Standing, { isInLog }: NamedChange): KeptReply | un
 }
 
 /**
- * Returns true if the change was refused or did not get its turn: then nothing was changed. For other errors that is
- * not known.
+ * Returns true for an error that means that nothing was changed, because the change was refused or did not get its
+ * turn. Returns false if that is unknown.
  */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
-/** Returns the error for a key that another request has used. */
+/** Returns the error for a key that was already used for another request. */
 export function reused(): ChronicleError {
   return new ChronicleError("USAGE", "this Idempotency-Key was used for another request", {
     hint: "make a new key for each change",
@@ -93,8 +91,8 @@ export function reused(): ChronicleError {
 }
 
 /**
- * Returns true for the error that a key was used for two requests. It is `reused`, or thrown by the engine, which finds
- * the key in the log and names the `request`.
+ * Returns true for the error that a key was used for two requests. That is the error of `reused`, or an error of the
+ * engine, which has found the key in the log and has `data.request`.
  */
 export function isReused(error: unknown): boolean {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
@@ -120,7 +118,7 @@ function printOf({ method, url, ifMatch, body }: NamedChange): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/** A reply that is kept, to be sent again when the request is repeated. */
+/** A reply that is sent again when the request is repeated. */
 export interface KeptReply {
   readonly status: number;
   readonly value: unknown;
@@ -128,36 +126,36 @@ export interface KeptReply {
 
 /** The state of a request with an idempotency key. */
 export type Standing =
-  /** The key was not used before. After `begin`, the request may be done. */
+  /** The key was not used before. After `begin`, the change may be made. */
   | { readonly kind: "new" }
   | { readonly kind: "done"; readonly reply: KeptReply }
   /** The key was used for another request. */
   | { readonly kind: "other" }
   /**
-   * The request was begun at `since` (epoch milliseconds) and has no reply. `going`: this process is doing it. Else it
-   * is unknown how far it came: the server ended meanwhile, or the request failed.
+   * The request was begun at `since` (epoch milliseconds) and has no reply. If `going`, this process is performing the
+   * request. If not, the server ended meanwhile or the request failed, and it is unknown what was changed.
    */
   | { readonly kind: "begun"; readonly since: number; readonly going: boolean };
 
 /**
- * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not done again. Backends:
- * `MemoryIdempotencyStore`, and a file. Each change is forgotten after a day; the oldest changes sooner, if there are
- * too many.
+ * Remembers the replies to changes with an `Idempotency-Key`, so that a repeated request is not performed again. The
+ * backends are `MemoryIdempotencyStore` and a file. Each change is forgotten after a day, and the oldest ones sooner if
+ * there are too many.
  *
- * `begin` is durable before a change is made. A change that was begun and has no reply is not made again under the same
- * key, since it may have been made; the client is told to check.
+ * `begin` is durable before the change is made. A change that was begun and has no reply is not made again under the
+ * same key, because it may already have been made. The client is told to check.
  */
 export interface IdempotencyStore {
   /** Returns what `begin` would return, without beginning the request. */
   standing(key: string, print: string, now: number): Standing;
   /**
-   * Begins a request, durably, if its key was not used before. `print`: a text that differs for different requests.
-   * `now`: epoch milliseconds.
+   * Durably begins a request if its key was not used before. Returns the state before that. `print`: a text that
+   * differs for different requests. `now`: epoch milliseconds.
    */
   begin(key: string, print: string, now: number): Standing;
   /**
-   * Ends a begun request: with its reply; with `nothing` if nothing was changed, after which the key may be used again;
-   * or with `unknown` if it is not known what was changed.
+   * Ends a begun request. `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or
+   * `unknown` if it is unknown what was changed.
    */
   end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }

@@ -1,15 +1,21 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The most changes that are remembered, apart from those that are being made. */
+/** The maximum number of remembered changes. Changes that are still being made may exceed it. */
 const MOST = 10_000;
-/** The time for which a change is remembered after it has begun, in milliseconds; a longer one until it has ended. */
+/**
+ * The time for which a change is remembered after it has begun, in milliseconds. A change that takes longer is
+ * remembered until it has ended.
+ */
 const DAY_MS = 86_400_000;
-/** The most characters of all kept replies. Beyond it, the oldest replies are dropped: their changes count as done. */
+/**
+ * The maximum size of all kept replies, in characters of JSON. Above this size, the oldest replies are replaced by `{
+ * done: true }`.
+ */
 const MOST_KEPT = 8 * 1024 ** 2;
-/** The length up to which replies are not counted or dropped, in characters. */
+/** Replies of at most this many characters are neither counted for `MOST_KEPT` nor replaced. */
 const SHORT = 100;
 
-/** A change that is remembered. */
+/** A remembered change. */
 export interface BookEntry {
   readonly print: string;
   readonly at: number;
@@ -18,13 +24,13 @@ export interface BookEntry {
   readonly going: boolean;
 }
 
-/** Remembers the replies in memory. A durable backend fills this from its file. */
+/** Remembers the replies in memory. A durable backend fills this store from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** The changes by key, oldest first. */
   readonly #entries = new Map<string, BookEntry>();
   /** The lengths of the replies longer than `SHORT`, by key, oldest first. */
   readonly #lengths = new Map<string, number>();
-  /** The sum of these lengths. */
+  /** The sum of `#lengths`. */
   #kept = 0;
 
   standing(key: string, print: string, now: number): Standing {
@@ -49,13 +55,14 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /** Adds a change, or replaces it. */
+  /** Adds a change, or replaces the change of this key. If there are too many changes, forgets the oldest change
+   * that is not being made. */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    // A change that is being made stays: a retry of it would be made beside it.
+    // A change that is being made is not forgotten, because a retry would then be made at the same time.
     for (const [oldest, { going }] of this.#entries) {
       if (going) continue;
       this.#forget(oldest);

@@ -18,7 +18,7 @@ export interface Problem {
   readonly detail: string;
   readonly hint?: string;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Identifies the line of the server's diagnostics that says more. */
+  /** The id of a line in the server's diagnostics that has the details. */
   readonly id?: string;
 }
 
@@ -28,11 +28,11 @@ export interface ProblemSetting {
   readonly hidden: readonly string[];
   /** True if the caller uses the command line. Only then may hints name commands. */
   readonly commands?: boolean;
-  /** Called with the details that are left out of the problem. */
+  /** Called with the details that the problem must not have. */
   readonly report: Report;
 }
 
-/** Adds a line to the server's diagnostics. `error`: the error that the line is about. */
+/** Adds a line to the server's diagnostics. `error`: the error that the line describes. */
 export type Report = (line: string, error?: unknown) => void;
 
 const HIDDEN = "…";
@@ -45,14 +45,14 @@ export function makeProblem(status: number, code: string, detail: string): Probl
   return { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, code, detail };
 }
 
-/** Returns the problem with another status. */
+/** Returns the problem with a different status and its title. */
 export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
 /**
- * Returns the HTTP status for an error: 507 for a full disk (RFC 4918), 422 for a line of the request that does not
- * verify, else that of the code.
+ * Returns the HTTP status for an error: 507 for a full disk (RFC 4918), 422 if a line in the request's body does not
+ * verify, and else the status of the error's code.
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -60,8 +60,8 @@ export function statusOf({ code, data }: ChronicleError): number {
 }
 
 /**
- * Returns the problem that a caller gets for an error. For failures of the store or of this machine, and for unexpected
- * errors, that is the result of `unexpectedProblem`.
+ * Returns the problem for an error. For unexpected errors, and for failures of the store or of this machine, returns
+ * the result of `unexpectedProblem`.
  */
 export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   const error = codedError(thrown);
@@ -76,7 +76,7 @@ export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   };
 }
 
-/** Matches a hint that names a command. Such hints are left out for callers without the command line. */
+/** Matches a hint that names a command. Callers that do not use the command line do not get such hints. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
 function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
@@ -89,9 +89,9 @@ function isForDiagnostics(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the problem for an error that the caller cannot act on. The error's message may name files of this machine,
- * so it goes to the diagnostics. The problem has the id of that line, and the reason in words if the disk or the store
- * is the cause.
+ * Returns the problem for an error that the caller cannot correct. The error's message is only written to the
+ * diagnostics, because it may name files of this machine. The problem has the id of that line in the diagnostics, and
+ * also the reason in words if the disk or the store is the cause.
  */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
@@ -115,8 +115,8 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 }
 
 /**
- * Returns the text with `…` in place of these folders. Longer paths are replaced first, so that a folder within another
- * folder is replaced as a whole.
+ * Returns the text with `…` in place of the hidden folders. Longer paths are replaced first, because a hidden folder
+ * may be inside another hidden folder.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
@@ -126,7 +126,7 @@ export function hide(text: string, hidden: readonly string[]): string {
   );
 }
 
-/** Returns the data of an error without absolute paths, and with the hidden folders replaced. */
+/** Returns the data of an error without values that are absolute paths, and with `…` in place of hidden folders. */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {
@@ -149,7 +149,10 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   return undefined;
 }
 
-/** Returns the problem for an error about the form of the request (Fastify's, or `Encoded`); `undefined` for others. */
+/**
+ * Returns the problem for an error about the form of the request, which is `Encoded` or an error of Fastify. Returns
+ * `undefined` for other errors.
+ */
 export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;
@@ -161,7 +164,7 @@ export function formProblem(error: unknown): Problem | undefined {
   return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
 }
 
-/** Returns the reply of a quick route with a problem (RFC 9457). `code`: a stable code. `detail`: a text for people. */
+/** Returns a problem (RFC 9457) as the reply of a quick route. `code`: a stable code. `detail`: a text for people. */
 export function problemReply(status: number, code: string, detail: string): ServerReply {
   return {
     status,

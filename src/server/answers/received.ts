@@ -7,10 +7,10 @@ const MAX_KEY = 128;
 /** Matches the ETags in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** Matches the ETag of a file (the hash of its content) and that of a folder (empty). */
+/** Matches the ETag of a file, which is the hash of its content, and the ETag of a folder, which is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** Thrown for a body with a content encoding, since no encoding is decoded. */
+/** The error for a body with a content encoding. The server decodes no encoding. */
 export class Encoded extends Error {}
 
 /** Throws `Encoded` for a body with a content encoding. */
@@ -20,8 +20,9 @@ export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHead
 }
 
 /**
- * Returns the condition of a change: the hashes of which the path must have one (`If-Match`), `*` for any state, or
- * `none` for a new path (`If-None-Match: *`). Throws `USAGE`, and `PRECONDITION_FAILED` if none of the ETags can match.
+ * Returns the condition of a change. `If-Match` gives one or several hashes of which the path must have one, or `*` for
+ * any existing path. `If-None-Match: *` gives `none`, which means that the path must not exist. Throws `USAGE` for
+ * invalid headers, and `PRECONDITION_FAILED` if none of the ETags can match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
@@ -37,7 +38,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear('If-Match takes ETags, as "HASH", or *');
   }
-  // A weak ETag never matches; neither does one that is not a hash.
+  // A weak ETag never matches, and neither does an ETag that is no hash.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {
@@ -67,8 +68,8 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
 }
 
 /**
- * Returns true if one of the ETags of `If-None-Match` matches. Weak ETags match, too, since contents with the same hash
- * are equal.
+ * Returns true if one of the ETags of `If-None-Match` matches the hash. Weak ETags match, too, because contents with
+ * the same hash are equal.
  */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
@@ -76,7 +77,10 @@ export function isKnown(header: string | undefined, hash: string): boolean {
   return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
 }
 
-/** Returns the seq in `Last-Event-ID`, if there is that header. Throws `USAGE` if it is not a seq. */
+/**
+ * Returns the seq in the header `Last-Event-ID`; `undefined` if the header is missing. Throws `USAGE` if its value is
+ * no seq.
+ */
 export function eventIdIn({ "last-event-id": id }: IncomingHttpHeaders): number | undefined {
   if (typeof id !== "string") return undefined;
   if (/^\d{1,15}$/.test(id)) return Number(id);

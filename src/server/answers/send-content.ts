@@ -7,13 +7,14 @@ import { isKnown } from "./received.ts";
 import { type Headers, replyProblem, SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** The size up to which a content is sent in one piece, in bytes. */
+/** The maximum size in bytes of a content that is sent in one piece. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
 /**
  * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that a problem can be
- * sent for an unreadable content. A later failure ends the connection before the announced length.
+ * sent if the content is unreadable. If reading fails later, the connection is closed before the announced length is
+ * reached.
  */
 export async function sendContent(reply: FastifyReply, content: ContentReply, limits: ServerLimits): Promise<void> {
   const { headers, method } = reply.request;
@@ -23,8 +24,8 @@ export async function sendContent(reply: FastifyReply, content: ContentReply, li
     reply.code(304).headers(about).send();
     return;
   }
-  // An `If-Range` with another ETag says that the client has parts of another content, so the whole content is sent
-  // (RFC 9110 §13.1.5).
+  // If `If-Range` has a different ETag, the client has parts of a different content, so the whole content is sent (RFC
+  // 9110 §13.1.5).
   const isSame = headers["if-range"] === undefined || headers["if-range"] === `"${hash}"`;
   const range = method === "GET" && isSame ? rangeOf(headers.range, size) : undefined;
   if (range === "unsatisfiable") {
@@ -68,11 +69,12 @@ interface Sending {
 
 async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
-  // A small content is sent only after it was read to its end, where its hash is checked.
+  // A small content is sent only after all of it was read, because its hash is checked at its end.
   if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
-    // Fastify would pipe a stream into the response without a time limit for the client.
+    // The pieces are written here, because Fastify would pipe a stream into the response without a time limit for a
+    // slow client.
     if (sent === 0) reply.hijack().raw.writeHead(status, head);
     sent += piece.length;
     if (!(await writeTo(reply.raw, piece, limits.slowMs))) return;
@@ -101,9 +103,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content: there is
- * no header, or one with another unit or an invalid syntax, which a server ignores. Returns `unsatisfiable` if the
- * content has no byte of the range, or the header requests several ranges.
+ * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content, if the
+ * header is missing, or has another unit or an invalid syntax, because a server ignores such headers. Returns
+ * `unsatisfiable` if the content has no byte of the range, or if the header requests several ranges.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
@@ -123,7 +125,8 @@ function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
 }
 
 /**
- * The types that a browser shows without running anything in them. All other files are sent as plain text or as bytes.
+ * The media types of files that a browser can show without running code in them. All other files are sent as plain text
+ * or as bytes.
  */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -152,7 +155,7 @@ const BYTES = "application/octet-stream";
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
 
-/** Returns the media type of a file, by its name. */
+/** Returns the media type for a file, which depends only on the extension of its name. */
 export function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
@@ -160,8 +163,8 @@ export function contentTypeOf(path: string): string {
 }
 
 /**
- * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187), with which browsers save the file and do
- * not open it.
+ * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187). Browsers then save the file instead of
+ * opening it.
  */
 export function attachment(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();

@@ -9,9 +9,12 @@ export interface EventsToSend {
   readonly after: number;
   readonly events: AsyncIterable<{ readonly seq: number }>;
   readonly limits: ServerLimits;
-  /** Aborted when the server is told to end. The stream then ends after an event; the client reconnects by itself. */
+  /**
+   * Aborts when the server is told to end. The stream then ends after the present event, and the client reconnects by
+   * itself.
+   */
   readonly stopping: AbortSignal;
-  /** Called with each heartbeat. A stream ends when its token is not valid any more. */
+  /** Called with each heartbeat. The stream ends if it returns false, because the caller's token is no longer valid. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
@@ -19,9 +22,9 @@ export interface EventsToSend {
 const RETRY_MS = 1_000;
 
 /**
- * Sends events as server-sent events: `id` is the seq, `data` the event. Gets each event only after the client has
- * taken the previous event, so that a slow client needs no memory. A client that takes nothing is cut off; it may
- * resume by `Last-Event-ID`.
+ * Sends events as server-sent events: `id` is the seq and `data` is the event. Each event is requested only after the
+ * previous one was written to the client, so that events for a slow client do not collect in memory. The connection of
+ * a client that reads nothing is closed. The client can continue with `Last-Event-ID`.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -30,13 +33,13 @@ export async function sendEvents(
   response.writeHead(200, {
     ...SAFE_HEADERS,
     "content-type": "text/event-stream; charset=utf-8",
-    // Proxies such as nginx would buffer the stream otherwise.
+    // Without this header, proxies such as nginx would buffer the stream.
     "x-accel-buffering": "no",
   });
   if (response.req.method === "HEAD") return void response.end();
   response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
   const heartbeat = setInterval(() => {
-    // A client with unread data needs no heartbeat.
+    // A client that has not read the earlier data yet needs no heartbeat.
     if (!response.writableNeedDrain) response.write(":\n\n");
     isStillAdmitted().then(
       (isIn) => isIn || response.destroy(),
@@ -54,13 +57,17 @@ export async function sendEvents(
   }
 }
 
-/** The texts of events. All followers of a workspace get the same object, so that its text is made once. */
+/**
+ * The encoded texts of events. All followers of a workspace get the same event object, so its text is encoded only
+ * once.
+ */
 const texts = new WeakMap<object, Buffer>();
 
 function textOf(event: { readonly seq: number }): Buffer {
   const known = texts.get(event);
   if (known !== undefined) return known;
-  // JSON has no line breaks here, so one `data` line holds all of it. A browser passes `message` events to `onmessage`.
+  // The result of `JSON.stringify` has no line breaks, so one `data` line is enough. A browser passes events of the
+  // type `message` to `onmessage`.
   const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
   texts.set(event, text);
   return text;

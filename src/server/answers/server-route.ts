@@ -20,16 +20,16 @@ export interface ServerReply {
   readonly body: string | Uint8Array;
 }
 
-/** A quick route: one that is answered without loading the app. */
+/** A quick route: a route that is answered without loading the app. */
 export interface ServerRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** The path, in which `:name` stands for any one component, such as `/hooks/:agent`. */
+  /** The path, in which `:name` matches any one component, such as `/hooks/:agent`. */
   readonly path: string;
-  /** The most bytes of a body. A larger body is refused. */
+  /** The maximum size of a body in bytes. A larger body is refused. */
   readonly maxBody: number;
-  /** True if the route answers anybody, without a token. Other routes answer the owner, on the Unix socket. */
+  /** True if the route needs no token. Other routes only answer the owner on the Unix socket. */
   readonly open?: true;
-  /** True if the route also answers, on a port, an operator of the whole store. */
+  /** True if the route also answers operators of the whole store on a port. */
   readonly forOperators?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
@@ -41,11 +41,11 @@ export interface RouteMatch {
 }
 
 /**
- * Returns the route for a path (still encoded); `undefined` if there is none. The few quick routes are compared one by
- * one, because loading a router would slow down hooks.
+ * Returns the route that matches a path, which is still percent-encoded; `undefined` if no route matches. Compares the
+ * few quick routes one by one, because loading a router would slow down hooks.
  */
 export function matchRoute(routes: readonly ServerRoute[], method: string, path: string): RouteMatch | undefined {
-  // Only routes of the app begin so.
+  // All paths that begin with `/v1/` belong to the app.
   if (path.startsWith("/v1/")) return undefined;
   const given = path.split("/").map(decoded);
   const route = routes.find((one) => one.method === method && fits(one.path.split("/"), given));
@@ -60,7 +60,7 @@ function fits(wanted: readonly string[], given: readonly (string | undefined)[])
   return wanted.every((part, at) => (part.startsWith(":") ? given[at] !== undefined : part === given[at]));
 }
 
-/** Decodes a component; `undefined` if it is not percent-encoded UTF-8. */
+/** Decodes a component of a path. Returns `undefined` if the component is not valid percent-encoded UTF-8. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -5,18 +5,18 @@ import type { Listener } from "./listener.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 
-/** A request that was admitted. */
+/** An admitted request. */
 export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * Returns whether the token is still valid, with the same role, workspaces and replicas; true if that cannot be found
-   * out now. Called again for long-lived connections, and for changes.
+   * Returns whether the token is still valid and has the same role, workspaces and replicas. Returns true if that
+   * cannot be checked now. Long-lived connections call this function repeatedly, and changes call it once more.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** Decides which requests are served, HTTP and upgrades alike, by their headers alone. */
+/** Decides by the headers alone which requests and upgrades are served. */
 export class Admission {
   readonly #authenticator: Authenticator;
   readonly #limiters: Readonly<Record<Caller["role"], RateLimiter>>;
@@ -36,7 +36,7 @@ export class Admission {
     };
   }
 
-  /** Returns the admitted request, or why it is refused. `isOpen`: the request needs no token. */
+  /** Returns the admitted request, or the reason why the request is refused. `isOpen`: the request needs no token. */
   async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, listener);
@@ -57,18 +57,18 @@ export class Admission {
 
   async #isStill(caller: Caller, request: IncomingMessage): Promise<boolean> {
     const again = await this.#authenticator.bearerOf(request.headers.authorization);
-    // If the token cannot be checked now, its earlier check counts.
+    // If the token cannot be checked now, the result of the earlier check applies.
     return again === "unavailable" || (again !== undefined && rightsOf(again) === rightsOf(caller));
   }
 }
 
-/** Returns a text that differs if the caller or its rights differ. */
+/** Returns a text that identifies a caller together with its rights. */
 function rightsOf({ id, role, workspaces, replicas }: Caller): string {
   return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
-/** The check for callers that were admitted without a token. */
+/** The check for callers that were admitted without a token. It is always true. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
-/** The caller of a health check. */
+/** The caller of a route that needs no token. */
 const ANYBODY: Caller = { id: "anybody", name: "anybody", role: "reader", workspaces: [], isOwner: false };

@@ -8,20 +8,20 @@ import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The rate at which one address may present wrong tokens. A few may be mistakes. */
+/** The rate at which one address may send wrong tokens. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
- * Finds the bearer of a token that is not in the token store (OIDC); `undefined` if there is none. Throws `UNAVAILABLE`
- * if the issuer cannot be reached.
+ * Returns the bearer of a token that is not in the token store (OIDC); `undefined` if the token is not valid. Throws
+ * `UNAVAILABLE` if the issuer cannot be reached.
  */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 interface AuthenticatorOptions {
   readonly book: TokenStore;
-  /** The operator's own token, which is not in `book`. */
+  /** The operator's token, which need not be in `book`. */
   readonly operatorToken?: string;
-  /** Finds the bearers of tokens that are not in `book`. Default: there are no such tokens. */
+  /** Finds the bearers of tokens that are not in `book`. If absent, there are no such tokens. */
   readonly others?: OtherIssuer;
   /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
@@ -40,9 +40,9 @@ export class Authenticator {
   }
 
   /**
-   * Returns the caller by the `Authorization` header, or the refusal. `address`: the address of the client. Wrong
-   * tokens from one address are limited. A valid token is always accepted: behind a proxy all clients share an address,
-   * and tokens are too long to be guessed.
+   * Returns the caller that the `Authorization` header identifies, or the refusal. `address`: the address of the
+   * client. The rate of wrong tokens from one address is limited. A valid token is accepted even then, because all
+   * clients behind a proxy share one address, and tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -62,8 +62,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the present bearer of a token that was valid before; `undefined` if it is not valid any more, which does
-   * not count as a wrong token here; "unavailable" if its issuer cannot be reached.
+   * Returns the bearer of a token that was valid before. Returns `undefined` if the token is no longer valid, and
+   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected.
    */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
@@ -71,9 +71,10 @@ export class Authenticator {
   }
 
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
-    // The token store comes first: if it has the operator's own token too, the role recorded there counts.
+    // The token store is searched first. If it has the operator's token as well, the role in the token store applies.
     const record = this.#options.book.find(hash);
-    // Hashes are compared, in constant time, so that neither the length nor the time reveals anything of the token.
+    // Hashes are compared in constant time, so that neither the length of the token nor the time reveals anything about
+    // it.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -90,7 +91,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Returns "unavailable" if the issuer cannot be reached: the token then does not count as wrong. */
+/** Returns "unavailable" if the issuer cannot be reached, because the token is then not known to be wrong. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {
@@ -115,12 +116,15 @@ export interface Refusal {
 }
 
 /**
- * Headers that may be sent only once: they name the actor, the role, the client and the request, or the kind of hints.
- * Node joins the values of a repeated header, which would be ambiguous.
+ * Headers that a request may have only once: those for the actor, the role, the client, the idempotency key and the
+ * hints. Node joins the values of a repeated header, so that the result would be ambiguous.
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/** Returns the refusal of a request that `strangerOf` finds to come from a foreign web page, or to be ambiguous. */
+/**
+ * Returns the refusal if `strangerOf` finds that the request is ambiguous or comes from a foreign web page; else
+ * `undefined`.
+ */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;

@@ -10,13 +10,13 @@ import type { Caller } from "./caller.ts";
 import type { OpenWorkspaces } from "./open-workspaces.ts";
 import { mustSee, seesShape } from "./scope.ts";
 
-/** The server's store, and its open workspaces. */
+/** The server's store and its open workspaces. */
 export interface StoreParts {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
 }
 
-/** The store as one caller may use it: only with the workspaces that the caller may see. */
+/** The view of the store for one caller. It has only the workspaces that the caller may see. */
 export class CallerStore implements StoreApi {
   readonly home = "";
   readonly #parts: StoreParts;
@@ -27,7 +27,7 @@ export class CallerStore implements StoreApi {
     this.#caller = caller;
   }
 
-  /** Rejects, as `open` does: a caller may not name a folder of the server's machine. */
+  /** `init` and `open` reject, because callers cannot name folders of the server's machine. */
   init(): ReturnType<StoreApi["init"]> {
     return Promise.reject(notOffered("to begin a history of a folder"));
   }
@@ -36,11 +36,14 @@ export class CallerStore implements StoreApi {
     return Promise.reject(notOffered("to open a folder"));
   }
 
-  /** Creates a hosted workspace. The row that calls this closes it again; later requests open it by its id. */
+  /**
+   * Creates a hosted workspace. The row that calls this method closes the workspace again; later requests open it by
+   * its id.
+   */
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;
-    // A caller that may see only some workspaces may not create one that it cannot see afterwards.
+    // A caller that may see only some workspaces must not create a workspace that it could not see afterwards.
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
       throw new ChronicleError(
         "FORBIDDEN",
@@ -60,8 +63,8 @@ export class CallerStore implements StoreApi {
   }
 
   /**
-   * Archives a workspace, or takes it up again. Streams of its events end only after that has succeeded, and only if it
-   * has changed the workspace.
+   * Archives a workspace, or takes it up again. If that has changed the workspace, the streams of its events end
+   * afterwards.
    */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
@@ -99,7 +102,7 @@ export class CallerStore implements StoreApi {
     return Promise.resolve();
   }
 
-  /** Only operators see the paths of folders on the server's machine. */
+  /** Returns what the caller may see of a workspace. Only operators see paths of folders on the server's machine. */
   #shown(shape: WorkspaceShape): WorkspaceShape {
     return mayDo(this.#caller.role, "operator") ? shape : { ...shape, path: "", roots: [] };
   }
@@ -111,12 +114,12 @@ function notOffered(what: string): ChronicleError {
   });
 }
 
-/** Returns what a row does, for use within a sentence. */
+/** Returns the summary of a row in the form in which it can end a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
-/** Returns the refusal of a caller without the role that a row needs. */
+/** Returns the error for a caller that does not have the role that a row needs. */
 export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
   const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
   return new ChronicleError("FORBIDDEN", message, {
@@ -125,12 +128,13 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
   });
 }
 
-/** The hint in place of `WHO_CAN`, which names the terminal: a caller with a token may have none. */
+/** The hint that replaces `WHO_CAN`. That hint names the terminal, which a caller with a token may not have. */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**
- * Returns an engine's refusal in words for HTTP clients: in place of the engine's method it says what the row does. A
- * refusal for another reason, such as a protected file, keeps its message. `role`: the role of the caller's token.
+ * Rewrites the engine's refusal of an agent for HTTP clients: the message has the summary of the row in place of the
+ * engine's method. Returns other errors unchanged. A refusal for another reason, such as a protected file, keeps its
+ * message. `role`: the caller's role.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;

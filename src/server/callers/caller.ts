@@ -4,19 +4,19 @@ import type { Role } from "../../api/routes/role.ts";
 export interface Caller {
   /** Identifies the caller, for limits and idempotency keys. It is not secret. */
   readonly id: string;
-  /** The name that people are shown: that of the token. */
+  /** The name that is shown to people, such as the name of the token. */
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces that this caller may see. Default: all. */
+  /** The ids and names of the workspaces that this caller may see. If absent, the caller may see all workspaces. */
   readonly workspaces?: readonly string[];
-  /** The ids of replicas that this caller may present, even if another caller presented them before. */
+  /** The ids of replicas that this caller may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];
   /**
-   * True for the owner of the store, on its Unix socket. The owner may call hooks. The owner's requests are not
-   * limited, except streams of events.
+   * True for the owner of the store, on its Unix socket. Only the owner may call hooks. The owner has no limits, except
+   * on event streams and on replicas over WebSocket.
    */
   readonly isOwner: boolean;
 }
 
-/** The caller on the store's Unix socket, to which only the owner can connect. */
+/** The caller on the store's Unix socket. Only the owner can connect to this socket. */
 export const OWNER: Caller = { id: "owner", name: "owner", role: "operator", isOwner: true };

@@ -3,7 +3,7 @@ import type { FileShape } from "../../api/file-api.ts";
 import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import type { TcpListener } from "./listener.ts";
 
-/** A file with all optional fields, for the names of all headers. */
+/** A file from which the names of the headers about files are determined. */
 const ANY_FILE: FileShape = {
   path: "",
   path_b64: "",
@@ -15,7 +15,7 @@ const ANY_FILE: FileShape = {
   iteration: 0,
   seq: 0,
 };
-/** The standard headers and those of Chronicle that a request may have. */
+/** The headers that a request from another origin may have. */
 const ALLOWED_HEADERS = [
   ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
   ...[...Object.values(ACTING), HINTS_HEADER],
@@ -24,8 +24,8 @@ const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
- * Lets pages of an allowed origin read the answer, by the headers of CORS. Returns true if the request was a preflight,
- * which has no token, and is answered by this.
+ * Sets the headers of CORS that let pages of an allowed origin read the answer. Answers a preflight request, which has
+ * no token, and returns true in that case.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;

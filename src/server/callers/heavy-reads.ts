@@ -4,13 +4,13 @@ import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The time after which a read leaves the queue, in milliseconds. It is longer than any client waits. */
+/** The time after which a waiting read is given up, in milliseconds. No client waits that long. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
- * The queue of reads that take long: of a whole history, such as `verify`, or for a large answer, such as patches. One
- * runs at a time for each workspace, because a second read would read the same data. At most two run in all, because
- * other requests need the same disk and thread.
+ * The queue of one kind of reads that take long, such as reads of whole histories (`verify`) or reads for large answers
+ * (patches). At most one read runs for each workspace, because a second read would read the same data. At most two
+ * reads run in all, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;
@@ -20,8 +20,8 @@ export class HeavyReads {
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
   /**
-   * `most`: the number of reads that one caller may have running or waiting. The owner has no such limit. `what`: what
-   * they are, in words.
+   * `most`: the maximum number of reads that one caller may have running or waiting. The owner has no such limit.
+   * `what`: the name of such reads for error messages, in the plural.
    */
   constructor(most: number, what: string) {
     this.#most = most;
@@ -30,8 +30,8 @@ export class HeavyReads {
   }
 
   /**
-   * Resolves when a read may begin; the caller disposes of the result when the read has ended. Throws `RATE_LIMITED` if
-   * too many of this caller's run or wait, `UNAVAILABLE` after a very long wait.
+   * Resolves when a read may begin. The result must be disposed when the read has ended. Throws `RATE_LIMITED` if too
+   * many reads of this caller are running or waiting, and `UNAVAILABLE` after a wait of `PATIENCE_MS`.
    */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);
@@ -45,8 +45,9 @@ export class HeavyReads {
     taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));
-    // A read may keep the thread until it ends. Requests that have arrived by now are let in and counted before: each
-    // turn of the event loop accepts one connection.
+    // Before the read begins, the event loop runs several times, because the read may then block the thread until it
+    // ends. Each turn of the event loop accepts one of the connections that have arrived, so that their requests are
+    // counted first.
     for (let turns = 0; turns <= this.#most; turns += 1) await yieldToEventLoop();
     return taken.move();
   }

@@ -1,6 +1,6 @@
 import type { ServedAddresses } from "../../util/web-guard.ts";
 
-/** A socket or port of the server, and its rules for admitting callers. */
+/** A socket or port of the server, with the rules for admitting callers there. */
 export type Listener = SocketListener | TcpListener;
 
 /** A Unix socket. Only its owner can connect, so requests need no token, and their host is not checked. */
@@ -9,8 +9,8 @@ export interface SocketListener {
 }
 
 /**
- * A port. Each request must name one of its hosts, and one of its origins if it names any, and bear a token unless its
- * route is open.
+ * A port. The `Host` of each request must be one of `hosts`, and its `Origin`, if it has one, must be one of `origins`.
+ * A request needs a token unless its route is open.
  */
 export interface TcpListener extends ServedAddresses {
   readonly kind: "tcp";
@@ -20,17 +20,17 @@ export interface TcpListener extends ServedAddresses {
 export interface ListenerNames {
   readonly scheme: "http" | "https";
   readonly port: number;
-  /** The host names under which it is addressed, with or without a port. */
+  /** The host names under which clients address the listener, with or without a port. */
   readonly hosts: readonly string[];
-  /** Origins, in the form that browsers send, whose pages may send requests and read answers. */
+  /** The origins whose pages may send requests and read answers, in the form that browsers send. */
   readonly sharedWith: readonly string[];
 }
 
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
 /**
- * Returns the listener of a port. A name in `hosts` without a port is accepted with this port. It is also accepted
- * without a port, unless it is a loopback name and this is not the default port of the scheme.
+ * Returns the listener of a port. A name in `hosts` that has no port is accepted with the listener's port. Such a name
+ * is also accepted without a port, except for a loopback name on a port that is not the scheme's default.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));
@@ -44,7 +44,7 @@ function namesOf(host: string, port: number, scheme: "http" | "https"): string[]
   return [`${host}:${port}`, ...(port === DEFAULT_PORT[scheme] || !isLoopback(host) ? [host] : [])];
 }
 
-/** Returns true if a host name always means the machine itself. */
+/** Returns true for host names and addresses that always refer to the machine itself. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -16,25 +16,37 @@ import type { Caller } from "./caller.ts";
 import { isLoopback } from "./listener.ts";
 
 /**
- * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The claims of a token
- * that the provider has signed for this server state the rights of its bearer. A token without them grants no rights.
+ * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). If the provider has
+ * signed a token for this server, the claims of the token give the rights of its bearer. A token without these claims
+ * grants no rights.
  */
 export interface OidcOptions {
-  /** The provider's identifier, as in its tokens: `https://login.example.org`. */
+  /** The provider's identifier, exactly as its tokens have it: `https://login.example.org`. */
   readonly issuer: string;
   /** The audience that tokens for this server must name. */
   readonly audience: string;
-  /** The claim that holds `reader`, `agent` or `operator`, or a list of these, of which the highest counts. */
+  /**
+   * The name of the claim with the role: `reader`, `agent` or `operator`, or a list of roles, of which the most
+   * powerful applies.
+   */
   readonly roleClaim: string;
-  /** The claim that holds ids and names of workspaces, as a list or as a text with blanks between; `*` means all. */
+  /**
+   * The name of the claim with the ids and names of workspaces, as a list or as a text with spaces between them; `*`
+   * means all workspaces.
+   */
   readonly workspacesClaim: string;
   /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
-  /** The shortest interval between two reads of the keys because of unknown keys, in milliseconds. Default: 10,000. */
+  /**
+   * The minimum time in milliseconds between two reads of the keys that are caused by unknown keys. Default: 10,000.
+   */
   readonly newKeyMs?: number;
 }
 
-/** The accepted algorithms. All are asymmetric: with a shared secret, whoever verifies tokens could make them. */
+/**
+ * The accepted algorithms. All are asymmetric, because with a shared secret anybody who can verify tokens could also
+ * make them.
+ */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -48,23 +60,23 @@ const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
 ];
-/** The tolerated difference between the clocks, in seconds. */
+/** The tolerated difference between the clocks of the provider and the server, in seconds. */
 const CLOCK_TOLERANCE = 10;
 /** The timeout of a request to the provider, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 /** The time after which the provider's metadata is read again, in milliseconds. */
 const METADATA_MS = 3_600_000;
-/** The time for which a provider is not asked again after a failure, in milliseconds. */
+/** The time after a failed request in which no further request is sent to the provider, in milliseconds. */
 const FAILED_MS = 5_000;
 /** The time after which the keys are read again, in milliseconds. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
-/** The most workspaces of a claim that count. */
+/** The maximum number of workspaces in a claim. Further ones are ignored. */
 const MOST_WORKSPACES = 1_000;
 
 /**
- * The keys of a provider. They are read again after `KEYS_MS`, and sooner (`newKeyMs`) for an unknown key. As long as
- * the provider cannot be reached, the last keys stay valid.
+ * The keys of a provider. They are read again after `KEYS_MS`, and after `newKeyMs` if a token has an unknown key.
+ * While the provider cannot be reached, the last keys stay valid.
  */
 class ProviderKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
@@ -75,7 +87,8 @@ class ProviderKeys {
 
   constructor(uri: URL, options: OidcOptions) {
     this.#options = options;
-    // jose itself must not read the keys again: it would drop them if the provider could not be reached.
+    // `jose` is configured never to read the keys again by itself, because it would drop them if the provider could not
+    // be reached.
     this.#remote = createRemoteJWKSet(uri, {
       ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });
@@ -94,8 +107,8 @@ class ProviderKeys {
   };
 
   /**
-   * Reads the keys again. If that fails or another read is under way, the last keys stay valid. Throws if none is
-   * known.
+   * Reads the keys again. If that fails, or if another read is in progress, the last keys stay valid. Throws if reading
+   * fails and no keys are known.
    */
   async #readAgain(): Promise<void> {
     const isKnown = this.#remote.jwks() !== undefined;
@@ -137,7 +150,7 @@ export function oidcIssuer(options: OidcOptions): OtherIssuer {
   };
 }
 
-/** Returns true if a token claims to be the provider's. Nothing is verified yet. */
+/** Returns true if a token claims to be issued by the provider. Does not verify the token. */
 function isOfIssuer(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
@@ -162,7 +175,9 @@ async function verified(token: string, keys: ProviderKeys, options: OidcOptions)
   }
 }
 
-/** Returns true if the error means that the token is invalid; false if the provider cannot be reached. */
+/**
+ * Returns true if the error means that the token is invalid. Any other error means that the provider cannot be reached.
+ */
 function isRefusal(error: unknown): boolean {
   return [
     errors.JWTClaimValidationFailed,
@@ -181,7 +196,7 @@ function unreachable(issuer: string, cause: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", `the issuer of tokens, ${issuer}, cannot be reached now`, { cause });
 }
 
-/** The length above which a `sub` is replaced by its hash. */
+/** The maximum length of a `sub` that is part of the caller's id. A longer `sub` is replaced by its hash. */
 const LONG_SUB = 58;
 
 function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOptions): Caller | undefined {
@@ -192,7 +207,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   const name = [known, sub].find((one) => typeof one === "string" && /^[\x20-\x7e]{1,100}$/.test(one));
   const workspaces = workspacesOf(claims[workspacesClaim]);
   return {
-    // The id is part of idempotency keys, whose length is limited.
+    // The id must be short, because it is part of request ids, whose length is limited.
     id: sub.length > LONG_SUB ? `oidc#${sha256(sub).slice(0, 48)}` : `oidc:${sub}`,
     name: typeof name === "string" ? name : "oidc",
     role,
@@ -201,7 +216,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   };
 }
 
-/** Returns the highest role in a claim. */
+/** Returns the most powerful role in a claim; `undefined` if the claim has no role. */
 function roleOf(claim: unknown): Role | undefined {
   const given = Array.isArray(claim) ? claim : [claim];
   return ROLES.findLast((role) => given.includes(role));
@@ -215,11 +230,11 @@ function workspacesOf(claim: unknown): readonly string[] | "*" {
 
 const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** The OIDC provider. Its metadata is read when it is first needed. */
+/** The OIDC provider. Its metadata is read when the keys are first needed. */
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** The time from which the metadata is read again, in epoch milliseconds. */
+  /** The time from which the next call of `keys` reads the metadata again, in epoch milliseconds. */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 
@@ -233,7 +248,7 @@ class Provider {
       this.#until = now + METADATA_MS;
       this.#keys = this.#discover().catch((error: unknown) => {
         this.#until = this.#options.now() + FAILED_MS;
-        // The keys that are known stay valid until the metadata can be read again.
+        // The known keys stay valid until the metadata can be read again.
         if (this.#known !== undefined) return this.#known.keys;
         throw unreachable(this.#options.issuer, error);
       });
@@ -258,7 +273,7 @@ class Provider {
   }
 }
 
-/** Returns true if keys may be fetched from this URL: by TLS, or from this machine. */
+/** Returns true if keys may be fetched from this URL, because it uses TLS or is on this machine. */
 function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

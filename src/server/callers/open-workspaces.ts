@@ -3,30 +3,33 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/** The use of an open workspace. Only `OpenWorkspaces.close` closes the workspace before the lease is disposed of. */
+/**
+ * A lease of an open workspace. The workspace stays open until the lease is disposed, unless `OpenWorkspaces.close` is
+ * called.
+ */
 export interface Lease extends Disposable {
-  /** The workspace, with a person's rights; `as` returns it with other rights. */
+  /** The workspace with a person's rights. `as` returns a view with other rights. */
   readonly workspace: WorkspaceApi;
   /**
-   * Aborted when the workspace is given up, so that streams of events end. If the signal's reason is an error that says
-   * that the folder was moved, the workspace may be opened again.
+   * Aborts when the holder of the lease must stop using the workspace, so that streams of events end. If the signal's
+   * reason is the error that the folder was moved, the workspace can be opened again.
    */
   readonly gone: AbortSignal;
 }
 
 interface Held {
   readonly workspace: WorkspaceApi;
-  /** The workspace's settings when it was opened: see `settingsOf`. */
+  /** The workspace's settings when it was opened (see `settingsOf`). */
   readonly settings: string;
   readonly gone: AbortController;
-  /** Resolves when `onOpen` has ended; never rejects. */
+  /** Resolves when `onOpen` has ended. Never rejects. */
   readonly ready: Promise<void>;
-  /** The time when a lease was last given or returned, in epoch milliseconds. */
+  /** The last time at which a lease was given or returned, in epoch milliseconds. */
   used: number;
   /** The time of the last check of the settings, in epoch milliseconds. */
   looked: number;
   leases: number;
-  /** True if no more leases are given. The workspace is closed after the last lease. */
+  /** True if no more leases may be given. The workspace is closed when its last lease is returned. */
   dropped: boolean;
   closing?: Promise<void>;
 }
@@ -37,32 +40,32 @@ export interface OpenWorkspacesOptions {
   /** Returns the time, in epoch milliseconds. */
   readonly now: () => number;
   /**
-   * Returns a text of the settings that a workspace reads when it is opened (what is tracked, how much is kept). If the
-   * text differs later, the workspace is reopened.
+   * Returns the settings that a workspace reads only when it is opened (what is tracked, how much is kept), as a text.
+   * If the text has changed later, the workspace is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
   /** The number of open workspaces above which unused workspaces are closed. Default 256. */
   readonly most?: number;
-  /** Called with errors that no caller waits for. */
+  /** Called with errors of work whose result no caller awaits. */
   readonly onError?: (error: unknown) => void;
 }
 
 const MOST = 256;
-/** The shortest interval between two checks of the settings for `openKey`, in milliseconds. */
+/** The minimum time between two checks of a workspace's settings in `openKey`, in milliseconds. */
 const LOOK_MS = 1_000;
-/** The time after its last use for which a workspace is not closed to make room, in milliseconds. */
+/** The time after its last use in which a workspace is not closed because of the limit `most`, in milliseconds. */
 const JUST_USED_MS = 1_000;
-/** The time that `release` waits for leases to be returned, in milliseconds. */
+/** The time for which `release` waits for leases to be returned, in milliseconds. */
 const RELEASE_MS = 5_000;
 
-/** Keeps the workspaces of a store open between requests, each once. */
+/** Keeps the workspaces of a store open between requests. Each workspace is open at most once. */
 export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** The ids of workspaces, by the names under which they were opened. */
+  /** The ids of workspaces by the names under which they were opened. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
   /** The number of `giveUp` calls in progress, by the id of the workspace. */
@@ -80,24 +83,25 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Opens the workspace of a folder, or the nearest one around it. If there is none, `create` begins one in the folder;
-   * else throws `NOT_FOUND`.
+   * Opens the nearest workspace whose folder is or encloses `folder`. If there is no such workspace, begins one in the
+   * folder if `create` is true, and else throws `NOT_FOUND`.
    */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
-    // A workspace of this very folder is the nearest one.
+    // If an open workspace has exactly this folder, it is the nearest one.
     const known = this.#inFolder(folder);
     if (known !== undefined && (await this.#isInForce(known, 0))) return this.#handOut(known);
     return this.#handOut(await this.#inTurn(() => this.#openFolder(folder, create)));
   }
 
   /**
-   * Opens a workspace as `openFolder`, with an agent's rights. The lease is never returned: for short-lived processes.
+   * Opens a workspace like `openFolder`, and returns a view with an agent's rights. The lease is never returned, so
+   * this method is only for short-lived processes.
    */
   async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
   }
 
-  /** Opens the workspace with this whole id or exact name. Throws `NOT_FOUND`. */
+  /** Opens the workspace with this whole id or exact name. Throws `NOT_FOUND` if there is none. */
   async openKey(key: string): Promise<Lease> {
     const known = this.#held.get(this.#ids.get(key) ?? key);
     if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
@@ -107,24 +111,28 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Returns true if this object is the workspace's object in use. Otherwise the workspace was given up, or reopened.
+   * Returns true if `workspace` is the object that new leases get. Returns false if the workspace was closed or
+   * reopened.
    */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
 
-  /** Returns the id of a workspace that was opened by this name; else the text itself. */
+  /** Returns the id of the workspace that was opened under the name `key`. If there is none, returns `key`. */
   idOf(key: string): string {
     return this.#ids.get(key) ?? key;
   }
 
-  /** Notes that the settings of a workspace may have changed: they are checked at the next request for it. */
+  /** Makes the next request for a workspace check its settings, because they may have changed. */
   lookAgain(id: string): void {
     const held = this.#held.get(id);
     if (held !== undefined) held.looked = 0;
   }
 
-  /** Gives up a workspace whose folder was moved, as `error` says. The next request reopens it. */
+  /**
+   * Stops giving leases of a workspace whose folder was moved, and ends the streams of its events with `error`. The
+   * next request reopens the workspace.
+   */
   giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
     const held = this.#held.get(workspace.id);
     if (held?.workspace !== workspace) return;
@@ -133,8 +141,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Gives a workspace up, and runs `work`, which removes its history. Throws `LOCKED` if the workspace stays in use.
-   * Meanwhile `isBeingGivenUp` is true.
+   * Closes a workspace and then runs `work`, which removes its history. Throws `LOCKED` if the workspace stays in use.
+   * `isBeingGivenUp` is true until `work` has ended.
    */
   async giveUp<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#givingUp.set(id, (this.#givingUp.get(id) ?? 0) + 1);
@@ -148,12 +156,18 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Returns true during `giveUp`. Code that keeps workspaces open outside of requests must not reopen it then. */
+  /**
+   * Returns true during `giveUp` of this workspace. Code that keeps workspaces open outside of requests must not reopen
+   * the workspace then.
+   */
   isBeingGivenUp(id: string): boolean {
     return this.#givingUp.has(id);
   }
 
-  /** Gives a workspace up. Streams of its events end, and it is closed after its last lease. */
+  /**
+   * Stops giving leases of the open workspace and ends the streams of its events. The workspace is closed when its last
+   * lease is returned.
+   */
   letGo(id: string): void {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
     const held = this.#held.get(id);
@@ -163,8 +177,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Gives a workspace up, and waits until it is closed, because its history is about to be removed or replaced. Throws
-   * `LOCKED` if it stays in use.
+   * Does the same as `letGo`, and waits until the workspace is closed, because its history is about to be removed or
+   * replaced. Throws `LOCKED` if the workspace stays in use for longer than `RELEASE_MS`.
    */
   async release(id: string): Promise<void> {
     const held = this.#held.get(id);
@@ -177,7 +191,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes the workspaces that were unused for `idleMs`. Resolves to the number of workspaces that are still open. */
+  /** Closes the workspaces that were not used for `idleMs`. Returns the number of workspaces that are still open. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -199,7 +213,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** Gives a lease once `onOpen` has ended. The workspace counts as in use meanwhile. */
+  /** Returns a lease once `onOpen` has ended. The workspace is already leased while this method waits. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;
@@ -230,12 +244,15 @@ export class OpenWorkspaces {
     return undefined;
   }
 
-  /** Returns true if the settings have not changed. They are not checked if that was done less than `withinMs` ago. */
+  /**
+   * Returns true if the workspace's settings have not changed. Returns true without a check if the last check was less
+   * than `withinMs` ago.
+   */
   async #isInForce(held: Held, withinMs: number): Promise<boolean> {
     const now = this.#options.now();
     if (now - held.looked < withinMs) return true;
     held.looked = now;
-    // The workspace must not be closed during this wait.
+    // This lease keeps the workspace open while the settings are read.
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
@@ -248,7 +265,9 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Returns the settings, with the folder: a workspace whose folder was moved is reopened. */
+  /**
+   * Returns the settings together with the folder, because a workspace whose folder was moved must be reopened, too.
+   */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }
@@ -277,8 +296,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Keeps an opened workspace. If it is open already, with the same settings, closes the new object and returns the
-   * old.
+   * Keeps an opened workspace for later requests. If the workspace is already open with the same settings, closes the
+   * new object and returns the old one.
    */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);
@@ -296,7 +315,10 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /** Gives up the old object of a reopened workspace. Its leases stay usable; streams end if its folder was moved. */
+  /**
+   * Stops giving leases of the old object of a reopened workspace. Existing leases stay usable. If the folder was
+   * moved, the streams of events end.
+   */
   #replace(known: Held, { path }: WorkspaceApi): void {
     if (known.workspace.path !== path) known.gone.abort(movedFolder(known.workspace.path, path));
     this.#drop(known, known.leases === 0);
@@ -310,7 +332,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Closes unused workspaces beyond the limit, beginning with those that were unused for longest. */
+  /** If more workspaces are open than the limit allows, closes unused ones, beginning with the least recently used. */
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;

@@ -2,45 +2,45 @@ import { randomBytes } from "node:crypto";
 import { sha256 } from "../../core/values/hash.ts";
 import type { Role } from "../../api/routes/route.ts";
 
-/** The beginning of each token, by which people and secret scanners recognise one. */
+/** The prefix of each token, by which people and secret scanners recognise tokens. */
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** The record of a token. It does not have the token itself. */
+/** The record of a token. It has only the hash of the token. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces that the token is for; `null`: all. */
+  /** The ids and names of the workspaces for which the token is valid; `null`: all workspaces. */
   readonly workspaces: readonly string[] | null;
-  /** The ids of replicas that the token's bearer may present, even if another token's bearer presented them before. */
+  /** The ids of replicas that the token's bearer may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];
-  /** The SHA-256 of the token, in hex. A slow hash is not necessary for 256 random bits. */
+  /** The SHA-256 of the token, in hex. A slow hash is not necessary, because a token has 256 random bits. */
   readonly hash: string;
-  /** A time in ISO 8601, as `expires`. */
+  /** `created` and `expires` are times in ISO 8601. `expires` is `null` if the token does not expire. */
   readonly created: string;
   readonly expires: string | null;
 }
 
 /**
- * Stores the records of tokens. Backends: `MemoryTokenStore`, and a file in the configuration folder. `find` must be
- * cheap: the server calls it for each request, so that a revoked token is refused at once.
+ * Stores the records of tokens. The backends are `MemoryTokenStore` and a file in the configuration folder. `find` must
+ * be fast, because the server calls it for each request, so that a revoked token is refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
-  /** Adds a record, durably. */
+  /** Durably adds a record. */
   add(record: TokenRecord): void;
-  /** Removes a record, durably. Returns whether there was one. */
+  /** Durably removes the record with this id. Returns whether there was one. */
   remove(id: string): boolean;
 }
 
-/** Returns a new token, of 256 random bits. */
+/** Returns a new token with 256 random bits. */
 export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }
 
-/** Returns the hash that is kept of a token. */
+/** Returns the hash by which a token is stored and found. */
 export function hashToken(token: string): string {
   return sha256(token);
 }
@@ -50,7 +50,7 @@ export function isExpired({ expires }: TokenRecord, now: number): boolean {
   return expires !== null && Date.parse(expires) <= now;
 }
 
-/** Token records in memory. */
+/** Stores the records of tokens in memory. */
 export class MemoryTokenStore implements TokenStore {
   readonly #byHash = new Map<string, TokenRecord>();
 

@@ -17,8 +17,8 @@ import { openFor } from "../callers/scope.ts";
 import * as z from "zod";
 
 /**
- * The maximum number of messages of one connection that are answered at once. Others wait, and nothing more is read
- * from the connection meanwhile.
+ * The maximum number of messages of one connection that are answered at the same time. Further messages wait, and
+ * nothing is read from the connection until one of the answers was sent.
  */
 const MOST_AT_ONCE = 8;
 
@@ -30,16 +30,19 @@ interface ConnectionSetting extends ProblemSetting {
   readonly caller: Caller;
   /** Returns 0 if the caller may send a message, else the number of seconds to wait. */
   readonly charge: () => number;
-  /** Takes a slot for a subscription. Returns `undefined` if the caller is at its limit. Default: no limit. */
+  /**
+   * Takes a slot for a subscription. Returns `undefined` if the caller has reached its limit. If absent, there is no
+   * limit.
+   */
   readonly slot?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
 
 /**
- * The connection of one client. Each message is answered as soon as its answer is known; `request_id` says which
- * message an answer belongs to. If a client does not read its answers, its messages are not read either, and it is cut
- * off after a while.
+ * The connection of one client. Each message is answered as soon as its answer is known, and `request_id` of an answer
+ * identifies the message. If a client does not read its answers, its messages are not read either, and its connection
+ * is closed after a while.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;
@@ -54,11 +57,14 @@ export class GatewayConnection {
     this.#setting = setting;
     socket.on("message", (data) => this.#take(data));
     socket.on("close", () => this.#end());
-    // `ws` has sent the client a close frame for the error.
+    // `ws` has already sent a close frame for the error.
     socket.on("error", () => socket.terminate());
   }
 
-  /** The milliseconds since the last message arrived; 0 while one is being answered, or a subscription is open. */
+  /**
+   * The time in milliseconds since the last message arrived; 0 while a message is being answered or a subscription is
+   * open.
+   */
   get idleMs(): number {
     const isAtWork = this.#working > 0 || this.#subscriptions.size > 0;
     return isAtWork ? 0 : performance.now() - this.#lastAsked;
@@ -72,7 +78,7 @@ export class GatewayConnection {
   #take(data: RawData): void {
     this.#lastAsked = performance.now();
     this.#waiting.push(data);
-    // A paused socket still emits messages that had arrived, so that more than one may wait.
+    // A paused socket still emits messages that have already arrived, so several messages may wait.
     if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
     else this.#work();
   }
@@ -122,7 +128,10 @@ export class GatewayConnection {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
-  /** Takes the slot of a subscription, and releases it when the signal aborts. Throws `RATE_LIMITED`. */
+  /**
+   * Takes a slot for a subscription, and releases the slot when the signal aborts. Throws `RATE_LIMITED` if the caller
+   * has reached its limit.
+   */
   #takeSlot(until: AbortSignal): void {
     const { slot: take } = this.#setting;
     if (take === undefined) return;
@@ -135,7 +144,7 @@ export class GatewayConnection {
     until.addEventListener("abort", () => slot[Symbol.dispose]());
   }
 
-  /** Opens a subscription. Sends the seq after which its events begin, and then the events. */
+  /** Opens a subscription. First sends the seq after which its events begin, and then the events. */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
     if (this.#subscriptions.has(id))
@@ -163,7 +172,7 @@ export class GatewayConnection {
     }
   }
 
-  /** Sends the events of a subscription, each after the client has taken the previous event. Never rejects. */
+  /** Sends the events of a subscription, each only after the previous one was sent. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
     const ids = idsOf(message);
@@ -198,8 +207,8 @@ export class GatewayConnection {
   }
 
   /**
-   * Sends a message. Resolves to true once the system has taken it; to false if the client is gone, or was cut off
-   * because it reads nothing.
+   * Sends a message. Resolves to true once the message was passed to the operating system. Resolves to false if the
+   * client is gone, or if the connection was closed because the client does not read.
    */
   #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -217,14 +226,14 @@ export class GatewayConnection {
   }
 }
 
-/** Returns the workspace with an agent's rights, which suffice for these messages: none of them changes anything. */
+/** Returns the workspace with an agent's rights. They are sufficient, because no message changes anything. */
 function viewOf({ workspace }: Lease): Lease["workspace"] {
   return workspace.as({ role: "agent" });
 }
 
 function parsed(data: RawData): unknown {
   try {
-    // By default, `ws` passes a message as one buffer.
+    // The cast is safe, because `ws` passes each message as one buffer by default.
     return JSON.parse((data as Buffer).toString("utf8"));
   } catch {
     throw new ChronicleError("USAGE", "a message is one JSON object, as text", {
@@ -233,7 +242,7 @@ function parsed(data: RawData): unknown {
   }
 }
 
-/** Returns the answer to a question, without the ids. */
+/** Returns the answer to a question, without `type`, `request_id` and `session_id`. */
 async function answerQuestion(on: WorkspaceApi, question: Question): Promise<Record<string, unknown>> {
   switch (question.type) {
     case "list_files": {
@@ -267,7 +276,10 @@ async function historyOf(on: WorkspaceApi, path: string, { limit, after }: Histo
   return { path, iterations: items, next: next === null ? null : Number(next) };
 }
 
-/** The maximum number of iterations in a history that is read as a file: the oldest ones. `next` is set for more. */
+/**
+ * The maximum number of iterations in a history that is read as a file. If there are more, the file has the oldest
+ * ones, and `next` is set.
+ */
 const MOST_IN_FILE = 1_000;
 
 async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
@@ -288,18 +300,24 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
   return { path, ...exact, kind, size, hash, permissions, mtime_ms, ...rest, iteration, seq, ...shown };
 }
 
-/** The maximum length of a content in one message, in bytes. The rest of a longer content is read over HTTP. */
+/** The maximum length of a content in one message, in bytes. Clients read the rest of a longer content over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content, or its beginning, in JSON: as text if it is UTF-8, else in Base64. */
+/** A content, or the beginning of a long content, in JSON. It is text if the bytes are UTF-8, and else Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /** The URL of the rest of the content, and the `Range` header for it. Absent if this is the whole content. */
+  /**
+   * The URL and the `Range` header with which the rest of the content can be read. Absent if `content` is the whole
+   * content.
+   */
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
-/** Returns a content, or the beginning of a long one. A whole content is compared with its hash. */
+/**
+ * Returns a content, or the beginning of a long content. A content that is returned as a whole is checked against its
+ * hash.
+ */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;
   const pieces: Uint8Array[] = [];
@@ -318,7 +336,7 @@ function shown(bytes: Buffer): ShownContent {
     : { encoding: "base64", content: bytes.toString("base64") };
 }
 
-/** Returns the bytes without an incomplete UTF-8 character at the end. */
+/** Returns the bytes without an incomplete UTF-8 character at their end. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -339,16 +357,19 @@ function urlPath({ path, path_b64: exact }: FileContent): string {
 const MOST_ITEMS = 1_000;
 
 const common = {
-  /** Repeated in the answer. */
+  /** The id of the message, which the answer repeats. */
   request_id: z.union([z.string().min(1).max(200), z.int()]),
-  /** A workspace's whole id or exact name. */
+  /** The whole id or exact name of a workspace. */
   session_id: z.string().min(1).max(200),
 };
 
 const count = z.int().min(0);
 const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
 
-/** The messages that a client sends: JSON, one in each WebSocket message. docs/gateway.md has a table of them. */
+/**
+ * The schemas of the messages that a client sends. Each WebSocket message contains one of them as JSON. See
+ * docs/gateway.md.
+ */
 const MESSAGES = [
   z.strictObject({
     ...common,
@@ -385,15 +406,15 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** A message about files: it gets exactly one answer. */
+/** A message about files, which gets exactly one answer. */
 type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 type RequestId = GatewayMessage["request_id"];
 
-/** The maximum length of the text about an invalid message, in characters. */
+/** The maximum length of the error message about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Validates a message. Throws `USAGE` with the invalid field. */
+/** Validates a message. Throws `USAGE`, which names the invalid field. */
 function readMessage(given: unknown): GatewayMessage {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -406,7 +427,7 @@ function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** Returns the ids that an answer repeats, as far as they are valid. */
+/** Returns the ids that the answer to a message repeats. `request_id` is `null` if one of the ids is invalid. */
 function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
   const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!ids.success) return { request_id: null };

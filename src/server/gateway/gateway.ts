@@ -26,11 +26,11 @@ const NOT_ALLOWED = 1008;
 export interface GatewayOptions extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
-  /** Aborted when the server is told to end. */
+  /** Aborts when the server is told to end. */
   readonly stopping: AbortSignal;
 }
 
-/** Serves the gateway's clients over WebSocket, on the ports and sockets of the server (docs/gateway.md). */
+/** Serves clients of the gateway over WebSocket, on all ports and sockets of the server (docs/gateway.md). */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #protocol: WebSocketServer;
@@ -56,14 +56,14 @@ export class Gateway {
     options.stopping.addEventListener("abort", () => this.#leave());
   }
 
-  /** The number of clients, and of their subscriptions. */
+  /** The number of connected clients, and the number of their subscriptions. */
   get load(): { readonly connections: number; readonly subscriptions: number } {
     let subscriptions = 0;
     for (const connection of this.#open.values()) subscriptions += connection.subscriptions;
     return { connections: this.#open.size, subscriptions };
   }
 
-  /** Takes an admitted upgrade. Refuses it with 404 if it is not for the gateway's path. */
+  /** Handles an admitted upgrade. Refuses the upgrade with 404 if its path is not the gateway's path. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
@@ -78,7 +78,7 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const slot = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    // The subscriptions of an operator are not limited, since its program may serve thousands of sessions.
+    // The subscriptions of an operator are not limited, because an operator's program may serve thousands of sessions.
     const limited = mayDo(caller.role, "operator") ? {} : { slot };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);
@@ -91,8 +91,8 @@ export class Gateway {
   }
 
   /**
-   * Checks a client at intervals: ends its connection if it does not answer, is idle, or has no valid token any more.
-   * Returns a function that ends the checks.
+   * Checks a client at intervals, and closes its connection if the client does not answer, is idle, or no longer has a
+   * valid token. Returns a function that ends the checks.
    */
   #keepPulse(
     client: WebSocket,

@@ -6,7 +6,7 @@ interface Connection {
   busy: number;
 }
 
-/** Limits how many of something each caller may have at once. */
+/** A limit on the number of slots that each caller may have at the same time. */
 export class ConcurrencyLimit {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -16,8 +16,8 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Takes one of the caller's slots; dispose the result to release it. Returns `undefined` if the caller has no slot
-   * left.
+   * Takes one of the caller's slots. Disposing the result releases the slot. Returns `undefined` if the caller has no
+   * free slot.
    */
   take(caller: string): Disposable | undefined {
     const taken = this.#taken.get(caller) ?? 0;
@@ -35,16 +35,16 @@ export class ConcurrencyLimit {
   }
 }
 
-/** The fields that identify a connection. They are equal on a TLS socket and on the accepted socket within it. */
+/** The fields that identify a connection. A TLS socket and the TCP socket inside it have the same values. */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the number of connections of a port. For one connection more, closes the connection that has been idle for
- * longest, so that idle connections keep nobody out. If all are busy, closes the new connection.
+ * Limits the number of connections of a port. When a further connection arrives, closes the connection that has been
+ * idle for longest, so that idle connections do not block new clients. If all connections are busy, closes the new one.
  */
 export class ConnectionLimit {
   readonly #most: number;
-  /** The connections, ordered by the end of their last request. */
+  /** The connections, in the order in which their last requests ended. */
   readonly #connections = new Map<string, Connection>();
 
   constructor(most: number) {
@@ -70,7 +70,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** Marks a connection as busy with a request. The caller calls the returned function when the request has ended. */
+  /** Marks a connection as busy with a request. The returned function must be called when the request has ended. */
   busy(peer: Peer): () => void {
     const key = keyOf(peer);
     const connection = this.#connections.get(key);

@@ -1,58 +1,64 @@
 import type { Role } from "../../api/routes/role.ts";
 import type { Rate } from "./rate-limiter.ts";
 
-/** The shares of `connections` that may have a request in progress at once, from 0 to 1. */
+/** Limits on the number of requests in progress, each as a share (0 to 1) of `connections`. */
 export interface Share {
-  /** For one token. */
+  /** The share of one token. */
   readonly token: number;
-  /** For all tokens of a role. */
+  /** The share of all tokens of a role together. */
   readonly role: number;
 }
 
 /** The limits that a server sets for its callers. */
 export interface ServerLimits {
-  /** The time from the first byte of a request to the last of its headers, in milliseconds. */
+  /** The maximum time from the first byte of a request to the end of its headers, in milliseconds. */
   readonly headersMs: number;
-  /** The time for a JSON body, in milliseconds. */
+  /** The maximum time in which a JSON body must arrive, in milliseconds. */
   readonly bodyMs: number;
-  /** The bytes that an upload must bring in each `slowMs`. */
+  /** The minimum number of bytes of an upload that must arrive in each period of `slowMs`. */
   readonly slowBytes: number;
   /**
-   * The time within which an upload must bring `slowBytes`, or a client must take what it was sent, in milliseconds.
+   * The time within which `slowBytes` of an upload must arrive, and within which a client must read what it was sent,
+   * in milliseconds.
    */
   readonly slowMs: number;
-  /** The time that a connection may be idle between two requests, in milliseconds. */
+  /** The maximum time for which a connection may be idle between two requests, in milliseconds. */
   readonly keepAliveMs: number;
-  /** The most bytes of a request's line and headers. */
+  /** The maximum size of a request's line and headers, in bytes. */
   readonly headerBytes: number;
-  /** The most bytes of a JSON body. */
+  /** The maximum size of a JSON body, in bytes. */
   readonly jsonBytes: number;
-  /** The most bytes of an upload. The limits of the workspace apply, too. */
+  /** The maximum size of an upload, in bytes. The limits of the workspace apply as well. */
   readonly uploadBytes: number;
-  /** The most connections of a port or socket. */
+  /** The maximum number of connections of each port or socket. */
   readonly connections: number;
   /**
-   * The shares of these connections that may have a request in progress at once, by role and in all. The owner's socket
-   * has no such limit.
+   * The maximum number of requests in progress, by role and in total (`all`), as shares of `connections`. The owner's
+   * socket has no such limit.
    */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
   /** The number of requests after which a connection is closed. */
   readonly requestsPerSocket: number;
-  /** The most event streams of one caller at once. */
+  /** The maximum number of event streams that one caller may have open. */
   readonly streams: number;
-  /** The most reads of whole histories, requests for large answers, and `fresh` reads, that one token may have running or waiting. */
+  /**
+   * The maximum number of heavy requests of each kind that one token may have running or waiting: reads of whole
+   * histories, requests for large answers, and reads with `fresh`.
+   */
   readonly heavyReads: number;
-  /** The most gateway subscriptions at once, with one token. */
+  /** The maximum number of gateway subscriptions that one token may have open. Operators have no such limit. */
   readonly subscriptions: number;
-  /** The time after which a gateway connection without messages and subscriptions ends, in milliseconds. */
+  /**
+   * The time after which a gateway connection is closed if it has no messages and no subscriptions, in milliseconds.
+   */
   readonly gatewayIdleMs: number;
-  /** The most replicas at once with one token. The owner's socket has no such limit. */
+  /** The maximum number of replicas that one caller may have connected over WebSocket. */
   readonly replicas: number;
-  /** The interval of heartbeats on event streams and connections, in milliseconds. */
+  /** The interval of heartbeats on event streams and gateway connections, in milliseconds. */
   readonly heartbeatMs: number;
-  /** The time that accepted requests may take once the server is told to end, in milliseconds. */
+  /** The time in which accepted requests must be answered once the server is told to end, in milliseconds. */
   readonly drainMs: number;
-  /** The request rates of one token. The owner's socket has no such limit. */
+  /** The maximum rates of requests of one token, by role. The owner's socket has no such limit. */
   readonly rates: Readonly<Record<Role, Rate>>;
 }
 

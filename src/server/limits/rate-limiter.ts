@@ -1,4 +1,4 @@
-/** A rate: `burst` requests at once, and `perSecond` after these. */
+/** A limit on a rate: at most `burst` requests at once, and after these at most `perSecond` requests per second. */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
@@ -11,10 +11,13 @@ interface Bucket {
   at: number;
 }
 
-/** The maximum number of buckets. For one more, the bucket used longest ago is dropped, and is full when used again. */
+/**
+ * The maximum number of buckets. If there are more, the least recently used bucket is dropped. Its key then begins with
+ * a full bucket again.
+ */
 const MOST_KEYS = 10_000;
 
-/** Limits rates by a token bucket for each key: it refills with time, and each request takes a token. */
+/** Limits rates with one token bucket per key. The bucket fills with time, and each request takes one token from it. */
 export class RateLimiter {
   readonly #rate: Rate;
   readonly #buckets = new Map<string, Bucket>();
@@ -23,7 +26,10 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /** Takes a token. Returns 0 if there was one, else the seconds until the next one. `now`: epoch milliseconds. */
+  /**
+   * Takes a token from the bucket of the key. Returns 0 if there was a token, and else the number of seconds until the
+   * next one. `now`: epoch milliseconds.
+   */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);
     if (bucket.left < 1) return this.#wait(bucket);
@@ -40,7 +46,7 @@ export class RateLimiter {
     const known = this.#buckets.get(key);
     const passed = known === undefined ? 0 : Math.max(0, now - known.at) / 1000;
     const left = known === undefined ? burst : Math.min(burst, known.left + passed * perSecond);
-    // Inserted anew, so that the first key of the map is the key used longest ago.
+    // The bucket is removed and inserted again, so that the first key of the map is the least recently used one.
     this.#buckets.delete(key);
     const bucket = { left, at: now };
     this.#buckets.set(key, bucket);

@@ -1,6 +1,6 @@
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
-/** The rate at which one caller's refusals are recorded. It bounds the growth of logs and diagnostics. */
+/** The maximum rate at which refusals of one caller are recorded. It limits the growth of logs and diagnostics. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
 /** The maximum number of callers whose unrecorded refusals are counted. */
 const MOST_CALLERS = 10_000;
@@ -8,12 +8,12 @@ const MOST_CALLERS = 10_000;
 /** Decides which refusals are recorded, and counts the others. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
-  /** By caller, the number of refusals since the last recorded refusal. */
+  /** The number of refusals since the last recorded refusal, by caller. */
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * Counts a refusal of a caller. If the refusal is to be recorded, returns the number of refusals since the last
-   * recorded refusal; else `undefined`. `now`: epoch milliseconds.
+   * Decides whether a refusal is recorded. If so, returns the number of refusals of the caller since the last recorded
+   * one. If not, counts the refusal and returns `undefined`. `now`: epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

@@ -3,16 +3,16 @@ import type { ServerLimits } from "./limits.ts";
 
 class TooSlow extends Error {}
 
-/** The shortest interval between two calls of `mustHold`, in milliseconds. */
+/** The minimum time between two calls of `mustHold`, in milliseconds. */
 const ASK_MS = 1_000;
 
-/** Thrown for a body that is larger than the server takes. */
+/** The error for a body that is larger than the server accepts. */
 export class TooMuch extends Error {}
 
 /**
- * Yields the bytes of a request as they arrive. Throws if its client goes away, sends fewer than `slowBytes` in
- * `slowMs` or more than `uploadBytes` in all; nothing is stored then. `mustHold` throws if the client is no longer
- * admitted. It is called at intervals, and again once everything has arrived.
+ * Yields the bytes of a request's body as they arrive. Throws if the client leaves, sends less than `slowBytes` in
+ * `slowMs`, or sends more than `uploadBytes` in total; nothing is stored then. `mustHold` must throw if the client is
+ * no longer admitted. It is called at intervals, and once more when the whole body has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -24,7 +24,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // The time in which the consumer is busy with a piece does not count as the client's.
+  // The time that the consumer spends on a piece is measured, because the client is not to blame for it.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {
@@ -37,7 +37,8 @@ export async function* uploaded(
     if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
-    // The iterator must not close the request: a client that is refused before the end still gets the answer.
+    // The iterator must not close the request, because a client that is refused before the end of its body still gets
+    // an answer.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
@@ -50,7 +51,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The change is made after this last check, when the generator ends.
+    // The change is made only after this last check, because it needs the end of the generator.
     await mustHold();
   } finally {
     clearInterval(timer);
@@ -58,8 +59,8 @@ export async function* uploaded(
 }
 
 /**
- * Writes bytes, and waits until more may be written. Returns false if the client is gone, or was cut off because it did
- * not take the bytes within `waitMs`.
+ * Writes bytes, and waits until more may be written. Returns false if the client is gone, or if the connection was
+ * closed because the client did not read within `waitMs` milliseconds.
  */
 export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;
@@ -75,14 +76,14 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
   return goesOn;
 }
 
-/** The maximum of bytes that `discardRest` reads. */
+/** The maximum number of bytes that `discardRest` reads. */
 const MOST_DISCARDED = 16 * 1024 ** 2;
 /** The time within which the rest of a request must arrive, in milliseconds. */
 const DISCARD_MS = 5_000;
 
 /**
- * Reads and drops the rest of a request that was answered before its end, so that the client can read the answer. Cuts
- * the client off if the rest is too long or too slow.
+ * Reads and discards the rest of a request that was answered before its end, so that the client can read the answer.
+ * Closes the connection if the rest is too long or arrives too slowly.
  */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;

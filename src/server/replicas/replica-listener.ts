@@ -21,7 +21,7 @@ import type { AdmittedUpgrade } from "../http-server.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The maximum length of a message, in bytes: that of one frame (docs/protocol.md). */
+/** The maximum length of a message, which is one frame, in bytes (docs/protocol.md). */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
 
 /** The WebSocket close code for an invalid token (docs/protocol.md). */
@@ -29,20 +29,20 @@ const UNAUTHENTICATED = 4401;
 
 const RATE_LIMITED = 429;
 
-/** The maximum interval between two checks of a replica's token, in milliseconds. */
+/** The maximum time between two checks of a replica's token, in milliseconds. */
 const REVOKED_MS = 1_000;
 
 export interface ReplicaListenerOptions extends ReplicaSetting {
   readonly acceptor: ReplicaAcceptor;
   readonly limits: ServerLimits;
-  /** Aborted when the server is told to end. */
+  /** Aborts when the server is told to end. */
   readonly stopping: AbortSignal;
   /** Adds a line to the diagnostics. */
   readonly report: (line: string) => void;
 }
 
 /**
- * Accepts connections of replicas, over WebSocket at `/v1/replicate` and on the owner's Unix socket, and passes them on
+ * Accepts connections of replicas over WebSocket (at `/v1/replicate`) and on the owner's Unix socket, and passes them
  * to the `ReplicaAcceptor`.
  */
 export class ReplicaListener {
@@ -62,12 +62,14 @@ export class ReplicaListener {
     options.stopping.addEventListener("abort", () => void this.close());
   }
 
-  /** Returns the number of replicas, and how far they are behind. */
+  /** Returns the number of connected replicas, and the largest lag of one of them. */
   load(): Promise<ReplicaLoad> {
     return this.#options.acceptor.load();
   }
 
-  /** Takes an admitted upgrade. Refuses it if its URL is invalid, or the caller has too many replicas. */
+  /**
+   * Handles an admitted upgrade. Refuses it if the query of its URL is invalid, or if the caller has too many replicas.
+   */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
@@ -81,12 +83,12 @@ export class ReplicaListener {
     });
   }
 
-  /** Takes a connection of the owner's Unix socket. */
+  /** Handles a connection of the owner's Unix socket. */
   take(socket: Socket): void {
     this.#accept({ kind: "socket", socket }, OWNER, undefined);
   }
 
-  /** Ends the conversations with all replicas. Resolves once they have ended. */
+  /** Ends the connections with all replicas. Resolves once they have ended. */
   close(): Promise<void> {
     this.#closing ??= this.#options.acceptor.close();
     return this.#closing;
@@ -101,7 +103,10 @@ export class ReplicaListener {
     });
   }
 
-  /** Closes the connection when its token is not valid any more. Returns a function that ends the checks. */
+  /**
+   * Checks the connection's token at intervals, and closes the connection when the token is no longer valid. Returns a
+   * function that ends the checks.
+   */
   #keepPulse(client: WebSocket, isStillAdmitted: AdmittedUpgrade["isStillAdmitted"]): () => void {
     const timer = setInterval(
       () => {
@@ -120,7 +125,10 @@ export class ReplicaListener {
   }
 }
 
-/** Returns the workspace that a URL names; `undefined` if it names none, `null` if it has another query. */
+/**
+ * Returns the workspace that a URL names; `undefined` if the URL names none. Returns `null` if the URL has other query
+ * fields or names several workspaces.
+ */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
   const named = query.getAll("workspace");
@@ -131,28 +139,29 @@ function workspaceIn(url: string): string | undefined | null {
 interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
-  /** Resolves, once it is known, to the workspace of the folder that the server was started in. */
+  /** Resolves to the id of the workspace of the folder in which the server was started, as soon as it is known. */
   readonly defaultWorkspace: () => Promise<string | undefined>;
 }
 
-/** Returns what a caller may do as a replica. `named`: the workspace in the URL. */
+/** Returns the server's facts about a replica's connection. `named`: the workspace in the URL. */
 function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
   const isOperator = mayDo(caller.role, "operator");
   return {
     readOnly: !mayDo(caller.role, "agent"),
-    // The changes of a replica with an agent's token are recorded as an agent's.
+    // The changes of a replica whose token is not an operator's are recorded as changes of an agent.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
   };
 }
 
-/** The time after which a replica is told to try again, if its workspace is still being opened, in milliseconds. */
+/** The time after which a replica is told to try again if its workspace is not open yet, in milliseconds. */
 const OPENING_MS = 5_000;
 
 /**
- * Resolves to the place of a replica. Throws `UNAVAILABLE` after `OPENING_MS`. A place found later is disposed of; its
- * workspace stays open for a while, so that the replica finds it open when it connects again.
+ * Returns the place of a replica. Throws `UNAVAILABLE` if it is not open after `OPENING_MS`. A place that is opened
+ * later is disposed at once, but its workspace stays open for a while, so that it is ready when the replica connects
+ * again.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -160,7 +169,7 @@ async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
     reject(starting());
     opening.then(
       (place) => place[Symbol.dispose](),
-      // The replica gets this error when it connects again.
+      // The error is ignored here, because the replica gets it when it connects again.
       () => undefined,
     );
   }, OPENING_MS);
@@ -179,12 +188,13 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace of a replica. If neither the replica nor the URL names a workspace, that is the workspace of the
- * server's own folder, else the only workspace that the caller may see. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Opens the workspace of a replica. If `named` is `undefined`, that is the workspace of the server's own folder, or
+ * else the only workspace that the caller may see. Throws `NOT_FOUND` if there is no such workspace, and `AMBIGUOUS` if
+ * the caller may see several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // Waits for the server, which may be about to begin the history of its folder.
+  // This waits while the server begins the history of its folder.
   const own = await setting.defaultWorkspace();
   const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
