@@ -2,19 +2,20 @@ import { basename } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** Programs that may run between an agent and its hook, and end with the hook. */
+/** The names of programs that may run between an agent and its hook, and that end with the hook. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
 const MOST_STEPS = 6;
 
 /**
- * Returns the agent's own process, found from the process that started a hook. When that process has ended, the actions
- * it left open are abandoned. Returns `null` if it cannot be found (no /proc, another PID namespace): then open actions
- * are abandoned only at the agent's next turn, or at the end of its session.
+ * Returns the id of the agent's process, which is the process that started a hook (`parent`) or one of its ancestors.
+ * The agent's open actions are abandoned when the agent's process has ended. Returns `null` if the process cannot be
+ * found (no /proc, a different PID namespace). Open actions are then abandoned only at the agent's next turn or at the
+ * end of its session.
  */
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;
   for (let step = 0; step < MOST_STEPS && pid !== undefined && pid > 1; step += 1) {
-    // proc_pid_stat(5): `pid (name) state ppid …`; the name may hold anything, also `)`.
+    // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters, including `)`.
     const stat = procText(disk, `/proc/${pid}/stat`);
     const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(stat ?? "");
     if (fields === null) return null;
@@ -25,8 +26,8 @@ export function agentProcess(disk: Disk, parent: number | undefined): number | n
 }
 
 /**
- * True for a process between agent and hook. A script has its own name but runs in a shell: it is a wrapper of the
- * hook.
+ * True for a process between the agent and its hook. A script has a name of its own, so its program is checked as well:
+ * a script that runs in a shell is a wrapper of the hook.
  */
 function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
@@ -34,10 +35,13 @@ function isBetween(disk: Disk, pid: number, name: string): boolean {
   return program !== undefined && BETWEEN.test(basename(program));
 }
 
-/** The number of bytes that are read at once: most files of /proc are shorter. */
+/** The number of bytes that are read at once. Most files of /proc are shorter. */
 const PIECE_BYTES = 4 * 1024;
 
-/** Reads a file of /proc, whose size is unknown, as text; `undefined` if there is none, or it is not ours to read. */
+/**
+ * Reads a file of /proc, whose size is unknown in advance, as text. Returns `undefined` if the file does not exist or
+ * cannot be read.
+ */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {
     const fd = disk.open(path, "read");
@@ -56,8 +60,8 @@ export function procText(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * Returns the result of `work`; `undefined` after a system error: a process has ended meanwhile, or belongs to another
- * user.
+ * Returns the result of `work`. Returns `undefined` after a system error, which means that the process has ended or
+ * belongs to another user.
  */
 export function orNothing<T>(work: () => T): T | undefined {
   try {

@@ -1,18 +1,18 @@
 import { request } from "node:http";
 
-/** One request to the long-lived process. */
+/** A request to the long-lived process. */
 export interface Question {
-  /** The socket, or a link to it. */
+  /** The path of the socket, or of a link to it. */
   readonly address: string;
   readonly path: string;
   readonly method?: "GET" | "POST";
   readonly body?: string;
   readonly version: string;
-  /** The process that started the hook; only set by hooks. */
+  /** The id of the process that started the hook. Only hooks set it. */
   readonly parent?: number;
-  /** Connection timeout in milliseconds (default 1,000). */
+  /** The timeout for the connection, in milliseconds (default 1,000). */
   readonly connectMs?: number;
-  /** Answer timeout in milliseconds; default: none. */
+  /** The timeout for the whole request, in milliseconds. If absent, there is none. */
   readonly answerMs?: number;
 }
 
@@ -22,7 +22,7 @@ export interface ServerAnswer {
   readonly problem: string | undefined;
 }
 
-/** Sends one request to the long-lived process; `undefined` if it does not answer. */
+/** Sends a request to the long-lived process. Returns `undefined` if the process does not answer. */
 export function askServer(question: Question): Promise<ServerAnswer | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
   const { address, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
@@ -58,18 +58,23 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
   return promise;
 }
 
-/** A running server answers a health check within this time, in milliseconds. */
+/** The time in which a running server must answer a health check, in milliseconds. */
 const HEALTH_MS = 2_000;
 
-/** A process that answers. */
+/** A server process that answers health checks. */
 export interface LivingServer {
-  /** True if it was started to stay; otherwise it leaves when idle, like a server that a hook started. */
+  /**
+   * True if the process was started to stay. Otherwise it leaves when it is idle, like a server that a hook started.
+   */
   readonly stays: boolean;
-  /** Its process id; 0 if it does not say. */
+  /** The process id; 0 if the process does not report it. */
   readonly pid: number;
 }
 
-/** Finds the server that answers at `address`. A server that hears of a later version leaves, and counts as absent. */
+/**
+ * Returns the server that answers at `address`; `undefined` if none does. If the server is older than `version`, it
+ * leaves and the result is `undefined`.
+ */
 export async function whoAnswers(
   address: string,
   version: string,

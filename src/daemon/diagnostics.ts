@@ -3,14 +3,17 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** The size, in bytes, above which the file is moved aside and a new file is begun: only the latest trouble is kept. */
+/**
+ * The size in bytes above which a new file is begun. The old file is renamed and replaces the previously renamed file,
+ * so that only recent lines are kept.
+ */
 const MOST_BYTES = 256 * 1024;
 
 const OF_HOOK = "hook ";
-/** Prefix of lines about what a replica reported of itself or its origin, and about connections it lost. */
+/** The prefix of lines about reports and lost connections of replicas. */
 export const OF_REPLICA = "replica: ";
 
-/** Prefix of lines about calls that were refused for lack of rights. */
+/** The prefix of lines about calls that were refused because the caller had no right to them. */
 export const OF_CALLER = "refused: ";
 
 type Source = "hook" | "replica" | "caller" | "process";
@@ -20,7 +23,10 @@ export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
 
-/** Adds a line. Returns false if it cannot be written: diagnostics must not stop anything. */
+/**
+ * Adds a line. Returns false if the line cannot be written. Does not throw, because a failure to write diagnostics must
+ * not stop anything.
+ */
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {
@@ -33,12 +39,12 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
     }
     return true;
   } catch {
-    // If the file cannot be written, only the message on stderr is left.
+    // The error is ignored. The caller may still write the line to stderr.
     return false;
   }
 }
 
-/** Returns the lines of the present file since a moment, oldest first, by source. */
+/** Returns the lines of the present file that were written since a moment, grouped by their source, oldest first. */
 export function diagnosticsSince(disk: Disk, folder: string, since: Date): Readonly<Record<Source, readonly string[]>> {
   const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
   const recent = lines.filter((line) => line !== "" && line.slice(0, STAMP) >= since.toISOString());
@@ -60,22 +66,22 @@ function sourceOf(text: string): Source {
   return text.startsWith(OF_REPLICA) ? "replica" : "process";
 }
 
-/** The most lines that are kept in memory while the disk takes none. */
+/** The maximum number of lines that are kept in memory while the disk cannot be written. */
 const MOST_KEPT = 200;
-/** An error that a timer meets repeatedly is reported again after this time, in milliseconds. */
+/** The time after which a recurring error is reported again, in milliseconds. */
 const AGAIN_MS = 60_000;
 
 interface ServerDiagnosticsOptions {
   readonly disk: Disk;
   /** `<store>/run`. */
   readonly folder: string;
-  /** Takes a line that could not be written to the disk. */
+  /** Called with a line that could not be written to the disk. */
   readonly say?: (line: string) => void;
 }
 
 /**
- * The diagnostics of a long-lived process. A line that the disk does not take goes to `say` at once, and to the file
- * once the disk takes it. At most `MOST_KEPT` lines wait for that.
+ * The diagnostics of a long-lived process. If a line cannot be written to the disk, it is passed to `say` at once, and
+ * is written to the file later, when the disk works again. At most `MOST_KEPT` lines wait for that.
  */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
@@ -87,7 +93,7 @@ export class ServerDiagnostics {
     this.#options = options;
   }
 
-  /** Number of trouble lines so far. */
+  /** The number of lines added by `add` and `addOnce`. */
   get count(): number {
     return this.#count;
   }
@@ -97,7 +103,7 @@ export class ServerDiagnostics {
     this.note(line);
   }
 
-  /** Like `add`, for lines that are no trouble of this process. */
+  /** Adds a line that is not about an error of this process. The line is not counted. */
   note(line: string): void {
     this.writeKept();
     if (this.#kept.length === 0 && this.#write(line)) return;
@@ -105,7 +111,7 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
-  /** Like `add`, for an error that recurs: reported at most once a minute. */
+  /** Adds a line about a recurring error, but the same line at most once in `AGAIN_MS`. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;
@@ -114,7 +120,7 @@ export class ServerDiagnostics {
     this.add(line);
   }
 
-  /** Writes the lines that the disk did not take before. */
+  /** Writes the lines that could not be written to the disk before. */
   writeKept(): void {
     while (this.#kept.length > 0 && this.#write(this.#kept[0] ?? "")) this.#kept = this.#kept.slice(1);
   }

@@ -5,10 +5,10 @@ import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory
 import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotent.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** The size, in bytes, above which the file is rewritten with the keys that are still remembered. */
+/** The size in bytes above which the file is rewritten, so that it has only the keys that are still remembered. */
 const MOST_BYTES = 16 * 1024 ** 2;
 
-/** A line: a change that was begun (`print`, `at`), how it ended, or both. */
+/** A line of the file. It has the beginning of a change (`print` and `at`), its end (`reply` or `nothing`), or both. */
 interface Line {
   readonly key: string;
   readonly print?: string;
@@ -18,18 +18,18 @@ interface Line {
 }
 
 /**
- * Replies in a file of JSON lines. The line that begins a change is synced before the change is tried. The line that
- * ends it need not be: without it, the change counts as begun and is not done again.
+ * Stores replies in a file of JSON lines. The line for the beginning of a change is synced before the change is made.
+ * The line for its end need not be synced: if it is lost, the change is still known as begun and is not made again.
  */
 export class FileIdempotencyStore implements IdempotencyStore {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #memory = new MemoryIdempotencyStore();
   #size: number;
-  /** True if a line could not be written, or only half of it: the file is rewritten before it is relied on. */
+  /** True if a line could not be written completely. The file is then rewritten before the next change is begun. */
   #isDamaged = false;
 
-  /** `path`: absolute, in a folder that only this user can enter. */
+  /** `path`: an absolute path in a folder that only this user can enter. */
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
     this.#path = path;
@@ -48,7 +48,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
     try {
       this.#note({ key, print, at: now }, true);
     } catch (error) {
-      // The request was not begun, so the same key may be used again.
+      // The key may be used again, because the request was not begun.
       this.#memory.end(key, "nothing");
       throw error;
     }
@@ -61,14 +61,14 @@ export class FileIdempotencyStore implements IdempotencyStore {
     try {
       this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
     } catch {
-      // The change is done or refused, and the client must be told so. The next change that is begun writes this end as
-      // well.
+      // The error is ignored, because the change was done or refused and the client must get the answer. The next
+      // change that is begun rewrites the file, and thus writes this end as well.
     }
   }
 
   #note(line: Line, isSynced: boolean): void {
     if (this.#isDamaged || this.#size > MOST_BYTES) {
-      // The rewritten file has this line, because it is in memory already.
+      // The rewritten file includes this line, because the change is already in memory.
       this.#isDamaged = true;
       this.#size = this.#writeAnew();
       this.#isDamaged = false;
@@ -80,8 +80,8 @@ export class FileIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Rewrites the file. A full disk must not keep a request from being answered: the next change that is begun tries
-   * again.
+   * Rewrites the file, and returns its size. Ignores system errors, because a full disk must not prevent the server
+   * from answering requests. The next change that is begun tries again.
    */
   #begunAnew(): number | undefined {
     try {
@@ -131,8 +131,8 @@ function withReply(reply: KeptReply | undefined): { readonly reply?: KeptReply }
 }
 
 /**
- * Parses a line; `undefined` if it is torn, as the last line may be: its change was then never tried, or counts as
- * begun.
+ * Parses a line. Returns `undefined` for a torn line, which can only be the last one. If it was the beginning of a
+ * change, the change was never made. If it was the end, the change is known as begun.
  */
 function lineIn(text: string): Line | undefined {
   try {

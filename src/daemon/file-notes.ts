@@ -4,12 +4,15 @@ import type { Disk } from "../disk/disk.ts";
 import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
-/** Notes in small files, one for each session: the state that one hook's process leaves for the next. */
+/**
+ * Keeps each session's note in a small file, so that the process of one hook can read what the process of an earlier
+ * hook has left.
+ */
 export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;
 
-  /** `folder`: it must exist. */
+  /** `folder`: an existing folder. */
   constructor(disk: Disk, folder: string) {
     this.#disk = disk;
     this.#folder = folder;
@@ -28,13 +31,16 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
-  /** Returns a mark of the note's file that changes when another process writes it; `undefined` if there is no file. */
+  /** Returns a mark that changes when the note's file is written; `undefined` if there is no file. */
   markOf(session: string): string | undefined {
     const stat = this.#disk.lstat(this.#path(session));
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /** Removes notes that were not written since a moment (epoch milliseconds): a killed agent never reports its end. */
+  /**
+   * Removes the notes that were last written before a moment (epoch milliseconds). This is needed because an agent that
+   * was killed does not report the end of its session.
+   */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
@@ -49,17 +55,18 @@ export class FileNotes implements SessionNotes {
   }
 }
 
-/** A note in memory, and the state of its file when it was last read or written. */
+/** A note in memory, with the mark of its file at the time when the note was last read or written. */
 interface KeptNote {
   readonly note: SessionNote;
   readonly file: string | undefined;
-  /** The part of a note that is only in the file, and not in the log. */
+  /** The part of the note that must be in the file, because the log does not have it. */
   readonly durable: string;
 }
 
 /**
- * Keeps notes in memory, and in files those parts that another process needs once this one has ended. If this process
- * answers a hook too late, another process answers it and writes the file: then the file is right.
+ * Keeps notes in memory, and writes them to files when a part changes that another process would need after the end of
+ * this one. If this process answers a hook too late, another process answers the hook and writes the file. The file
+ * then replaces the note in memory.
  */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
@@ -82,7 +89,7 @@ export class KeptNotes implements SessionNotes {
   put(session: string, note: SessionNote): void {
     const durable = durableOf(note);
     const known = this.#known.get(session);
-    // The calls of a single agent can be found in the log, so they are not worth a write each.
+    // The file is not written if only the calls of a single agent have changed, because these can be found in the log.
     if (known?.durable === durable) {
       this.#known.set(session, { ...known, note });
       return;
@@ -98,9 +105,9 @@ export class KeptNotes implements SessionNotes {
 }
 
 /**
- * Returns the durable part of a note. The log does not record which of several agents began a call, and the end of one
- * agent's calls needs to know the calls of the others. Therefore the open calls are kept too if there are several
- * agents (`hasLanes`).
+ * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), that includes the
+ * open calls, because the log does not record which agent began a call, and the calls of one agent must be ended
+ * without the calls of the others.
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({
@@ -119,7 +126,7 @@ function parseNote(text: string): SessionNote | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    // A torn note is no note: the session is begun again.
+    // A torn note is ignored, so that the session is begun again.
     return undefined;
   }
   if (typeof value !== "object" || value === null || !("workspace" in value) || !("open" in value)) return undefined;

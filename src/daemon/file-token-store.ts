@@ -6,9 +6,9 @@ import type { TokenStore, TokenRecord } from "../server/callers/token.ts";
 import { readSmall } from "./run-folder.ts";
 
 /**
- * Tokens in files: `<folder>/<id>.json` (0600), one file each, so that concurrent creations and revocations do not
- * disturb each other. The folder is read again when it has changed. A change in the same tick of the clock as a read
- * may leave the folder's time unchanged. Therefore a read within `TICK_MS` of a change is not kept.
+ * Stores each token in its own file, `<folder>/<id>.json` (0600), so that tokens can be created and revoked
+ * concurrently. The folder is read again when its time has changed. If it is changed twice in one tick of the file
+ * system's clock, its time changes only once. Therefore the result of a read within `TICK_MS` of a change is not kept.
  */
 export class FileTokenStore implements TokenStore {
   readonly #disk: Disk;
@@ -17,7 +17,10 @@ export class FileTokenStore implements TokenStore {
   #byHash: ReadonlyMap<string, TokenRecord> = new Map();
   #mark: string | undefined;
 
-  /** `configFolder`: absolute; the folder in it is made at first use. `now`: epoch milliseconds. */
+  /**
+   * `configFolder`: the absolute configuration folder. The folder of tokens in it is created with the first token.
+   * `now` returns epoch milliseconds.
+   */
   constructor(disk: Disk, configFolder: string, now: () => number) {
     this.#disk = disk;
     this.#folder = join(configFolder, "tokens");
@@ -55,7 +58,8 @@ export class FileTokenStore implements TokenStore {
   }
 
   /**
-   * Reads a token's file. A file that is not named by its token's id is ignored: it could not be revoked by that id.
+   * Reads a token's file. Ignores a file whose name is not the id of its token, because that token could not be revoked
+   * by its id.
    */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
@@ -79,10 +83,10 @@ export class FileTokenStore implements TokenStore {
   }
 }
 
-/** Longer than a tick of any file system's clock, in milliseconds. */
+/** A time that is longer than one tick of any file system's clock, in milliseconds. */
 const TICK_MS = 2_000;
 
-/** Makes a folder for this user alone, and missing parents. */
+/** Creates a folder that only this user can enter, and its missing parents. */
 export function makePrivateFolder(disk: Disk, folder: string): void {
   if (disk.lstat(folder) !== undefined) return;
   makePrivateFolder(disk, join(folder, ".."));
@@ -93,7 +97,7 @@ export function makePrivateFolder(disk: Disk, folder: string): void {
   }
 }
 
-/** Parses a token's record; `undefined` if the text is none (a foreign file, half a line). */
+/** Parses the record of a token. Returns `undefined` if the text is no such record. */
 function recordIn(text: string | undefined): TokenRecord | undefined {
   let value: unknown;
   try {

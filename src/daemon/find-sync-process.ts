@@ -4,15 +4,16 @@ import { isOwnAddress, type RunInputs, syncRunFolder } from "./run-folder.ts";
 import type { FindOther } from "./joined-syncs.ts";
 
 /**
- * Returns a function that finds the process that runs a sync of a store in the foreground, by its socket (see
- * `openSyncSocket`). It finds none if nothing answers at the socket, as when the process has died.
+ * Returns a function that finds the process that runs a sync of a store in the foreground, by the process's socket (see
+ * `openSyncSocket`). The function returns `undefined` if nothing answers at the socket, for example because the process
+ * has died.
  */
 export function findSyncProcess(disk: Disk, inputs: RunInputs, version: string): FindOther {
   return async (id) => {
     const run = syncRunFolder(disk, inputs, id);
     const kind = disk.lstat(run.address)?.kind;
     if (kind === undefined || !isOwnAddress(disk, run, inputs.uid)) return undefined;
-    // The path of `address` may be longer than a socket's address can be, so a link is resolved first.
+    // A link is resolved first, because `address` may be longer than the path of a socket may be.
     const socket = kind === "symlink" ? disk.readlink(run.address).toString() : run.address;
     const there = await whoAnswers(socket, version);
     if (there === undefined) return undefined;

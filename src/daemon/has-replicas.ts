@@ -3,8 +3,8 @@ import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
 /**
- * True if a workspace of the store follows, or followed, an origin. Looks at the store's folders only, and opens
- * nothing.
+ * True if a workspace of the store follows or followed an origin. It only checks which folders exist in the store, and
+ * opens no workspace.
  */
 export function hasReplicas(disk: Disk, home: string): boolean {
   const folder = join(home, "workspaces");

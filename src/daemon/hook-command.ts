@@ -19,17 +19,20 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/** The time that a hook waits for a lock, in milliseconds. Agents give up on hooks after about a minute. */
+/**
+ * The time for which a hook waits for a lock, in milliseconds. It is short, because agents stop hooks after about a
+ * minute.
+ */
 const WAIT_MS = 20_000;
 
 interface HookWords {
   readonly agent: string;
   readonly strict: boolean;
-  /** `--store`. */
+  /** The value of the option `--store`. */
   readonly store: string | undefined;
-  /** True to answer in this process, neither asking the long-lived process nor starting it. */
+  /** True if the call is answered in this process, and the long-lived process is neither asked nor started. */
   readonly direct: boolean;
-  /** The process that started the installed hook; default: the parent of this process. */
+  /** The id of the process that started the installed hook. Default: the parent of this process. */
   readonly parent?: number;
 }
 
@@ -43,9 +46,9 @@ interface HookRun {
 }
 
 /**
- * Answers one call of an agent's hook: through the long-lived process if there is one, else directly on the store (and
- * then starts the process for the next time). Prints only what the agent expects on stdout. Resolves to the exit code
- * 0; rejects if no answer could be given at all.
+ * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, the call is
+ * answered in this process directly on the store, and the long-lived process is started for later calls. On stdout,
+ * prints only what the agent expects. Resolves to the exit code 0. Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -65,8 +68,8 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
 }
 
 /**
- * Says why no answer could be given. Returns the exit code: after 2 the agent does not run its tool, after any other it
- * does.
+ * Writes the reason why no answer could be given. Returns the exit code. The agent does not run its tool after 2, and
+ * does so after any other code.
  */
 export function failedHook(
   error: unknown,
@@ -81,17 +84,14 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== "";
 }
 
-/** Answers for an agent that works off the record: its tools run, and nothing is stored. */
+/** Answers the hook of an agent that works off the record. The agent's tool may run, and nothing is stored. */
 function goOn(io: HookIo, adapter: HookAdapter): number {
   const stdout = adapter.goOn();
   if (stdout !== "") io.out.write(`${stdout}\n`);
   return 0;
 }
 
-/**
- * Answers a call if there is no store to work with. `answerHook` decides what that means for the call, as for any other
- * trouble.
- */
+/** Answers a call when the store cannot be used. `answerHook` treats that like any other error. */
 function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
@@ -101,7 +101,7 @@ function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, er
 async function byServer({ io, words, input, disk, run }: HookRun): Promise<HookAnswer | undefined> {
   if (words.direct || disk.lstat(run.address) === undefined || !isOwnAddress(disk, run, ownUid())) return undefined;
   const { askServer, isAnswered } = await import("./ask-server.ts");
-  // A stopped process accepts connections but never answers.
+  // The health check comes first, because a stopped process (SIGSTOP) accepts connections but never answers.
   if (!(await isAnswered(run.address, io.version))) return undefined;
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
   const answer = await askServer({
@@ -153,7 +153,7 @@ interface DirectHook {
   readonly store: StoreOptions;
 }
 
-/** Answers a hook in this process, directly on the store: slower, but always possible. */
+/** Answers a hook in this process, directly on the store. That is slower, but does not need the long-lived process. */
 async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
   let close = (): Promise<void> => Promise.resolve();
   const { adapter, input, strict, owner, disk, run } = hook;

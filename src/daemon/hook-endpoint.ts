@@ -10,10 +10,10 @@ import { agentProcess } from "./agent-process.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 
-/** A session that was silent for this long, in milliseconds, is over: thirty days. */
+/** The time without calls after which the note of a session is removed, in milliseconds (thirty days). */
 const NOTES_MS = 30 * 86_400_000;
 
-/** The time of an agent's last call is written at most this often, in milliseconds. */
+/** The minimum time between two writes of the time of an agent's last call, in milliseconds. */
 const REMEMBER_MS = 10_000;
 
 interface HookEndpointOptions {
@@ -26,7 +26,7 @@ interface HookEndpointOptions {
   readonly diagnose: (line: string) => void;
 }
 
-/** The endpoint at which the long-lived process answers hooks. */
+/** The endpoint of the long-lived process for hooks. */
 export class HookEndpoint {
   readonly route: ServerRoute;
   readonly #options: HookEndpointOptions;
@@ -57,21 +57,19 @@ export class HookEndpoint {
 }
 
 /**
- * The largest body of a call, in bytes. It has a tool's input and response, and agents sometimes write tens of
- * megabytes.
+ * The maximum size of the body of a call, in bytes. The body contains the input and the response of a tool, which
+ * sometimes have tens of megabytes.
  */
 const MAX_BODY = 256 * 1024 * 1024;
 
-/** The parts that all hooks share; the agent's process comes with each call. */
+/** The parts that all calls share. Each call adds the agent's process and the function that opens workspaces. */
 type RouteParts = Omit<HookParts, "owner" | "open"> & {
   readonly workspaces: OpenWorkspaces;
-  /** Finds the agent's process from the program that started its hook. */
+  /** Returns the id of the agent's process. `parent`: the id of the process that started the agent's hook. */
   readonly ownerOf: (parent: number) => number | null;
 };
 
-/**
- * Returns the route `POST /hooks/<agent>[?strict=1]`, whose answer is the output that the agent's hook should print.
- */
+/** Returns the route `POST /hooks/<agent>[?strict=1]`. Its answer is the output that the agent's hook must print. */
 function hookRoute(parts: RouteParts, onAnswer: (agent: string, answer: HookAnswer) => void): ServerRoute {
   return {
     method: "POST",

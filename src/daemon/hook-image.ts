@@ -4,28 +4,29 @@ import type { Disk } from "../disk/disk.ts";
 import { hookEntryPath } from "./program-paths.ts";
 
 /**
- * Exit code of a process with an image if Node or the hook has changed since the image was made: EX_TEMPFAIL of
- * sysexits(3). Nothing was read from stdin by then.
+ * The exit code of a process that was started from an image, if Node or the hook has changed since the image was made
+ * (EX_TEMPFAIL of sysexits(3)). The process has then read nothing from stdin.
  */
 export const STALE_EXIT = 75;
 
 /**
- * The argument in place of an agent's name with which the process only tells, by its exit code, whether the image is
+ * The argument that replaces an agent's name, if the process should only report by its exit code whether the image is
  * current.
  */
 export const IS_CURRENT = "--is-current";
 
 /**
- * Node's flags for running the image. The seed of its hash tables was drawn when the image was made, for this user on
- * this machine: a new seed for each process would mean a search for three primes and a rehash of everything. A process
- * that ends within a moment need not collect its first 128 MiB of garbage thoroughly.
+ * Node's flags for running the image. `--no-rehash-snapshot` keeps the seed of the hash tables that was chosen when the
+ * image was made, for this user on this machine. With a new seed for each process, Node would have to search for three
+ * primes and rehash everything. `--initial-heap-size` avoids early garbage collections, because the process ends before
+ * it has made 128 MiB of garbage.
  */
 export const IMAGE_FLAGS: readonly string[] = ["--no-rehash-snapshot", "--initial-heap-size=128"];
 
 /**
- * Returns the path of the image for this Node and this hook in a store: the hook's program as it is in memory once
- * loaded (V8's startup snapshot). Starting from it takes a third less time than loading the program. Like all of
- * `cache/`, it may be missing.
+ * Returns the path of the image for this Node and this hook in a store. The image is a startup snapshot of V8: the
+ * memory of a process that has loaded the hook's program. Starting from the image takes a third less time than loading
+ * the program. Like everything in `cache/`, the image may be missing.
  */
 export function hookImagePath(home: string): string {
   const whose = createHash("sha256").update(`${process.execPath}\0${hookEntryPath()}`).digest("hex").slice(0, 12);
@@ -33,9 +34,10 @@ export function hookImagePath(home: string): string {
 }
 
 /**
- * Returns a mark of the files that an image was made of: it changes when Node or the hook is replaced. Packages are
- * unpacked with the same times in every version, so the whole stat of the hook counts, including its inode. The ctime
- * of Node's own file does not count: hard links change it, and Node compares its version itself.
+ * Returns a mark of the files from which an image was made. The mark changes when Node or the hook is replaced. It
+ * includes the inode and the ctime of the hook, because packages are unpacked with the same modification times in every
+ * version. It does not include the ctime of Node's file, because new hard links change that time, and because Node
+ * itself compares its version with that of the image.
  */
 export function programMark(disk: Disk): string {
   const node = disk.lstat(process.execPath);

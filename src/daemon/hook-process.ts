@@ -13,14 +13,14 @@ const STDERR = 2;
 /** The time between two attempts to write into a full pipe, in milliseconds. */
 const FULL_PIPE_MS = 5;
 
-/** Blocks this thread: nobody changes what it waits on. */
+/** Blocks this thread for `ms` milliseconds. The wait ends by its timeout, because nobody else knows the buffer. */
 function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /**
- * The surroundings of a process that answers one hook and ends. Reads and writes by descriptor: loading Node's streams
- * takes as long as all the rest of an answer.
+ * The environment of a process that answers one hook and ends. It reads and writes by file descriptor, because loading
+ * Node's streams would double the time of an answer.
  */
 export class HookProcess implements HookIo {
   readonly version: string;
@@ -44,7 +44,7 @@ export class HookProcess implements HookIo {
         pieces.push(piece.subarray(0, count));
       }
     } catch (error) {
-      // The descriptor was made non-blocking; the stream can handle that.
+      // If the descriptor is non-blocking, the rest is read with Node's stream, which can wait for input.
       if (errnoOf(error) !== "EAGAIN") throw error;
       for await (const piece of process.stdin) pieces.push(Buffer.from(piece));
     }
@@ -65,7 +65,7 @@ export class HookProcess implements HookIo {
   }
 
   /**
-   * Writes all of a text. A pipe that is full and does not block is waited for, as one that blocks would be: the agent
+   * Writes a whole text. If a non-blocking pipe is full, waits without limit until it can be written, because the agent
    * ends a hook that takes too long.
    */
   #write(fd: number, text: string): void {
@@ -75,7 +75,7 @@ export class HookProcess implements HookIo {
         rest = rest.subarray(this.#disk.write(fd, rest, null));
       } catch (error) {
         const errno = errnoOf(error);
-        // The reader is gone, so the output is not missed.
+        // The reader is gone, so nobody needs the output.
         if (errno === "EPIPE") return;
         if (errno !== "EAGAIN") throw error;
         sleep(FULL_PIPE_MS);

@@ -11,26 +11,26 @@ import type {
 } from "../api/sync-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** A process that runs a sync by itself, such as `chronicle replicate`. */
+/** A process other than the store's process that runs a sync, such as `chronicle replicate`. */
 export interface OtherProcess extends AsyncDisposable {
   readonly syncs: SyncApi;
-  /** Its process id; 0 if it does not say. */
+  /** The process id; 0 if the process does not report it. */
   readonly pid: number;
 }
 
-/** Finds the process that runs this sync beside the store's process; `undefined` if none answers. */
+/** Finds the other process that runs a sync of this id; `undefined` if no such process answers. */
 export type FindOther = (id: string) => Promise<OtherProcess | undefined>;
 
 /**
- * The most events buffered for a slow reader. Beyond that, the oldest are dropped: a later state event has the present
- * state.
+ * The maximum number of events that are buffered for a slow reader. If there are more, the oldest are dropped. The
+ * reader still learns the present state from a later state event.
  */
 const MOST_WAITING = 1_000;
 
 /**
- * The syncs of a store, whichever process runs them: those of this process, and those that other processes run in the
- * foreground, which are asked about theirs. Clients of the store's process therefore need not know which process runs a
- * sync.
+ * All syncs of a store: the syncs of this process, and the syncs that other processes run in the foreground. Calls
+ * about the latter are passed to the process that runs the sync, so that clients of the store's process need not know
+ * which process that is.
  */
 export class JoinedSyncs implements SyncRunner {
   readonly #own: SyncRunner;
@@ -53,7 +53,7 @@ export class JoinedSyncs implements SyncRunner {
     return this.#own.close();
   }
 
-  /** Starts a sync. Throws `LOCKED` if another process runs it. */
+  /** Starts a sync. Throws `LOCKED` if another process runs the sync of this folder. */
   async start(options: SyncStart): Promise<SyncShape> {
     try {
       return await this.#own.start(options);
@@ -97,8 +97,8 @@ export class JoinedSyncs implements SyncRunner {
   }
 
   /**
-   * Yields the events of syncs. If another process runs a sync at the start, its events come from there, and from here
-   * once that process has ended.
+   * Yields the events of syncs. If another process runs a sync when this method is called, the events of that sync are
+   * read from that process. After the end of that process, they are read from this one.
    */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
@@ -122,7 +122,10 @@ export class JoinedSyncs implements SyncRunner {
     }
   }
 
-  /** Yields the events of a sync that another process runs, then its state once that process has ended. */
+  /**
+   * Yields the events of a sync that another process runs. When that process has ended, yields the present state of the
+   * sync.
+   */
   async *#eventsOf(
     id: string,
     syncs: SyncApi,
@@ -145,7 +148,7 @@ export class JoinedSyncs implements SyncRunner {
     try {
       return await other.syncs.status(shape.id);
     } catch (error) {
-      // The other process has just ended.
+      // The other process has ended since it was found.
       if (isGone(error)) return shape;
       throw error;
     }
@@ -169,7 +172,7 @@ export class JoinedSyncs implements SyncRunner {
   }
 }
 
-/** Returns the sync as shown if no process answers for it: the process that ran it is gone, or cannot be asked. */
+/** Returns the shape of a sync whose process does not answer, because that process has ended or is busy. */
 function silent(shape: SyncShape): SyncShape {
   const alone = { ...shape };
   delete alone.elsewhere;
@@ -184,7 +187,7 @@ function isGone(error: unknown): boolean {
   return error instanceof ChronicleError && (error.code === "UNAVAILABLE" || error.code === "NOT_FOUND");
 }
 
-/** Merges several streams of events into one, with its own numbering. */
+/** Merges several streams of events into one stream, and numbers the events anew. */
 class JoinedFeed {
   readonly #ended: AbortSignal;
   readonly #waiting: SyncEventShape[] = [];
@@ -198,8 +201,8 @@ class JoinedFeed {
   }
 
   /**
-   * Reads a stream into the feed. `isLast`: the feed ends with this stream. `except`: states of these syncs are left
-   * out.
+   * Adds the events of a stream to the feed. `isLast`: the feed ends when this stream ends. `except`: state events of
+   * these syncs are left out.
    */
   take(
     events: AsyncIterable<SyncEventShape>,
@@ -222,7 +225,10 @@ class JoinedFeed {
     this.#taking.push(taking());
   }
 
-  /** Yields events until the last source ends, or the feed is ended. Throws the error of any source. */
+  /**
+   * Yields events until the stream with `isLast` ends, or the signal of the feed aborts. Throws the error of any
+   * stream.
+   */
   async *follow(): AsyncGenerator<SyncEventShape, void> {
     for (let seq = 1; ;) {
       const next = this.#waiting.shift();
@@ -233,7 +239,7 @@ class JoinedFeed {
     }
   }
 
-  /** Resolves once no stream is read any more; they end with the signal. */
+  /** Resolves once all streams have ended. The signal of the feed ends them. */
   async settled(): Promise<void> {
     await Promise.all(this.#taking);
   }

@@ -15,23 +15,23 @@ function fileOf(folder: string, agent: string): string {
   return join(folder, `last-${agent}.json`);
 }
 
-/** Prefix of the session ids of `agents test`: such sessions do not count as calls of an agent. */
+/** The prefix of the session ids of `agents test`. Calls in such sessions are not calls of an agent. */
 export const MADE_UP_SESSION = "chronicle-test-";
 
 /**
- * True if the agent itself made the call. A test call, or one that could not be understood, does not show that the
- * agent's hooks fire.
+ * True if the agent itself made the call. False for a test call, and for a call that could not be understood, because
+ * these do not show that the agent runs its hooks.
  */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
 }
 
-/** Records a call that the agent itself made (`isOwnCall`). */
+/** Records the last call of an agent. Must only be called for calls that the agent itself made (`isOwnCall`). */
 export function rememberCall(disk: Disk, folder: string, agent: string, call: LastCall): void {
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }
 
-/** Returns the last call of an agent's hooks; `undefined` if there was none. */
+/** Returns the last recorded call of an agent's hooks; `undefined` if there is none. */
 export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
   const text = readSmall(disk, fileOf(folder, agent));
   if (text === undefined) return undefined;

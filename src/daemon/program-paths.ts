@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 
-/** The package's folder, from `dist/` as well as from `src/daemon/`. */
+/** The relative URL of the package's folder, from this module in `dist/` or in `src/daemon/`. */
 const PACKAGE = import.meta.url.includes("/src/daemon/") ? "../../" : "../";
 
 /** Returns the path of `bin/chronicle.js`. */

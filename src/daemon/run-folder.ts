@@ -5,23 +5,26 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
-/** The length of macOS's `sun_path`, less the NUL. Linux has four bytes more: see sockaddr_un(7). */
+/**
+ * The maximum length of a socket's path on macOS: the size of `sun_path` without the NUL. On Linux, it is four bytes
+ * longer (sockaddr_un(7)).
+ */
 const LONGEST_SOCKET_PATH = 103;
 
 /**
- * The files through which clients find the long-lived process of a store. The folder also has the notes of sessions,
- * the diagnostics, and the replies kept for repeated requests.
+ * The paths by which clients find the long-lived process of a store. The folder also has the notes of sessions, the
+ * diagnostics, and the kept replies to idempotent requests.
  */
 export interface RunFolder {
-  /** `<store>/run`: 0700. */
+  /** `<store>/run`, with mode 0700. */
   readonly folder: string;
-  /** The path clients connect to: the socket, or a link to it. */
+  /** The path to which clients connect. It is the socket or a link to the socket. */
   readonly address: string;
-  /** Path of the socket. */
+  /** The path of the socket. */
   readonly socket: string;
 }
 
-/** The inputs that decide the path of the socket. */
+/** The inputs that determine the path of the socket. */
 export interface RunInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The store's folder. */
@@ -29,20 +32,23 @@ export interface RunInputs {
   readonly uid: number;
 }
 
-/** Returns the user of this process, for checks of file owners. */
+/** Returns the user id of this process, for checks of file owners. */
 export function ownUid(): number {
   return process.getuid?.() ?? 0;
 }
 
 /**
- * Returns the run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if that is this user's, else in
- * `<store>/run` if that path is short enough, else in `/tmp`.
+ * Returns the run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if `$XDG_RUNTIME_DIR` belongs to
+ * this user and the path is short enough. Otherwise it is in `<store>/run` if that path is short enough, and else in
+ * `/tmp/chronicle-<uid>`.
  */
 export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
 
-/** Returns the run folder of a process that runs one sync of a store by itself. `id`: the workspace that follows. */
+/**
+ * Returns the run folder of a process that runs only one sync of a store. `id`: the id of the workspace that follows.
+ */
 export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
   return runFolderNamed(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
@@ -67,7 +73,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // A reserve: the server creates the socket in the same folder under another name first, `.` and its process id.
+  // Nine bytes are reserved, because the server first creates the socket under another name in the same folder: `.` and
+  // its process id.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -77,8 +84,8 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
 }
 
 /**
- * Makes a folder that only this user can enter, or checks that an existing folder is such: a folder that another user
- * made first could contain that user's socket. Throws `UNSAFE`.
+ * Creates a folder that only this user can enter. Throws `UNSAFE` if the folder exists and others can enter it, because
+ * a folder that another user has created could contain that user's socket.
  */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {
@@ -95,8 +102,9 @@ export function ownFolder(disk: Disk, folder: string, uid: number): void {
 }
 
 /**
- * Returns what is wrong with a folder that should belong to this user alone; `undefined` if nothing is, or if it does
- * not exist. A folder meant for everybody (`/tmp`) is left as it is.
+ * Returns what is wrong with a folder that only this user should be able to enter, and how to correct it. Returns
+ * `undefined` if the folder is right or does not exist. For a folder that is meant for everybody (such as `/tmp`), the
+ * hint is to choose another folder.
  */
 export function folderTrouble(
   disk: Disk,
@@ -120,8 +128,8 @@ export function folderTrouble(
 }
 
 /**
- * False if `address` is a link into a folder that is missing or not this user's alone: another user's socket could be
- * there.
+ * False if `address` is a link into a folder that is missing or that others can enter, because another user's socket
+ * could be there.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;
@@ -137,7 +145,10 @@ export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean
   return served !== undefined && served === asked;
 }
 
-/** Makes the folder of a store's process, and the store's own, if they are missing. Throws `UNSAFE`, system errors. */
+/**
+ * Creates the run folder and the store's folder if they are missing. Throws `UNSAFE` if others can enter the run
+ * folder, and system errors.
+ */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
   ownFolder(disk, run.folder, uid);
@@ -149,7 +160,7 @@ function makeFolders(disk: Disk, folder: string): void {
   disk.makeFolder(folder, 0o700);
 }
 
-/** Reads a small file as text; `undefined` if there is none. */
+/** Reads a small file as text; `undefined` if the file does not exist. */
 export function readSmall(disk: Disk, path: string): string | undefined {
   let fd: number;
   try {
@@ -167,8 +178,8 @@ export function readSmall(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * Writes a small file (0600) so that a reader sees either the old or the new content. Losing it in a power failure is
- * harmless.
+ * Writes a small file (0600). A reader sees either the old or the new content. The file is not synced, because losing
+ * it in a power failure is harmless.
  */
 export function writeSmall(disk: Disk, path: string, text: string): void {
   const fresh = `${path}.${process.pid}`;

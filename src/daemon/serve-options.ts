@@ -10,56 +10,64 @@ import type { RunFolder } from "./run-folder.ts";
 
 type OnError = (error: unknown) => void;
 
-/** A port to listen on, and the host names it answers to. */
+/** A port on which the process listens, with its host names and allowed origins. */
 export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
   readonly sharedWith: readonly string[];
-  /** True if this address is only used where the machine has it: IPv6's loopback. */
+  /**
+   * True if a failure to listen on this address is ignored, because the machine may not have it (the loopback address
+   * of IPv6).
+   */
   readonly optional?: true;
 }
 
-/** A provider whose tokens are accepted. */
+/** The settings of an OIDC provider whose tokens are accepted. */
 export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
 /** The options of the one long-lived process of a store. */
 export interface ServeOptions {
   readonly store: StoreApi;
   readonly configFolder: string;
-  /** `HOME`, if known. */
+  /** The user's home folder, if it is known. */
   readonly userHome?: string;
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
-  /** The process leaves after this many milliseconds without a request; 0: it stays. */
+  /** The time without requests after which the process ends, in milliseconds; 0: the process stays. */
   readonly idleMs: number;
   readonly ports: readonly PortPlan[];
-  /** Needed with ports. */
+  /** The operator's token. Required if there are ports. */
   readonly operatorToken?: string;
-  /** A further provider whose tokens are accepted. */
+  /** The OIDC provider whose tokens are accepted, too. */
   readonly oidc?: OidcPlan;
-  /** True if everybody who may connect may read the metrics. */
+  /** True if the metrics can be read without a token. */
   readonly metricsPublic?: boolean;
-  /** The counts of what the store has recorded, by its `onCommit`. */
+  /**
+   * The numbers of commits and events that the store has recorded. The caller updates them in the store's `onCommit`.
+   */
   readonly recorded?: { readonly commits: number; readonly events: number };
-  /** A folder to host; its history is begun if there is none. */
+  /** The folder that is hosted. If it has no history, one is begun. */
   readonly folder?: string;
   /**
-   * Number of the store's folders that are watched all the time, beside `folder` (default 32). A process that leaves
-   * when idle watches none.
+   * The maximum number of the store's folders, in addition to `folder`, that are watched all the time (default 32). A
+   * process that leaves when it is idle watches none of them.
    */
   readonly watchMost?: number;
-  /** Loads the code that serves replicas. Absent: none are served. */
+  /** Loads the code that serves replicas. If absent, this process serves no replicas. */
   readonly replicaAcceptor?: (onError: OnError) => Promise<ReplicaAcceptor>;
-  /** Loads the code that runs the store's syncs. Absent: this process runs none. */
+  /** Loads the code that runs the store's syncs. If absent, this process runs no syncs. */
   readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
-  /** Takes a line of the diagnostics that could not be written to the store's disk. */
+  /** Called with a line of the diagnostics that could not be written to the store's disk. */
   readonly onUnwritten?: (line: string) => void;
-  /** Called once every caller can be answered. */
+  /** Called with the URLs of the ports when the process answers on its socket and all ports. */
   readonly onListening: (urls: readonly string[]) => void;
-  /** Called once the folder is hosted, or with the error if it is not. */
+  /** Called with the workspace of `folder` once it is hosted, or with the error if it cannot be hosted. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
-  /** Called with the number of folders watched from the start, and the number beyond the limit. */
+  /**
+   * Called once with the number of folders that are watched, and the number of folders that are not watched because of
+   * `watchMost`.
+   */
   readonly onWatching?: (watched: number, left: number) => void;
 }

@@ -31,17 +31,20 @@ import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { optional } from "../util/optional.ts";
 
-/** Longest interval at which the process checks whether it is still needed, in milliseconds. */
+/** The maximum interval of the regular checks, in milliseconds. */
 const LOOK_MS = 1_000;
 
 const WATCH_MOST = 32;
 
-/** A workspace that was unused for this long, in milliseconds, is closed. */
+/** The time without use after which a workspace is closed, in milliseconds. */
 const CLOSE_AFTER_MS = 120_000;
 
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
-/** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
+/**
+ * The one long-lived process of a store. It answers hooks and clients, keeps workspaces open, and leaves when it is
+ * idle.
+ */
 export class StoreServer {
   readonly #options: ServeOptions;
   readonly #limits: ServerLimits;
@@ -106,14 +109,17 @@ export class StoreServer {
     this.#code = codeMark(this.#options.disk);
   }
 
-  /** Serves until it is told to leave, or has its own reason to. Every accepted request is answered. */
+  /**
+   * Serves until the process is told to leave or has a reason of its own to leave. Every accepted request is answered
+   * first.
+   */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
     const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
       onListening(await this.#listenOnPorts());
-      // Clients are expected, so the rest of the server is loaded before the first request.
+      // A process that stays expects clients, so the app is loaded before the first request.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       this.#hosting = this.#host();
       this.#hosting.then(() => this.#watched?.keepUp()).catch((error: unknown) => this.#onError(error));
@@ -125,7 +131,8 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket?.release();
       await this.#http.close();
-      // Syncs begun by the last requests count, too. Once they are closed, they cannot be counted.
+      // This is determined now, because the last requests may have started syncs, and because closed syncs cannot be
+      // counted.
       this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -143,7 +150,7 @@ export class StoreServer {
     let number: number | undefined;
     for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
       const scheme = place.tls === undefined ? "http" : "https";
-      // If the port is free to choose, both loopback addresses get the same port.
+      // If any free port may be used, both loopback addresses use the same one.
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
         number = await this.#http.listenOn({ ...place, port }, (actual) =>
@@ -165,7 +172,7 @@ export class StoreServer {
     return new ServedSyncs({ disk, home: store.home, load: () => syncs(onError), onError });
   }
 
-  /** True if the ended process had syncs that its successor should continue. */
+  /** True if this process had active syncs when it ended. The next process should continue them. */
   get leavesSyncs(): boolean {
     return this.#leavesSyncs;
   }
@@ -220,8 +227,8 @@ export class StoreServer {
   }
 
   /**
-   * Follows the folder. A process started to serve also records what people edit; one started by a hook only keeps its
-   * index current.
+   * Follows the folder of a workspace. A process that stays also records what people edit. A process that a hook
+   * started only watches which paths have changed.
    */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
@@ -231,7 +238,7 @@ export class StoreServer {
         onError: (error) => (wasMoved(error) ? this.#workspaces.giveUpMoved(workspace, error) : this.#onError(error)),
       });
     } catch (error) {
-      // An archived workspace stays as it is.
+      // An archived workspace is not followed.
       if (!(error instanceof ChronicleError && error.code === "READ_ONLY")) throw error;
     }
   }
@@ -245,7 +252,7 @@ export class StoreServer {
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
-  /** Loads the rest of the server on first use: hooks need none of it. */
+  /** Loads the app. That happens on first use, because hooks do not need the app. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
     const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),
@@ -313,7 +320,7 @@ export class StoreServer {
     return text === undefined ? undefined : Buffer.from(text);
   }
 
-  /** Runs the regular checks. A check that fails does not end the process: the next check may succeed. */
+  /** Runs the regular checks. An error of a check does not end the process, because the next check may succeed. */
   #look(): void {
     try {
       this.#lookAtAll();
@@ -333,7 +340,9 @@ export class StoreServer {
     else this.#keepUp().catch(again);
   }
 
-  /** Begins what could not be begun before; called when the store takes writes again. */
+  /**
+   * Called when the store can be written again. Tries again to host the folder, to watch folders and to continue syncs.
+   */
   #onHealed({ reason }: StoreTrouble): void {
     this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
     const onError = (error: unknown): void => this.#onError(error);
@@ -345,9 +354,9 @@ export class StoreServer {
   }
 
   /**
-   * Yields to another process that has the socket's name, or takes the name again. A process that was started to stay
-   * yields only to another process that stays. Any other process came while this process was too busy to answer, and
-   * leaves when it sees that it has lost the name.
+   * Called when the socket's path no longer leads to this process. This process either leaves, or takes the path again.
+   * If this process stays, it leaves only for another process that stays. Any other process was started while this one
+   * was too busy to answer, and leaves when it detects that it has lost the path.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -377,7 +386,8 @@ export class StoreServer {
   }
 
   /**
-   * Returns the settings that others may change after a workspace was opened: what is tracked, and the retention files.
+   * Returns the settings of an open workspace that other processes may change: what is tracked, and the state of the
+   * retention files.
    */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     const { disk, configFolder } = this.#options;
@@ -408,7 +418,10 @@ export class StoreServer {
     };
   }
 
-  /** Returns why no changes are accepted now. Names nothing of the machine, because anybody may ask. */
+  /**
+   * Returns the reason why no changes are accepted now; `undefined` if they are. The reason has no paths of the
+   * machine, because anybody may ask for it.
+   */
   #unready(): { readonly reason: string; readonly errno?: string } | undefined {
     const { disk, store } = this.#options;
     const trouble = this.#health.look();
@@ -416,7 +429,7 @@ export class StoreServer {
     return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
   }
 
-  /** Reports an error that no caller awaited; the process goes on. */
+  /** Reports an uncaught error. The process continues. */
   noteUncaught(error: unknown): void {
     this.#onError(error);
   }
@@ -436,8 +449,8 @@ export class StoreServer {
   }
 
   /**
-   * Reports an error that concerns a replica as the replica's: what a replica says may be wrong, and is no trouble of
-   * this process.
+   * Reports an error of replication. If a replica has caused the error, the line is marked as a line about a replica
+   * and does not affect the health of the store.
    */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
@@ -454,8 +467,8 @@ function wordsOf(error: unknown): string {
 }
 
 /**
- * Returns a mark that changes when this program is installed anew: after that, this process cannot load the old
- * program's chunks any more.
+ * Returns a mark that changes when the program is installed again. This process must then leave, because it can no
+ * longer load the old program's chunks.
  */
 function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));
@@ -472,7 +485,10 @@ function isLater(a: string, b: string): boolean {
   return false;
 }
 
-/** Returns the checker of a provider's tokens. Its code is loaded with the first token that is in no `TokenStore`. */
+/**
+ * Returns the function that finds the bearers of a provider's tokens. Its code is loaded when the first token is
+ * checked that is not in the token store.
+ */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   let issuer: Promise<OtherIssuer> | undefined;
   return async (token) => {

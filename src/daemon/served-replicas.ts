@@ -9,11 +9,11 @@ import type { AdmittedUpgrade } from "../server/http-server.ts";
 import type { ReplicaListener, ReplicaListenerOptions } from "../server/replicas/replica-listener.ts";
 
 interface ServedReplicasOptions extends Omit<ReplicaListenerOptions, "acceptor" | "stopping"> {
-  /** Loads the code that talks to replicas. */
+  /** Loads the code that exchanges messages with replicas. */
   readonly acceptor: () => Promise<ReplicaAcceptor>;
 }
 
-/** The replicas of a server, loaded with the rest of it. */
+/** The part of the server that serves replicas. Its code is loaded together with the app. */
 export class ServedReplicas {
   readonly #options: ServedReplicasOptions;
   #listener: ReplicaListener | undefined;
@@ -35,13 +35,16 @@ export class ServedReplicas {
     return (await this.#listener?.load()) ?? { replicas: 0, lag: 0 };
   }
 
-  /** Takes a connection of the Unix socket; closes it if no replicas are served yet. */
+  /** Handles a connection of the Unix socket. Closes the connection if `open` has not ended yet. */
   take(socket: Socket): void {
     if (this.#listener === undefined) socket.destroy();
     else this.#listener.take(socket);
   }
 
-  /** Takes a WebSocket that asks to replicate. Returns false for any other, and if no replicas are served yet. */
+  /**
+   * Handles the upgrade to a WebSocket for replication. Returns false for any other upgrade, and if `open` has not
+   * ended yet.
+   */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#listener === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#listener.upgrade(request, socket, visit);
@@ -52,12 +55,15 @@ export class ServedReplicas {
 interface ServedSyncsOptions {
   readonly disk: Disk;
   readonly home: string;
-  /** Loads the code that runs syncs; a process without syncs never does. */
+  /** Loads the code that runs syncs. A process that has no syncs does not call it. */
   readonly load: () => Promise<SyncRunner>;
   readonly onError: (error: unknown) => void;
 }
 
-/** The syncs that the store's process runs. Their code is loaded if there are any, or on first use. */
+/**
+ * The syncs that the store's process runs. Their code is loaded by `takeUp` if the store has replicas, and else on
+ * first use.
+ */
 export class ServedSyncs {
   readonly #options: ServedSyncsOptions;
   #running: Promise<SyncRunner> | undefined;
@@ -68,12 +74,12 @@ export class ServedSyncs {
     this.#options = options;
   }
 
-  /** Number of syncs that are not stopped; while there are any, the process stays. */
+  /** The number of syncs that are not stopped. While it is not 0, the process stays. */
   get active(): number {
     return this.#runner?.active ?? 0;
   }
 
-  /** Continues the syncs that ran when their process ended. Never rejects. */
+  /** Continues the syncs that were active when the previous process ended. Never rejects. */
   async takeUp(): Promise<void> {
     const { disk, home, onError } = this.#options;
     try {
@@ -87,7 +93,7 @@ export class ServedSyncs {
     if (this.#running !== undefined) return this.#running;
     const running = this.#load();
     this.#running = running;
-    // A failure may pass, so the next call loads again.
+    // The next call tries to load the code again, because the failure may be temporary.
     running.catch(() => {
       if (this.#running === running) this.#running = undefined;
     });
@@ -103,7 +109,7 @@ export class ServedSyncs {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // If loading failed, there is nothing to close.
+    // The error of a failed load is ignored, because the caller of `get` has received it.
     await this.#running?.catch(() => undefined);
     await this.#runner?.close();
   }

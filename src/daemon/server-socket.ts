@@ -3,18 +3,22 @@ import type { Disk } from "../disk/disk.ts";
 import type { HttpServer } from "../server/http-server.ts";
 import { ownFolder, removeSmall, type RunFolder } from "./run-folder.ts";
 
-/** The name under which a server can be reached. */
+/** The path at which clients reach a server. */
 export interface ServerSocket {
-  /** True if the name is still this server's. Another server may have taken it, or it may have been removed. */
+  /**
+   * True if the path still leads to this server. Another server may have replaced the socket, or the socket may have
+   * been removed.
+   */
   isOurs(): boolean;
-  /** Removes the name, if it is this server's. */
+  /** Removes the socket and the link to it, if they still belong to this server. */
   release(): void;
 }
 
 /**
- * Makes a server reachable. The socket is created under a name of its own and renamed over any present socket.
- * Therefore a dead server's socket is replaced. Of two servers that start at once, the last gets the name; the other
- * notices that, and leaves. Throws `UNSAFE` if the folder is not this user's alone, else system errors.
+ * Makes a server listen at the path of its run folder. The socket is created under a temporary name and then renamed,
+ * so that it replaces the socket of a server that has died. If two servers start at the same time, the last rename
+ * wins; the other server detects that and leaves. Throws `UNSAFE` if others can enter the folder of the socket, and
+ * system errors.
  */
 export async function openSocket(
   disk: Disk,

@@ -6,34 +6,35 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** Default for `againMs`: a process that cannot run is not started again at every hook. */
+/** The default of `againMs`. It prevents that a process which cannot run is started by every hook. */
 const AGAIN_MS = 15_000;
-/** The process leaves after this many seconds without a request. */
+/** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 600;
 
 export interface StartServer {
   readonly run: RunFolder;
   /** The store's folder. */
   readonly home: string;
-  /** `bin/chronicle.js`. */
+  /** The path of `bin/chronicle.js`. */
   readonly launcher: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Shortest time between two starts, in milliseconds (default 15,000). */
+  /** The minimum time between two starts, in milliseconds (default 15,000). */
   readonly againMs?: number;
 }
 
 /**
- * Starts the long-lived process in the background, unless that was tried a moment ago. Returns whether it was started.
+ * Starts the long-lived process in the background, unless a start was tried less than `againMs` ago. Returns whether it
+ * was started.
  */
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
   const sinceMs = tried === undefined ? Infinity : Date.now() - Number(tried / 1_000_000n);
-  // A mark of the future is from before the clock was set back.
+  // A mark with a time in the future is ignored, because the clock was set back after it was written.
   if (sinceMs >= 0 && sinceMs < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
-  // The process serves all callers, so it does not inherit the role of the caller that starts it.
+  // The process does not inherit the role of the caller that starts it, because it serves all callers.
   const own = { ...env, [ROLE_VARIABLE]: undefined };
   const child = spawn(process.execPath, args, { cwd: run.folder, env: own, detached: true, stdio: "ignore" });
   child.on("error", (error) => addDiagnostic(disk, run.folder, `the server could not be started: ${error.message}`));

@@ -4,23 +4,23 @@ import { ChronicleError, codedError, errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { whyNotWritable } from "../disk/probe-writes.ts";
 
-/** The free space, in bytes, below which a test write decides whether the store takes writes. */
+/** The free space in bytes below which a test write decides whether the store can be written. */
 const LITTLE_SPACE = 1024 * 1024;
-/** The outcome of a test write is valid for this long, in milliseconds. */
+/** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * The time for which an error that stays until its log is opened again is reported, in milliseconds. By the end of that
- * time, an unused workspace has been closed.
+ * The time for which an error is reported that lasts until its log is opened again, in milliseconds. After that time,
+ * an unused workspace has been closed.
  */
 const STAYS_MS = 150_000;
 
-/** The reason why a store takes no writes now. */
+/** The reason why a store cannot be written now. */
 export interface StoreTrouble {
   /** The name of the system's error. */
   readonly errno: string;
   readonly reason: string;
   readonly next: string | undefined;
-  /** The time (`performance.now`) until which it is valid, whatever a test write says. */
+  /** The time (from `performance.now`) until which the trouble is reported without a test write. */
   readonly staysUntil?: number;
 }
 
@@ -28,17 +28,17 @@ export interface StoreHealthOptions {
   readonly disk: Disk;
   /** The store's folder. */
   readonly home: string;
-  /** Called once when a store that took no writes takes them again. */
+  /** Called once when a store that could not be written can be written again. */
   readonly onHealed: (before: StoreTrouble) => void;
 }
 
 /**
- * Tells whether a store takes writes. It is assumed to, until an operation has failed or space is low: only then a test
- * write is made, and repeated until it succeeds.
+ * Tells whether a store can be written. The store is assumed to be writable until an operation fails or space is low.
+ * Only then test writes are made, until one succeeds.
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;
-  /** Troubles by the folder that took no write. */
+  /** The troubles, by the folder that could not be written. */
   readonly #troubles = new Map<string, StoreTrouble>();
   #lookedAt = -Infinity;
 
@@ -51,7 +51,7 @@ export class StoreHealth {
     return this.#troubles.size > 0;
   }
 
-  /** Notes an error if it concerns the store's writes. */
+  /** Remembers an error, if it means that the store could not be written. */
   note(error: unknown): void {
     const known = diskTrouble(error);
     if (known === undefined) return;
@@ -61,7 +61,9 @@ export class StoreHealth {
     this.#troubles.set(folder, known.stays ? { ...trouble, reason: STAYS_IN_WORDS, staysUntil } : trouble);
   }
 
-  /** Returns why the store, or a part of it, takes no writes now; `undefined` if all of it does. Never throws. */
+  /**
+   * Returns the reason why the store or a part of it cannot be written now; `undefined` if all of it can be written.
+   */
   look(): StoreTrouble | undefined {
     const { disk, home, onHealed } = this.#options;
     if (performance.now() - this.#lookedAt >= HOLDS_MS) {
@@ -84,7 +86,7 @@ export class StoreHealth {
     try {
       return disk.space(home).freeBytes < LITTLE_SPACE;
     } catch (error) {
-      // The store is missing, or its disk does not report its space: a test write decides.
+      // The store is missing, or its disk does not report its free space, so that a test write must decide.
       return errnoOf(error) !== undefined;
     }
   }

@@ -7,62 +7,74 @@ import type { Lease, OpenWorkspaces } from "../server/callers/open-workspaces.ts
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** Shortest interval between two listings of the store, in milliseconds. */
+/** The minimum time between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
 
-/** Listing may take at most this part of the time (one in 20): a program may begin thousands of workspaces. */
+/**
+ * The ratio of the time between two listings to the time that a listing takes. Listings then take at most a twentieth
+ * of the time, even if a program begins thousands of workspaces.
+ */
 const BUSY_FACTOR = 20;
 
 /**
- * Longer than a tick of any file system's clock, in milliseconds: a folder that was changed this recently may change
- * again unnoticed.
+ * A time that is longer than one tick of any file system's clock, in milliseconds. If a folder was changed less than
+ * this time ago, a further change may not change its time.
  */
 const TICK_MS = 2_000;
 
 /**
- * A workspace that the store's list lacks is looked for again until its log has been unchanged for this long, in
- * milliseconds.
+ * The time in milliseconds for which the log of a workspace must be unchanged before a workspace that is missing in the
+ * store's list is no longer looked for.
  */
 const NEW_MS = 60_000;
 
-/** Interval at which a folder that could not be watched is checked again, in milliseconds. */
+/** The interval at which folders that could not be watched are checked again, in milliseconds. */
 const AWAY_MS = 5_000;
 
-/** A workspace that could not be opened, or was listed with a problem, is retried after this time, in milliseconds. */
+/**
+ * The time after which a workspace that could not be opened or was listed with a problem is tried again, in
+ * milliseconds.
+ */
 const RETRY_MS = 30_000;
 
-/** Longest time between retries when they keep failing, in milliseconds. */
+/** The maximum time between two tries, in milliseconds. The time doubles while tries fail. */
 const LONGEST_RETRY_MS = 600_000;
 
 interface WatchedFoldersOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
   readonly disk: Disk;
-  /** Opens workspaces, and watches each one it opens. */
+  /** Opens workspaces, and follows the folder of each workspace that it opens. */
   readonly workspaces: OpenWorkspaces;
   readonly most: number;
-  /** Returns the id of a workspace that is watched otherwise. */
+  /** Returns the id of the workspace that `HostedFolder` watches. */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
-  /** Called once, with the number of watched folders, and the number beyond the limit. */
+  /**
+   * Called once with the number of watched folders, and the number of folders that are not watched because of `most`.
+   */
   readonly onChosen?: (watched: number, left: number) => void;
 }
 
 /**
- * The workspaces with a folder that a server watches as long as it runs: the most recently used workspaces, up to a
- * limit. New workspaces are noticed by their folder in the store, without listing all workspaces each time.
+ * The workspaces whose folders a server watches as long as it runs. These are the most recently used ones, up to a
+ * limit. New workspaces are detected by their folders in the store, so that the workspaces need not be listed each
+ * time.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
   readonly #leases = new Map<string, Lease>();
-  /** Ids of workspaces that need not be listed again: the list has nothing new about them. */
+  /** The ids of workspaces for which no new listing is needed. */
   #listed: ReadonlySet<string> = new Set();
   #ids: readonly string[] = [];
-  /** Workspaces whose folder cannot be watched, with the reason: see `#hindranceOf`. */
+  /** The workspaces whose folders cannot be watched, with the reason (see `#hindranceOf`). */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
   #lookAtAwayAt = 0;
-  /** Ids of workspaces that were given up: the next listing says whether they are to be watched again. */
+  /**
+   * The ids of workspaces that were archived or removed while they were watched. The next listing tells whether they
+   * can be watched again.
+   */
   readonly #ended = new Set<string>();
-  /** Time of the next try to open workspaces that could not be opened, by `performance.now`. */
+  /** The time of the next try to open workspaces that could not be opened (from `performance.now`). */
   #retryAt = Infinity;
   #retryMs = RETRY_MS;
   #mark: string | undefined;
@@ -76,22 +88,22 @@ export class WatchedFolders {
   }
 
   /**
-   * Watches new workspaces, and reopens those that others have reopened. Never rejects. A call during another call
-   * waits for that call.
+   * Begins to watch new workspaces, and takes new leases of watched workspaces that were reopened. Never rejects. A
+   * call during another call waits for that call.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
     return this.#working;
   }
 
-  /** Retries workspaces that could not be opened at the next `keepUp`. */
+  /** Makes the next `keepUp` list the store, and try again to open workspaces that could not be opened. */
   lookAgain(): void {
     this.#listed = new Set();
     this.#mark = undefined;
     this.#listAgainAt = 0;
   }
 
-  /** Gives all leases back. */
+  /** Returns all leases. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#working;
@@ -113,7 +125,8 @@ export class WatchedFolders {
   }
 
   /**
-   * True if a workspace with a history may be new, or may be watched again. A workspace's folder exists before its log.
+   * True if the store must be listed, because a workspace with a history may be new, or may be watched again. The log
+   * of a workspace is checked, too, because its folder is created before its log.
    */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
@@ -128,7 +141,7 @@ export class WatchedFolders {
     return this.#isSomeBack();
   }
 
-  /** True if a workspace that was given up, or could not be watched, may be watched now. */
+  /** True if a workspace that was archived, removed or could not be watched may be watched now. */
   #isSomeBack(): boolean {
     const now = performance.now();
     if (now >= this.#retryAt || [...this.#ended].some((id) => this.#isFree(id))) return true;
@@ -142,8 +155,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns a text that stays the same as long as a workspace cannot be watched for the same reason: its log is
-   * damaged, it is archived, or its folder is missing.
+   * Returns a text that changes when a workspace that could not be watched may be watched again. For a workspace that
+   * is archived or has a problem, the text is the mark of its log. For other workspaces, it identifies the folder.
    */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
@@ -153,8 +166,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns the time of the log's last write in epoch milliseconds; `undefined` if the history has not begun, or was
-   * removed.
+   * Returns the time of the last write to a workspace's log in epoch milliseconds; `undefined` if the history has not
+   * begun or was removed.
    */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
@@ -179,18 +192,22 @@ export class WatchedFolders {
     this.#isChosen = true;
     for (const { id } of chosen) {
       if (this.#isClosed) return;
-      // The workspace may have been opened for reading while it was archived, and so without following the folder.
+      // If the workspace was opened while it was archived, its folder is not followed. `letGo` lets `#watch` reopen it.
       if (readAlone.has(id)) this.#options.workspaces.letGo(id);
       await this.#watch(id);
     }
   }
 
-  /** Notes why workspaces cannot be watched. Returns the ids of those that were archived at the last listing. */
+  /**
+   * Remembers which workspaces cannot be watched. Returns the ids of the workspaces that were archived at the previous
+   * listing.
+   */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
     const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
     for (const one of ill) this.#tellProblem(one);
-    // A problem may pass without a trace in the log, such as a lock held by another process.
+    // The listing is repeated later, because a problem may end without a change of the log (a lock of another process,
+    // for example).
     if (ill.length > 0) this.#retryLater();
     const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
       path !== "" && (!present || archived === true);
@@ -199,7 +216,7 @@ export class WatchedFolders {
     return new Set(before);
   }
 
-  /** Reports a workspace's problem, unless the last listing found the same one. */
+  /** Reports the problem of a workspace, unless the previous listing found the same problem. */
   #tellProblem({ id, path, problem = "" }: WorkspaceShape): void {
     if (this.#away.get(id)?.shape.problem === problem) return;
     const where = path === "" ? "" : ` (${path})`;
@@ -227,8 +244,8 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // When the workspace is archived or removed, the lease is given back at once. A workspace whose folder was moved
-      // is reopened by the next `keepUp`.
+      // The lease is returned at once if the workspace is archived or removed. If its folder was moved, the next `keepUp`
+      // takes a new lease.
       const end = (): void => {
         if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();
@@ -258,21 +275,27 @@ function lastFirst(a: WorkspaceShape, b: WorkspaceShape): number {
 interface HostedFolderOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
   readonly disk: Disk;
-  /** Opens workspaces, and watches each one it opens. */
+  /** Opens workspaces, and follows the folder of each workspace that it opens. */
   readonly workspaces: OpenWorkspaces;
   readonly folder: string;
 }
 
-/** A lost workspace that is to be opened again. */
+/** The workspace of the folder while it is not open. */
 interface Lost {
   readonly id: string;
-  /** The mark of its log when it was found archived or removed: it is not opened until the mark changes. */
+  /**
+   * The mark of the workspace's log when the workspace was found archived or removed. The workspace is not opened until
+   * the mark changes.
+   */
   readonly mark?: string;
-  /** The earliest moment to open it, by `performance.now`. */
+  /** The earliest time at which the workspace is opened again (from `performance.now`). */
   readonly notBefore: number;
 }
 
-/** The folder that a server was started in: its workspace stays open, and watched, for as long as the server lives. */
+/**
+ * The folder in which a server was started. Its workspace stays open, and its folder is watched, as long as the server
+ * runs.
+ */
 export class HostedFolder {
   readonly #options: HostedFolderOptions;
   #lease: Lease | undefined;
@@ -287,7 +310,7 @@ export class HostedFolder {
     return this.#lease?.workspace;
   }
 
-  /** Opens the folder, and begins its history if there is none. Throws the reason if it cannot. */
+  /** Opens the workspace of the folder, and begins its history if there is none. Throws if that fails. */
   async open(): Promise<WorkspaceApi> {
     const { workspaces, folder } = this.#options;
     const lease = await workspaces.openFolder(folder, true);
@@ -296,9 +319,9 @@ export class HostedFolder {
   }
 
   /**
-   * Keeps up with other openings. If the workspace was reopened meanwhile, with other settings or because its folder
-   * was moved, replaces the lease held so far. If it was given up, opens it again, unless it is archived or removed by
-   * now. Throws the reason if it cannot, and tries again later.
+   * Replaces the lease if the workspace was reopened, because its settings have changed or its folder was moved. Opens
+   * the workspace again if it was closed, unless it is archived or removed. Throws if that fails; a later call tries
+   * again.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
@@ -333,10 +356,10 @@ export class HostedFolder {
       this.#settle({ id, mark, notBefore: 0 });
       return;
     }
-    // The workspace may have been opened for reading while it was archived, and so without following the folder.
+    // If the workspace was opened while it was archived, its folder is not followed. It is closed and opened again.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
-    // The server was closed meanwhile.
+    // `close` was called meanwhile.
     if (this.#lost === undefined) lease[Symbol.dispose]();
     else this.#keep(lease);
   }
@@ -354,8 +377,8 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // When the workspace is archived or removed, the lease is given back at once. A workspace whose folder was moved
-    // is reopened by the next `keepUp`.
+    // The lease is returned at once if the workspace is archived or removed. If its folder was moved, the next `keepUp`
+    // takes a new lease.
     const end = (): void => {
       if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();
@@ -373,17 +396,17 @@ interface StorePlace {
   readonly home: string;
 }
 
-/** Returns a workspace's log; `undefined` if its history has not begun, or was removed. */
+/** Returns the stat of a workspace's log; `undefined` if the history has not begun or was removed. */
 function logOf({ disk, home }: StorePlace, id: string): FileStat | undefined {
   const stat = disk.lstat(join(home, "workspaces", id, "events.wal"));
   return stat === undefined || stat.size === 0 ? undefined : stat;
 }
 
-/** Returns a mark that changes with each event of a workspace, and when its history is removed or begun. */
+/** Returns a mark of a workspace's log. The mark changes with each event, and when the history is begun or removed. */
 function logMark(place: StorePlace, id: string): string {
   const stat = logOf(place, id);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
 }
 
-/** A folder that could not be opened again is retried after this time, in milliseconds. */
+/** The time after which it is tried again to open the workspace of the folder, in milliseconds. */
 const REOPEN_MS = 5_000;
