@@ -1,47 +1,54 @@
-/** Reads and edits Chronicle's entries in an agent's configuration files. Pure: text in, text out. */
+// This module describes the configuration files of agents and how Chronicle's entries in them are read and edited. All
+// functions take and return texts, and access no files.
 
 import { isObject } from "./json-edit.ts";
 import type { Misfit } from "./json-dialect.ts";
 
-/** The entries to write. */
+/** The commands of Chronicle's entries in a configuration file. */
 export interface Wanted {
   /** The command line of the hook, for a shell. */
   readonly hook: string;
-  /** The command line of the hook before a tool: the only hook that may stop the agent. */
+  /** The command line of the hook that runs before a tool. Only this hook may stop the agent. */
   readonly hookBefore: string;
-  /** The program of the MCP server, and its arguments. */
+  /** The program of the MCP server and its arguments. */
   readonly mcp: readonly string[];
 }
 
 /** One file of an agent's configuration. */
 export interface ConfigFile {
-  /** The path beneath the base folder (the project, or the user's home). */
+  /** The path relative to the project or to the user's home folder. */
   readonly path: string;
-  /** The kinds of Chronicle's entries that it holds. */
+  /** The kinds of Chronicle's entries in this file. */
   readonly holds: "hooks" | "mcp" | "both";
-  /** The agent's treatment of a file that it does not accept, in words: `ignores it`, `does not start with it`. */
+  /**
+   * What the agent does with a file that it does not accept, as the predicate of a sentence: `ignores it`, `does not
+   * start with it`.
+   */
   readonly otherwise: string;
-  /** Returns why the agent does not accept a text; `undefined` if it does. */
+  /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */
   misfit(text: string): Misfit | undefined;
   /**
-   * Returns the text with Chronicle's entries; the same text if it has them already. Throws `REFUSED` for a text that
-   * cannot be parsed.
+   * Returns the text with Chronicle's entries. A text that already has these entries is returned unchanged. Throws
+   * `REFUSED` for a text that cannot be parsed.
    */
   install(text: string | undefined, wanted: Wanted): string;
-  /** Returns the text without Chronicle's entries. Throws `REFUSED`. */
+  /** Returns the text without Chronicle's entries. Throws `REFUSED` for a text that cannot be parsed. */
   uninstall(text: string): string;
-  /** Returns Chronicle's command lines in a text, even if the agent does not accept it. Throws `REFUSED`. */
+  /**
+   * Returns Chronicle's command lines in a text, even if the agent does not accept the text. Throws `REFUSED` for a
+   * text that cannot be parsed.
+   */
   found(text: string): Found;
 }
 
 export interface Found {
   readonly hooks: readonly string[];
   readonly mcp: readonly string[] | undefined;
-  /** True if a server of the user's own has the name of Chronicle's. */
+  /** True if the user has another MCP server with the name of Chronicle's server. */
   readonly namesake: boolean;
-  /** Events of the agent without a hook of Chronicle's, though others have one. */
+  /** The events that should have a hook of Chronicle and have none, although other events have one. */
   readonly missing: readonly string[];
-  /** Events, other than the event before a tool, whose hook of Chronicle's may stop the agent. */
+  /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */
   readonly misplaced: readonly string[];
 }
 
@@ -50,12 +57,16 @@ export interface AgentConfig {
   readonly name: string;
   readonly title: string;
   readonly files: Readonly<Record<Scope, readonly ConfigFile[]>>;
-  /** An environment variable that moves the user's files, and the folder that it replaces (empty: the home). */
+  /**
+   * The environment variable that moves the user's files, and the folder that its value replaces (empty: the home
+   * folder).
+   */
   readonly moved?: { readonly variable: string; readonly instead: string };
-  /** Further steps for a person. */
+  /** Further steps that a person must do after the installation. */
   readonly notes: Readonly<Record<Scope, readonly string[]>>;
   /**
-   * A folder beneath the user's home in which, at some depth, the agent writes a `.json` or `.jsonl` in each session.
+   * A folder in the user's home folder. In it or in its subfolders, the agent writes a `.json` or `.jsonl` file in each
+   * session.
    */
   readonly traces: string;
 }
@@ -63,18 +74,21 @@ export interface AgentConfig {
 /** The configuration's scope: all projects of the user, or one project. */
 export type Scope = "user" | "project";
 
-/** Matches Chronicle's program, or its package. */
+/** Matches the name or path of Chronicle's program, and the name of its package. */
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 
-/** Matches the path that `install` writes. An entry with it is Chronicle's, whichever program runs it. */
+/**
+ * Matches the path of the launcher that `install` writes. An entry with this path belongs to Chronicle, regardless of
+ * the program that runs it.
+ */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 
 /** Matches programs that may run Chronicle's program. */
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**
- * Returns the command line of an entry among MCP servers; `undefined` if it is not Chronicle's. Another server may have
- * the same name.
+ * Returns the command line of an entry for an MCP server. Returns `undefined` if the entry does not run Chronicle,
+ * because another server may have the same name.
  */
 export function ownCommand(entry: unknown): string[] | undefined {
   if (!isObject(entry) || typeof entry["command"] !== "string") return undefined;

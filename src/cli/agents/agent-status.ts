@@ -32,9 +32,9 @@ export interface AgentStatus {
   readonly strict: boolean;
   /** True if the hooks are installed and no known problem keeps the agent's work from being recorded. */
   readonly active: boolean;
-  /** The time of the last hook call, ISO-8601; `null`: never. */
+  /** The time of the last call of a hook (ISO-8601); `null` if no hook was ever called. */
   readonly last_call: string | null;
-  /** The version that answered that call. */
+  /** The version of Chronicle that answered the last call. */
   readonly version: string | null;
   readonly problems: readonly AgentProblem[];
 }
@@ -44,12 +44,12 @@ interface AgentProblem {
   readonly hint: string;
   /** True if the problem keeps some or all of the agent's work from being recorded. */
   readonly stops: boolean;
-  /** The problem existed when the agent last worked; it may have been fixed since. */
+  /** True if the problem existed when the agent last worked, but may have been fixed since. */
   readonly past?: true;
 }
 
 /**
- * The tolerance for the times of session files, in milliseconds: an agent writes its first lines a moment before or
+ * The tolerance for the times of session files, in milliseconds. An agent may write to a session a moment before or
  * after its hooks run.
  */
 const GRACE_MS = 120_000;
@@ -98,7 +98,7 @@ function isInstalled({ holds, found }: FileState): boolean {
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
 
-/** Reports a file that the agent does not accept, unless it is known to have no entry of Chronicle's. */
+/** Reports a file that the agent does not accept, unless the file is known to have no entry of Chronicle. */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
@@ -133,7 +133,7 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Reports hooks that somebody removed: the agent's work is then only partly recorded. */
+/** Reports events whose hooks are missing, so that the agent's work is only partly recorded. */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
@@ -143,8 +143,8 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
 }
 
 /**
- * Reports hooks that Codex skips silently, because nobody has accepted them. Hooks that were called since their file
- * was written were accepted in some way.
+ * Reports hooks that Codex silently skips because nobody has accepted them. If a hook was called after the file was
+ * written, the hooks have been accepted in some way.
  */
 function unaccepted(
   disk: NodeDisk,
@@ -161,8 +161,8 @@ function unaccepted(
 }
 
 /**
- * Reports `--strict` at events where earlier versions installed it. A failure to record then refuses prompts, and keeps
- * a turn from ending.
+ * Reports `--strict` at events that do not precede a tool. Earlier versions installed it there. If recording fails at
+ * such an event, the agent refuses a prompt or cannot end its turn.
  */
 function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   return states.flatMap(({ path, found }) => {
@@ -173,7 +173,7 @@ function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly F
   });
 }
 
-/** Returns the program of a hook's command line, which is quoted for a shell. */
+/** Returns the program in a hook's command line, without the quotes of the shell. */
 function programOf(command: string): string {
   const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
   return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
@@ -201,7 +201,7 @@ function silence(
   ];
 }
 
-/** Returns the status for people. */
+/** Returns the lines that show a status to people. */
 export function statusLines(status: AgentStatus, now: number): string[] {
   const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
   const strict = status.strict ? ", strict" : "";
@@ -213,7 +213,7 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   return lines;
 }
 
-/** Returns the diagnostics of the last day, grouped by their source, and the file that has them. */
+/** Returns the diagnostics of the last day, grouped by their source, and the path of their file. */
 export function recentTroubles(
   io: Io,
   { home }: HookPlaces,
@@ -225,10 +225,10 @@ export function recentTroubles(
 }
 
 /**
- * Returns the events whose Chronicle hook Codex skips, because nobody has accepted it with `/hooks`, or somebody
- * switched it off there. Codex (0.169) keeps that in its user's `config.toml`:
- * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. This does not tell whether the hook is still the accepted one:
- * the hash beside it is Codex's own.
+ * Returns the events at which Codex skips Chronicle's hook, because nobody has accepted the hook with `/hooks`, or
+ * because somebody has switched it off there. Codex (0.169) stores that in the user's `config.toml`, in
+ * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. If a hook was changed after it was accepted, this is not
+ * detected, because only Codex can compute the hash of the accepted hook.
  */
 function unacceptedEvents(hooksFile: string, configFile: string): string[] {
   const text = orNothing(() => readTextIfThere(hooksFile));
@@ -244,7 +244,7 @@ function unacceptedEvents(hooksFile: string, configFile: string): string[] {
 }
 
 function statesIn(config: string): Readonly<Record<string, unknown>> {
-  // Codex does not start with an invalid file, and reports it.
+  // An invalid file is not reported here, because Codex itself reports it and does not start.
   if (tomlMisfit(config) !== undefined) return {};
   const { hooks } = readToml(config);
   const state = isObject(hooks) ? hooks["state"] : undefined;
@@ -255,13 +255,13 @@ function snakeCase(event: string): string {
   return event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 }
 
-/** The maximum number of names to read, since an agent's folder may hold years of sessions. */
+/** The maximum number of names that are read. An agent's folder may have the sessions of years. */
 const MAX_NAMES = 20_000;
 const MAX_DEPTH = 5;
 
 /**
  * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
- * none.
+ * no session.
  */
 function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MAX_NAMES;
@@ -289,11 +289,11 @@ function listOrNothing(disk: Disk, folder: string): ReturnType<Disk["list"]> {
   }
 }
 
-/** A file in which an agent's hooks can be switched off, with the setting for it. */
+/** A file in which an agent's hooks can be switched off. */
 interface Switch {
   readonly scope: Scope;
   readonly path: string;
-  /** Returns the name of the setting if it keeps Chronicle's hooks from running. */
+  /** Returns the name of the setting that switches Chronicle's hooks off; `undefined` if no setting does. */
   readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
 }
 
@@ -328,7 +328,7 @@ const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
   ],
 };
 
-/** Returns the settings, of the user or the project, that keep an agent's installed hooks from running. */
+/** Returns the settings of the user and the project that switch an agent's installed hooks off. */
 function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
   return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
     const file = configPath(agent, path, { ...base, scope });
@@ -339,7 +339,10 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
   });
 }
 
-/** Returns a file's text; `undefined` if it is missing or unreadable: the user's agent then cannot read it either. */
+/**
+ * Returns a file's text. Returns `undefined` if the file is missing or unreadable, because the user's agent cannot read
+ * it then, either.
+ */
 function textOrNothing(file: string): string | undefined {
   try {
     return readTextIfThere(file);
@@ -350,8 +353,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns a file's settings; `undefined` for a file that cannot be read, or that the agent does not accept: such a file
- * switches nothing off. `refusals` reports it if Chronicle is installed into it.
+ * Returns the settings in a file. Returns `undefined` for a file that cannot be read or that the agent does not accept,
+ * because such a file switches nothing off. `refusals` reports such a file if Chronicle is installed in it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
@@ -366,8 +369,8 @@ function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, u
 }
 
 /**
- * Returns sentences on agents whose hooks are installed but do not record everything. `folders`: the folders that may
- * hold a project's hooks.
+ * Returns sentences about agents whose hooks are installed but do not record everything. `folders`: the folders of
+ * projects that may have hooks.
  */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
@@ -394,7 +397,8 @@ function inactive(
     if (hooks.length === 0 || active || stop === undefined) return [];
     return [`${agent.title} may work unrecorded: ${stop.what} (${stop.hint})`];
   } catch (error) {
-    // The agent's own variable holds no absolute path. Other agents do not depend on it.
+    // The environment variable of this agent is no absolute path. The error is returned as a sentence, because it does
+    // not concern other agents.
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
     return [`${agent.title} may work unrecorded: ${error.message}`];
   }

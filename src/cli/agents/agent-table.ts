@@ -6,18 +6,23 @@ import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands,
 import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
-/** The timeout of a hook, in seconds: ten minutes, since the baseline of a large project may take long. */
+/**
+ * The timeout of a hook, in seconds (ten minutes). It is long because the baseline of a large project may take long.
+ */
 const SECONDS = 600;
 
-/** The hooks of an agent, in its own format. */
+/** The format of an agent's hooks. */
 interface HookStyle {
-  /** The event before a tool. Only there may the hook stop the agent. */
+  /** The event before a tool. Only the hook of this event may stop the agent. */
   readonly before: string;
-  /** Events with a matcher for tools, and events without one. */
+  /** `tools`: the events that need a matcher for tools. `others`: the other events. */
   readonly tools: readonly string[];
   readonly others: readonly string[];
   readonly timeout: number;
-  /** The timeout at the end of a session, for an agent that allows less there and warns about more. */
+  /**
+   * The timeout at the end of a session, for an agent that allows only a shorter one there and warns about a longer
+   * one.
+   */
   readonly atEnd?: number;
   readonly named: boolean;
 }
@@ -121,7 +126,7 @@ const GEMINI_HOOKS: HookStyle = {
   before: "BeforeTool",
   tools: ["BeforeTool", "AfterTool"],
   others: ["SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"],
-  // Only Gemini CLI counts in milliseconds.
+  // Gemini CLI is the only agent that expects milliseconds.
   timeout: SECONDS * 1000,
   named: true,
 };
@@ -130,11 +135,10 @@ const CODEX_TRUST = "Codex runs hooks only once they are trusted: start codex, a
 
 const PLAIN = { comments: false, byteOrderMark: true };
 
-/**
- * The shapes that each client requires of its files, recorded from Claude Code 2.1.197, Codex 0.169 and Gemini CLI 0.61
- * by running them with a file of each kind. Names that are not listed are ignored, as the clients do. A version that
- * rejects more is noticed when the agent works and its hooks are not called.
- */
+// The following shapes describe which files each client accepts. They were determined by running Claude Code 2.1.197,
+// Codex 0.169 and Gemini CLI 0.61 with a file of each kind. Names that are not listed are ignored, because the clients
+// ignore them. If a later version rejects more files, `agentStatus` reports that the agent works without calling its
+// hooks.
 
 const STRING = { is: "string" } as const;
 const BOOLEAN = { is: "boolean" } as const;
@@ -178,7 +182,7 @@ const CLAUDE_HOOK: Shape = {
   },
 };
 
-/** Claude Code ignores an unknown event, and a value of an event that is no list; everything else must be valid. */
+/** Claude Code ignores unknown events, and events whose value is no list. Everything else must be valid. */
 const CLAUDE_GROUPS: Shape = {
   is: "list",
   orElse: "passed over",
@@ -254,7 +258,7 @@ const CODEX_EVENTS =
   "PreToolUse PostToolUse PermissionRequest PreCompact PostCompact SessionStart SessionEnd UserPromptSubmit Stop " +
   "SubagentStart SubagentStop";
 
-/** Codex ignores the whole file if it has an unknown name beside those of events. */
+/** Codex ignores the whole file if it has an unknown name at the top level. */
 const CODEX_HOOKS_FILE: Shape = {
   is: "object",
   closed: true,
@@ -267,7 +271,7 @@ const CODEX_HOOKS_FILE: Shape = {
 
 const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
 
-/** Gemini CLI reports errors and still uses the file. A matcher that is no string disables the hooks of that event. */
+/** Gemini CLI reports errors but still uses the file. A matcher that is no string disables the hooks of its event. */
 const GEMINI_SETTINGS: Shape = {
   is: "object",
   fields: {
@@ -284,7 +288,7 @@ const GEMINI_SETTINGS: Shape = {
 
 const GEMINI = clientReader("does not take it as it is", { comments: true, byteOrderMark: false }, GEMINI_SETTINGS);
 
-/** The configuration files of each agent. Recorded from Claude Code 2.1, Codex 0.169, Gemini CLI 0.61. */
+/** The configuration files of each agent, as Claude Code 2.1, Codex 0.169 and Gemini CLI 0.61 use them. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
     name: "claude",
@@ -330,7 +334,7 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
   },
 ];
 
-/** The files of one kind that a client accepts, and its treatment of others. */
+/** The test of which files of one kind a client accepts, and what the client does with other files. */
 type ClientReader = Pick<ConfigFile, "otherwise" | "misfit">;
 
 function clientReader(otherwise: string, dialect: JsonDialect, shape?: Shape): ClientReader {

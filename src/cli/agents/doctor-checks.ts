@@ -13,15 +13,15 @@ import { AGENT_CONFIGS } from "./agent-table.ts";
 import type { HookPlaces } from "./hook-script.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** Linux: inotify(7). */
+/** The files with the limits of inotify(7) on Linux. */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** A limit of watches below this number is too low for most projects. */
+/** The number of watches below which the system's limit is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
 /**
- * Returns the checks of `doctor` besides those of the store: the agents' hooks, the private folders, the server, the
- * system's watches.
+ * Returns the checks of `doctor` that are not about the store: the agents' hooks, the private folders, the server, and
+ * the system's limits on watches.
  */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
@@ -38,8 +38,8 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
 }
 
 /**
- * Makes a check. A check that throws a `ChronicleError` or a system error counts as failed, and the other checks still
- * run.
+ * Runs a check. If the check throws a `ChronicleError` or a system error, returns a failed check, so that the other
+ * checks still run.
  */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
   const [made] = await triedAll(name, async () => [await check()]);
@@ -58,7 +58,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** Checks each agent's hooks. An unreadable file fails that agent's check, not `doctor`. */
+/** Checks the hooks of each agent. If a file is unreadable, only the check of its agent fails. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -84,8 +84,8 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
 }
 
 /**
- * Reports the diagnostics of the last day: those on hooks; and, if there are any, those on the long-lived process, on
- * its replicas, and on refused attempts of agents.
+ * Reports the diagnostics of the last day. The check of hooks is always included. The checks of the long-lived process,
+ * of replicas and of refused agents are included only if there are such diagnostics.
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
@@ -107,8 +107,8 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
 }
 
 /**
- * Reports the notes on replicas. A replica may say anything, so the notes are quoted as its words, and the check stays
- * ok.
+ * Reports the diagnostics about replicas. The check does not fail, because a replica may send false reports. The text
+ * says that the notes are what replicas said.
  */
 function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
@@ -116,7 +116,7 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** Reports the refused attempts of agents on the whole store. The check stays ok. */
+/** Reports the refused attempts of agents that named no workspace. The check does not fail. */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
@@ -134,7 +134,7 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** Checks the socket. The next server replaces a socket on which nobody answers; until then every hook is slow. */
+/** Checks the socket. A socket on which nobody answers makes every hook slow until the next server replaces it. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const address = disk.lstat(run.address);
@@ -161,7 +161,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   return { name, ok: true, detail: `answered on ${socket}` };
 }
 
-/** Returns the path of the socket. A server with `--socket` leads clients there by a link in the store. */
+/** Returns the path of the socket. If the address in the store is a link, returns the target of the link. */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {
   const kind = disk.lstat(address)?.kind;
   if (kind === undefined) return socket;
@@ -177,7 +177,7 @@ function watchChecks(disk: Disk): DoctorCheck[] {
   return [watchCheck({ detail, most, instances, used })];
 }
 
-/** Judges the counts of watches and instances. */
+/** Makes the check of watches from the limits and the numbers in use. */
 export function watchCheck(counts: {
   readonly detail: string;
   readonly most: number;
@@ -204,7 +204,8 @@ function limitOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Counts watches: `/proc/<pid>/fdinfo/<fd>` has a line `inotify wd:…` for each. Only this user's processes can be read.
+ * Counts the inotify watches and instances of this user's processes. `/proc/<pid>/fdinfo/<fd>` has a line `inotify
+ * wd:…` for each watch. The files of other users' processes cannot be read.
  */
 function watchesInUse(disk: Disk): { watches: number; instances: number } {
   const used = { watches: 0, instances: 0 };

@@ -8,16 +8,16 @@ import { readTextIfThere } from "../../process/user-files.ts";
 import type { Wanted } from "./agent-config.ts";
 
 interface HookScript {
-  /** The store whose server is asked. */
+  /** The folder of the store whose server is asked. */
   readonly home: string;
-  /** A Node that can run Chronicle; the agent's own PATH may have an older one. */
+  /** The path of a Node that can run Chronicle. The agent's PATH may have an older Node. */
   readonly node: string;
-  /** `dist/hook.cjs`. */
+  /** The path of `dist/hook.cjs`. */
   readonly entry: string;
   /** The name of the hook's image in the store's cache folder. */
   readonly image: string;
   readonly version: string;
-  /** `XDG_CONFIG_HOME` at the time of installing, if it was set: the key is there. */
+  /** The value of `XDG_CONFIG_HOME` during the installation, if it was set. The key is in this folder. */
   readonly configHome: string | undefined;
 }
 
@@ -26,12 +26,16 @@ export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The time that the server may take for one answer, in seconds: the first capture of a large folder takes long. */
+/**
+ * The maximum time for an answer of the server, in seconds. It is long because the first capture of a large folder
+ * takes long.
+ */
 const ANSWER_SECONDS = 120;
 
 /**
- * The Perl program that asks the server directly. It loads no module on Linux. Arguments: the socket, the path, the
- * version, `C` if LC_ALL was set only for Perl, the hook's own arguments.
+ * The Perl program that sends the request to the server. On Linux, it loads no module, because that takes time. Its
+ * arguments are the socket, the path of the request, the version, `C` if LC_ALL was set only for Perl, and the
+ * arguments of the hook.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -97,10 +101,10 @@ exit 0;
 `;
 
 /**
- * The shell function that answers the hook in a process of its own, with the agent's input as its stdin. It tries the
- * image first, and then the hook itself. An image that does not fit exits before it reads any input: Node returns 14
- * for an image of another Node, the image returns 75 for a hook that was replaced since, and a code above 125 means
- * that Node could not be started, or crashed.
+ * The shell function that answers the hook in a new process, with the agent's input as stdin. It first starts Node with
+ * the image, and then without it if the image cannot be used. In that case, the first process exits before it reads any
+ * input: Node exits with 14 for an image of another Node, the image exits with 75 if the hook was replaced since, and a
+ * code above 125 means that Node could not be started or has crashed.
  */
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
@@ -113,16 +117,16 @@ const HERE = `here() {
   "$node" "$entry" "$@"
 }`;
 
-/** Returns a text as a shell word, escaped for a place within a JSON string. */
+/** Escapes a text for the inside of a JSON string, and quotes the result as a shell word. */
 function jsonWord(text: string): string {
   return shellWord(JSON.stringify(text).slice(1, -1));
 }
 
 /**
- * Returns the shell functions that report a removed Chronicle or Node. The script tells the agent's user once for each
- * step, and not again at the step's end. `--strict` means that a tool does not run when Chronicle cannot record it. A
- * user who has uninstalled Chronicle no longer asks for that, so only a missing Node stops tools. Prompts and ends of
- * turns are never stopped: an agent that may not end its turn would never stop.
+ * Returns the shell functions that report that Chronicle or Node was removed. They report it at the beginning of each
+ * step, and not at its end. With `--strict`, a tool must not run if Chronicle cannot record it. A missing Node
+ * therefore stops tools. A missing Chronicle does not, because its user has uninstalled it on purpose. Prompts and ends
+ * of turns are never stopped, because an agent that cannot end its turn would run forever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {
@@ -161,12 +165,13 @@ present() {
 }
 
 /**
- * Returns the installed hook: a script for `sh` that asks the server and falls back to Node. Perl is a few milliseconds
- * faster than curl and available nearly everywhere; both are an order of magnitude faster than starting Node. The
- * script's arguments: the agent, then perhaps `--strict`, and `--direct`, which neither asks nor starts the server.
+ * Returns the text of the installed hook. It is a script for `sh` that asks the server with Perl or curl, and otherwise
+ * answers with Node. Perl is a few milliseconds faster than curl and available nearly everywhere. Both are an order of
+ * magnitude faster than starting Node. The arguments of the script are the agent's name, optionally `--strict`, and
+ * optionally `--direct`, with which the server is neither asked nor started.
  *
- * With `--strict`, every failure before a tool exits with code 2, which tells every agent not to run the tool. Only an
- * uninstalled Chronicle stops nothing (`lostChecks`).
+ * With `--strict`, the script exits with code 2 after every failure before a tool. All agents do not run the tool then.
+ * The only exception is that Chronicle was uninstalled (see `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;
@@ -225,18 +230,18 @@ failed $?
 ${PERL}`;
 }
 
-/** The folder of a store, and the folder of its configuration and key. */
+/** The folder of a store, and the folder of the configuration and the key. */
 export interface HookPlaces {
   readonly home: string;
   readonly configFolder: string;
 }
 
-/** Returns the installed hook's path. */
+/** Returns the path of the installed hook. */
 export function hookScriptPath({ configFolder }: HookPlaces): string {
   return join(configFolder, "bin", "chronicle-hook");
 }
 
-/** Writes the hook that agents run, unless it is current. Returns its path. */
+/** Writes the hook that agents run, unless the present hook is current. Returns the hook's path. */
 export function writeHookScript(io: Io, places: HookPlaces): string {
   const path = hookScriptPath(places);
   if (isHookCurrent(io, places)) return path;
@@ -253,19 +258,21 @@ export function isHookCurrent(io: Io, places: HookPlaces): boolean {
   return readTextIfThere(path) === hookText(io, places) && new NodeDisk().lstat(path)?.mode === 0o755;
 }
 
-/** Returns the text that the installed hook should have. */
+/** Returns the current text of the hook. */
 export function hookText(io: Io, { home }: HookPlaces): string {
   const configHome = io.env["XDG_CONFIG_HOME"];
   const image = basename(hookImagePath(home));
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
-/** Returns the command lines for an agent's configuration. */
+/** Returns the commands for an agent's configuration. */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
-  // A missing hook exits with 127, which Gemini CLI takes as a refusal. All agents take 1 as a warning.
+  // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. All agents treat 1 as a
+  // warning.
   const hook = `${script} ${agent} || exit 1`;
-  // With `--strict`, a missing hook must not let the tool run either: the shell decides that by the exit code.
+  // With `--strict`, the tool must not run if the hook is missing. The shell must return 2 in that case, because the
+  // hook cannot.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }

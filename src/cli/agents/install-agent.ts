@@ -7,7 +7,7 @@ import { wholePath } from "../../core/tree/root-place.ts";
 import type { Misfit } from "./json-dialect.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The folders of an agent's files. */
+/** The scope of an installation, and the inputs that determine the paths of the agent's files. */
 export interface AgentBase {
   readonly scope: Scope;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -21,15 +21,15 @@ export interface FilePlan {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly before: string | undefined;
-  /** `undefined`: the file is removed. */
+  /** The text of the file after the change. `undefined`: the file is removed. */
   readonly after: string | undefined;
-  /** The path at which the previous text is kept before the change; `undefined`: it is not kept. */
+  /** The path of a backup of the previous text; `undefined`: no backup is made. */
   readonly backup: string | undefined;
-  /** True if a server of the user's own has the name of Chronicle's; it stays. */
+  /** True if the user has another MCP server with the name of Chronicle's server. That server stays. */
   readonly namesake: boolean;
 }
 
-/** The state of one file. `found` is `undefined` if there is no such file, or if it cannot be read or parsed. */
+/** The state of one file. `found` is `undefined` if the file does not exist, or cannot be read or parsed. */
 export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
@@ -38,7 +38,7 @@ export interface FileState {
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
-/** Returns the file's absolute path. Throws `USAGE` if the agent's own variable has no absolute path. */
+/** Returns the absolute path of a file. Throws `USAGE` if the agent's environment variable is no absolute path. */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
   const { moved } = agent;
@@ -48,10 +48,10 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
   return join(wholePath(`$${moved.variable}`, folder), inner);
 }
 
-/** The home folder that the system gives to users who have none; it does not exist. */
+/** The path that systems use as the home folder of users without one. It does not exist. */
 const NO_HOME = "/nonexistent";
 
-/** Throws `USAGE` for files of a home folder if that is unknown. */
+/** Throws `USAGE` if the files are in the home folder and the home folder is unknown. */
 function refuseHomeless({ scope, userHome }: AgentBase): void {
   if (scope === "user") knownHome(userHome);
 }
@@ -61,7 +61,8 @@ function backupOf(path: string): string {
 }
 
 /**
- * Returns what `install` would do, file by file. Throws `REFUSED`, with the file's name, before anything is written.
+ * Returns the changes of `install`, file by file. Throws `REFUSED` if the agent does not accept a file, or if a file
+ * cannot be edited. Writes nothing.
  */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
@@ -77,7 +78,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
   });
 }
 
-/** Returns what `uninstall` would do. A file that was made for Chronicle alone is removed. */
+/**
+ * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed. Writes nothing.
+ */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -91,7 +94,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   });
 }
 
-/** Carries out the plans. A backup that equals the file's new text is removed. Throws system errors. */
+/** Makes the planned changes. Removes a backup that is equal to the new text of its file. Throws system errors. */
 export function carryOut(plans: readonly FilePlan[]): void {
   for (const { path, before, after, backup } of plans) {
     if (after === before) continue;
@@ -103,8 +106,8 @@ export function carryOut(plans: readonly FilePlan[]): void {
 }
 
 /**
- * Returns the state of each of the agent's files: which of Chronicle's entries it has, and whether the agent accepts
- * it.
+ * Returns the state of each of the agent's files: the entries of Chronicle in it, and the reason if the agent does not
+ * accept it.
  */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
@@ -130,7 +133,9 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
   return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
 }
 
-/** Returns Chronicle's entries in a file; `undefined` if it cannot be parsed, for the reason that its misfit gives. */
+/**
+ * Returns Chronicle's entries in a text. Returns `undefined` if the text cannot be parsed and `misfit` gives a reason.
+ */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
     return found(file, text);
@@ -147,13 +152,13 @@ function found(file: ConfigFile, text: string): Found {
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** Edits the text behind a byte order mark, which stays. */
+/** Edits a text. If the text begins with a byte order mark, the mark stays. */
 function edited(text: string | undefined, edit: (plain: string | undefined) => string): string {
   const mark = text === undefined ? "" : (BYTE_ORDER_MARK.exec(text)?.[0] ?? "");
   return mark + edit(text?.slice(mark.length));
 }
 
-/** Reads a file. Throws `REFUSED` for bytes that are not UTF-8, since they could not be written back unchanged. */
+/** Reads a file. Throws `REFUSED` if its bytes are not UTF-8, because they could not be written back unchanged. */
 function readConfig(path: string): string | undefined {
   try {
     return readTextIfThere(path, "exactly");

@@ -2,27 +2,27 @@ import { createScanner, parse, type ParseError, printParseErrorCode, stripCommen
 
 /** The dialect of JSON that a client accepts in its files. */
 export interface JsonDialect {
-  /** Accepts comments like those of JavaScript. No client accepts a comma before a closing bracket. */
+  /** True if comments as in JavaScript are accepted. No client accepts a comma before a closing bracket. */
   readonly comments: boolean;
-  /** Accepts U+FEFF before the first character. */
+  /** True if U+FEFF before the first character is accepted. */
   readonly byteOrderMark: boolean;
 }
 
-/** The first reason for which a client does not accept a file. */
+/** The first reason why a client does not accept a file. */
 export interface Misfit {
-  /** The reason, in words that follow "line 3: ". */
+  /** The reason as a text that can follow "line 3: ". */
   readonly what: string;
   readonly line: number;
   /** The next step for the person. */
   readonly hint: string;
 }
 
-/** Returns the line of an offset, counted from 1. */
+/** Returns the number of the line that contains an offset. The first line is 1. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }
 
-/** Returns why a client does not accept a text as JSON; `undefined` if it does. */
+/** Returns the reason why a client does not accept a text as JSON; `undefined` if the client accepts it. */
 export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialect): Misfit | undefined {
   const isMarked = text.startsWith("\uFEFF");
   if (isMarked && !byteOrderMark) {
@@ -68,7 +68,7 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character within a text",
 };
 
-/** Returns the offset of the last token before another one; comments are no tokens. */
+/** Returns the offset of the last token before the token at `offset`. Comments are ignored. */
 function lastTokenBefore(text: string, offset: number): number {
   const scanner = createScanner(text, true);
   let last = 0;
@@ -76,7 +76,10 @@ function lastTokenBefore(text: string, offset: number): number {
   return last;
 }
 
-/** Finds faults that only `JSON.parse` rejects: the clients use it, and `jsonc-parser` accepts a little more. */
+/**
+ * Finds errors that only `JSON.parse` detects, because the clients use `JSON.parse`, and `jsonc-parser` accepts
+ * slightly more.
+ */
 function otherMisfit(text: string): Misfit | undefined {
   try {
     JSON.parse(text);

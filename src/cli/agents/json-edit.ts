@@ -10,13 +10,13 @@ import {
 import { ChronicleError } from "../../core/values/errors.ts";
 import { lineAt } from "./json-dialect.ts";
 
-/** A place in a JSON text. */
+/** The path of a value in a JSON text: the names and indexes that lead to it. */
 export type JsonPath = (string | number)[];
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the object in a text of JSON with comments. Throws `REFUSED` for any other text, so that it is not
+ * Returns the object in a text of JSON with comments. Throws `REFUSED` for any other text, so that such a file is not
  * overwritten.
  */
 export function readJsonc(text: string): JsonObject {
@@ -30,7 +30,7 @@ export function readJsonc(text: string): JsonObject {
   return value;
 }
 
-/** The error for a file that must not be touched. */
+/** Makes the error for a file that cannot be edited. */
 export function malformed(why: string): ChronicleError {
   return new ChronicleError("REFUSED", `this configuration file cannot be read: ${why}`, {
     hint: "mend it first; nothing was written",
@@ -41,7 +41,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The formatting of a text: one step of indentation, and the line ending. */
+/** The formatting of a text: the indentation of one level, and the line ending. */
 interface Style {
   readonly step: string;
   readonly eol: string;
@@ -67,8 +67,8 @@ function treeOf(text: string): Node {
 }
 
 /**
- * Throws `REFUSED` for a name that occurs twice in its object: clients use its last occurrence, but an edit finds the
- * first.
+ * Throws `REFUSED` if a name on the path occurs twice in its object, because clients use the last occurrence while an
+ * edit would change the first.
  */
 function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   path.forEach((key, depth) => {
@@ -81,14 +81,16 @@ function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   });
 }
 
-/** Returns the offset of the first comma behind `from` and before `to`, ignoring commas in comments. */
+/**
+ * Returns the offset of the first comma between `from` and `to` that is not in a comment; `undefined` if there is none.
+ */
 function commaAfter(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text);
   scanner.setPosition(from);
   for (;;) {
     scanner.scan();
     const at = scanner.getTokenOffset();
-    // The end of the text is a token too.
+    // The scanner returns the end of the text as a token, so the loop ends.
     if (at >= to) return undefined;
     if (text[at] === ",") return at;
   }
@@ -103,8 +105,8 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * Returns the text with a value at a path. The value replaces the present value, or is appended to its object or list;
- * missing objects on the path are added. Nothing else changes, neither comments nor the formatting of other entries.
+ * Returns the text with a value at a path. The value replaces the present value of the path, or is appended to its
+ * object or list. Missing objects on the path are added. Comments and the formatting of other entries do not change.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
@@ -134,14 +136,14 @@ function insertInto(
   const item = `${style.eol}${indent}${name}${written(value, style, indent)}`;
   const close = endOf(into) - 1;
   const last = into.children?.at(-1);
-  // The item goes after any comment that follows the last entry, and the bracket gets a line of its own.
+  // The item is inserted after any comment that follows the last entry, and the bracket is put on its own line.
   const at = text.slice(0, close).trimEnd().length;
   const result = spliced(text, at, close, `${item}${style.eol}${outer}`);
   if (last === undefined || commaAfter(text, endOf(last), close) !== undefined) return result;
   return spliced(result, endOf(last), endOf(last), ",");
 }
 
-/** Returns the text without the value at a path, and without the line that this leaves empty. */
+/** Returns the text without the value at a path. If the value's line becomes empty, the line is removed as well. */
 export function dropAt(text: string, path: JsonPath): string {
   const tree = treeOf(text);
   refuseTwice(text, tree, path);

@@ -1,6 +1,6 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
-/** Matches every form of the hook's command line that any version of Chronicle or its plugin has installed. */
+/** Matches the command lines of the hook that any version of Chronicle or its plugin has installed. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
 
 /** One group of hooks: `{matcher, hooks: [{type: "command", command}]}`. */
@@ -23,13 +23,13 @@ function hooksOf(group: unknown): readonly unknown[] {
   return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
 }
 
-/** Returns the command line of Chronicle's hook; `undefined` for another hook. */
+/** Returns the command line if a hook belongs to Chronicle; `undefined` for other hooks. */
 function ourCommand(hook: unknown): string | undefined {
   const command = isObject(hook) ? hook["command"] : undefined;
   return typeof command === "string" && OURS.test(command) ? command : undefined;
 }
 
-/** True if the group has Chronicle's hook and no other. */
+/** True if the group has hooks and all of them belong to Chronicle. */
 function isOurs(group: unknown): boolean {
   const hooks = hooksOf(group);
   return hooks.length > 0 && hooks.every((hook) => ourCommand(hook) !== undefined);
@@ -44,18 +44,18 @@ function ourHooks(text: string): (readonly [event: string, commands: readonly st
   });
 }
 
-/** Returns Chronicle's own command lines among the hooks. */
+/** Returns the different command lines of Chronicle's hooks. */
 export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Returns the wanted events that have no hook of Chronicle's; none if no event has one. */
+/** Returns the wanted events that have no hook of Chronicle. Returns an empty list if no event has one. */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
-/** Returns the places of Chronicle's own hooks: event, index of the group, index in the group. */
+/** Returns the places of Chronicle's hooks: the event, the index of the group, and the index in the group. */
 export function ourPlaces(text: string): { readonly event: string; readonly group: number; readonly hook: number }[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -66,7 +66,7 @@ export function ourPlaces(text: string): { readonly event: string; readonly grou
   );
 }
 
-/** Returns the events other than `before` at which a hook of Chronicle's may stop the agent. */
+/** Returns the events other than `before` at which a hook of Chronicle has `--strict`. */
 export function misplacedStrict(text: string, before: string): string[] {
   return ourHooks(text).flatMap(([event, commands]) =>
     event !== before && commands.some((command) => command.includes(" --strict")) ? [event] : [],
@@ -74,8 +74,9 @@ export function misplacedStrict(text: string, before: string): string[] {
 }
 
 /**
- * Returns the text with each wanted group once: in the place of Chronicle's present group, else after the existing
- * groups. If Chronicle's present hook shares a group with others, only that hook is replaced.
+ * Returns the text with exactly one group of Chronicle for each wanted event. The group replaces the present group of
+ * Chronicle, or is appended. If Chronicle's present hook is in a group with other hooks for the same tools, only the
+ * hook is replaced.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -85,7 +86,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // No group before `at` is Chronicle's alone, so none of them is removed, and `at` stays valid.
+  // The index `at` stays valid, because no group before it has only hooks of Chronicle, and therefore none is removed.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);
@@ -96,7 +97,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** Writes a value unless it is there already: an equal value keeps its formatting. */
+/** Writes a value at a path. If the present value is equal, nothing is written, so that its formatting stays. */
 function putOver(
   text: string,
   path: JsonPath,
@@ -109,12 +110,12 @@ function ourIndex(group: unknown): number {
   return hooksOf(group).findIndex((hook) => ourCommand(hook) !== undefined);
 }
 
-/** True if Chronicle's hook is among others' in a group for the same tools. */
+/** True if a group for the same tools has a hook of Chronicle. */
 function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
-/** Returns the text without Chronicle's hooks, and without the lists and objects that this leaves empty. */
+/** Returns the text without Chronicle's hooks. Lists and objects that become empty are removed as well. */
 export function dropHooks(text: string): string {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return text;
@@ -126,7 +127,7 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-/** Removes Chronicle's hooks from an event. `kept`: the index of a group that stays as it is. */
+/** Removes Chronicle's hooks from the groups of an event. `kept`: the index of a group that is not changed. */
 function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
@@ -140,7 +141,7 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
-/** Removes Chronicle's hook from a group that also has others. */
+/** Removes Chronicle's hooks from a group that also has other hooks. */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },

@@ -14,14 +14,14 @@ export function ourServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** True if a server of the user's own has the name of Chronicle's. */
+/** True if the user has another MCP server with the name of Chronicle's server. */
 export function hasNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourServer(text) === undefined;
 }
 
 /**
- * Returns the text with Chronicle's MCP server. A server of the user's own with that name stays as it is, and so do the
- * user's additions to Chronicle's. `extra`: fields that this agent requires beside the command.
+ * Returns the text with Chronicle's MCP server. Another server with the same name stays unchanged, and so do the user's
+ * additions to Chronicle's entry. `extra`: further fields that the agent requires in the entry.
  */
 export function putServer(text: string, command: readonly string[], extra: Readonly<Record<string, unknown>>): string {
   const servers = readJsonc(text)[SERVERS];

@@ -1,13 +1,13 @@
 import type { Node } from "jsonc-parser";
 import { lineAt, type Misfit } from "./json-dialect.ts";
 
-/** The shape that a client requires at a place of its file. */
+/** The shape that a client requires of a value in its file. */
 export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
   | { readonly is: "list"; readonly of: Shape; /** Anything else is passed over. */ readonly orElse?: "passed over" }
   | ObjectShape
-  /** One of several objects, distinguished by a text field. */
+  /** One of several shapes of objects. The string in the field `by` selects the shape. */
   | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }
   | { readonly is: "or null"; readonly shape: Shape };
 
@@ -15,13 +15,16 @@ interface ObjectShape {
   readonly is: "object";
   readonly fields?: Readonly<Record<string, Shape>>;
   readonly needed?: readonly string[];
-  /** True if other names are refused, not ignored. */
+  /** True if names that are not in `fields` are refused. Otherwise they are ignored. */
   readonly closed?: true;
-  /** True if a known name must not occur twice. */
+  /** True if a name of `fields` must not occur twice. */
   readonly once?: true;
 }
 
-/** Returns the first place of a text whose shape its client does not accept. `root` is the tree of that text. */
+/**
+ * Returns the first value in a text whose shape the client does not accept; `undefined` if all are accepted. `root`:
+ * the syntax tree of the text.
+ */
 export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
   const found = mismatch(root, shape, "");
   if (found === undefined) return undefined;
@@ -54,7 +57,7 @@ function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
 }
 
 /**
- * Returns the fault of a value that has another type than `wanted`. `name`: the place for people, such as
+ * Describes a value that does not have the type `wanted`. `name`: the path of the value for people, such as
  * `hooks.PreToolUse[0].matcher`.
  */
 function wrong(at: Node, name: string, wanted: string): Found {

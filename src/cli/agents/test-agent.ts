@@ -12,7 +12,7 @@ export interface AgentTest {
   readonly agent: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** The time that the hooks before and after the tool took together, in milliseconds. */
+  /** The total time of the hooks before and after the tool, in milliseconds; 0 if a hook has failed. */
   readonly took_ms: number;
 }
 
@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** Returns the events of a made-up session with one tool call. The file that the call names is never written. */
+/** Returns the events of a test session with one tool call. The file that the call names is never written. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -42,8 +42,9 @@ function stepsFor(agent: string, file: string): Step[] {
 }
 
 /**
- * Sends a made-up tool call through a hook's command line, as the agent would, and searches for its action. The call
- * runs in a temporary folder. That folder is removed, and with it the history that was made for it.
+ * Runs the hook's command lines for a test session with one tool call, as the agent would, and searches for the
+ * recorded action. The session is in a temporary folder, which is removed afterwards. If all hooks have succeeded, a
+ * history that was made for this folder is forgotten.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
@@ -56,7 +57,7 @@ export async function testAgent(context: CommandContext, agent: string, commands
   }
 }
 
-/** The hook command lines in an agent's configuration. */
+/** The command lines of the hooks in an agent's configuration. */
 export interface HookCommands {
   readonly hook: string;
   /** The command line of the hook before a tool. */
@@ -98,7 +99,7 @@ async function look(
   if (made !== undefined) await store.forget(made.id);
   if (found === undefined)
     return { agent, ok: false, detail: "the hook ran, but it recorded no action", took_ms: took };
-  // If the temporary folder is within an existing workspace, that workspace keeps its record of the call.
+  // If the temporary folder is inside an existing workspace, the record of the call stays in that workspace.
   const forgotten = made === undefined ? "" : ", and forgotten again";
   const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };
@@ -125,7 +126,7 @@ function runHook(
   const child = spawn("/bin/sh", ["-c", command], { env: { ...env }, stdio: ["pipe", "ignore", "pipe"] });
   const words: Buffer[] = [];
   child.stderr.on("data", (piece: Buffer) => words.push(piece));
-  // A hook that has read enough may exit before everything is written.
+  // The error is ignored, because a hook may exit before it has read all of its input.
   child.stdin.on("error", () => undefined);
   child.on("error", (error) => resolve({ code: 127, stderr: error.message }));
   child.on("close", (code) => resolve({ code: code ?? 1, stderr: Buffer.concat(words).toString("utf8").trim() }));

@@ -10,7 +10,7 @@ const IS_BEGIN = /^# >>> chronicle:/;
 const IS_END = /^# <<< chronicle\s*$/;
 const SERVER: readonly string[] = ["mcp_servers", "chronicle"];
 
-/** Returns the tables of a text. Throws `REFUSED`. */
+/** Parses a TOML text. Throws `REFUSED` if it is not valid TOML. */
 export function readToml(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
@@ -19,7 +19,7 @@ export function readToml(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns why a text is not TOML; `undefined` if it is. */
+/** Returns the reason why a text is not valid TOML; `undefined` if it is valid. */
 export function tomlMisfit(text: string): Misfit | undefined {
   try {
     parse(text);
@@ -36,19 +36,24 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers["chronicle"] : undefined;
 }
 
-/** Returns the command line of Chronicle's MCP server in a text, whoever wrote it; `undefined` if there is none. */
+/**
+ * Returns the command line of Chronicle's MCP server in a text, regardless of who has written it; `undefined` if there
+ * is none.
+ */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** True if a server of the user's own has the name of Chronicle's. */
+/** True if the user has another MCP server with the name of Chronicle's server. */
 export function hasTomlNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourTomlServer(text) === undefined;
 }
 
 /**
- * Returns the text with Chronicle's server: a marked table at its end, or the existing marked one with this command and
- * whatever was added to it. A server of that name that the user wrote stays as it is. Throws `REFUSED`.
+ * Returns the text with Chronicle's server. If the text has no server of this name, a table between two marks is
+ * appended. If it has a marked table, only the command in that table is changed. A server of this name that the user
+ * has written without marks stays unchanged. Throws `REFUSED` if the text is not valid TOML or the table cannot be
+ * written.
  */
 export function putTomlServer(text: string, command: readonly string[]): string {
   const present = ourTomlServer(text);
@@ -58,14 +63,15 @@ export function putTomlServer(text: string, command: readonly string[]): string 
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const [program, args] = keyLines(command);
   const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
-  // An inline `mcp_servers = {…}` cannot hold another table: refused before anything is written.
+  // This happens if `mcp_servers = {…}` is an inline table, which cannot have another table.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 
 /**
- * Returns the text without the marked server. Codex adds its own tables before a comment that closes the file, so they
- * end up between the marks: only the marks and the server's own tables are removed. Throws `REFUSED`.
+ * Returns the text without the marked server. Only the marks and the server's tables are removed, because Codex adds
+ * its own tables before a comment at the end of the file, that is, between the marks. Throws `REFUSED` if the text is
+ * not valid TOML or the server is not written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;
@@ -92,7 +98,7 @@ function isMark({ text, kind }: TomlLine): boolean {
   return kind === "between" && (IS_BEGIN.test(text) || IS_END.test(text));
 }
 
-/** True if a line is of the server's table, or of one beneath it (`[mcp_servers.chronicle.env]`). */
+/** True if a line belongs to the server's table or to a table inside it (`[mcp_servers.chronicle.env]`). */
 function isOfServer({ table }: TomlLine): boolean {
   return table !== undefined && SERVER.every((key, at) => table[at] === key);
 }
@@ -122,23 +128,23 @@ function withCommand(text: string, present: readonly string[], command: readonly
 const COMMAND_KEY = /^\s*["']?command["']?\s*=/;
 const ARGS_KEY = /^\s*["']?args["']?\s*=/;
 
-/** A line of a TOML text. A value over several rows counts as one line. */
+/** A logical line of a TOML text. A value that extends over several rows belongs to one logical line. */
 interface TomlLine {
-  /** The line, with its line break. */
+  /** The text of the line, including its line breaks. */
   readonly text: string;
-  /** `between`: a comment, or an empty line. */
+  /** `between`: a comment or an empty line. */
   readonly kind: "header" | "key" | "between";
   /**
-   * The name of the line's table, key by key; empty at the beginning of a text. `undefined` for a comment or an empty
-   * line behind the last key of a table: it precedes the next table or the end of the text.
+   * The keys of the table to which the line belongs; empty for lines before the first table. `undefined` for a comment
+   * or an empty line after the last key of a table, because it may belong to the next table.
    */
   readonly table: readonly string[] | undefined;
 }
 
-/** Matches strings and comments, whose content says nothing about the structure. */
+/** Matches strings and comments. Brackets in them are not part of the structure. */
 const OPAQUE = /"""(?:\\[\s\S]|[^\\])*?"""+|'''[\s\S]*?'''+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/g;
 
-/** Returns the lines of a valid TOML text. Joined, they are the text. */
+/** Returns the logical lines of a valid TOML text. The texts of all lines together are the whole text. */
 function tomlLines(text: string): TomlLine[] {
   const lines: TomlLine[] = [];
   let table: readonly string[] = [];
@@ -152,7 +158,7 @@ function tomlLines(text: string): TomlLine[] {
   return lines.map((line, index) => (isBehindTable(lines, index) ? { ...line, table: undefined } : line));
 }
 
-/** Returns the length and kind of each line, from the text without its strings and comments. */
+/** Returns the length and the kind of each logical line. */
 function shapes(text: string): { readonly length: number; readonly kind: TomlLine["kind"] }[] {
   const masked = text.replace(OPAQUE, (found) => (found.startsWith("#") ? " " : "_").repeat(found.length));
   const rows = masked.match(/[^\n]*\n|[^\n]+$/g) ?? [];
@@ -177,7 +183,7 @@ function isBehindTable(lines: readonly TomlLine[], index: number): boolean {
   return lines[index]?.kind === "between" && next?.kind !== "key";
 }
 
-/** Returns the keys that a header names: `[a."b.c"]` and `[[a."b.c"]]` name `a` and `b.c`. */
+/** Returns the keys of a table's header: `a` and `b.c` for `[a."b.c"]` and for `[[a."b.c"]]`. */
 function keysOf(header: string): string[] {
   const keys: string[] = [];
   for (let inner: unknown = parse(header); ;) {

@@ -11,7 +11,9 @@ import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Returns the given options only. The others keep the workspace's present values, or the defaults. */
+/**
+ * Returns the settings for which options were given. All other settings keep their present values, or get the defaults.
+ */
 function chosenConfig(input: Input): Partial<ConfigShape> {
   const config: Partial<ConfigShape> = {};
   if (!input.flag("gitignore")) config.useGitignore = false;
@@ -30,11 +32,11 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 interface Began {
   readonly result: InitShape;
   readonly changed: readonly string[];
-  /** The signing state of a history that existed already. `undefined` for a new history. */
+  /** The signing state of an existing history; `undefined` for a new history. */
   readonly signing: SigningShape | undefined;
-  /** The folder, or the one file that is tracked. */
+  /** The tracked folder, or the one tracked file. */
   readonly place: string;
-  /** The previous place, if it has changed. */
+  /** The previous place, if the place has changed. */
   readonly from: string | undefined;
   readonly isAdopted: boolean;
 }
@@ -68,7 +70,7 @@ function goesOn({ signing, isAdopted, from }: Began): string {
   return isAdopted && from !== undefined ? "moved here" : "already protected";
 }
 
-/** Returns the lines on a moved history. A history has one place, so the old place is no longer recorded. */
+/** Returns lines about a history that was moved to another place. They say that the old place is no longer recorded. */
 function movedLines({ result, place, from }: Began): string[] {
   if (from === undefined) return [];
   const status = `chronicle -w ${result.workspace} status`;
@@ -78,7 +80,7 @@ function movedLines({ result, place, from }: Began): string[] {
   ];
 }
 
-/** Returns the place of each workspace: its folder, or the single file that it tracks. */
+/** Returns the places of all workspaces, by their ids. A place is a folder, or the one tracked file. */
 async function placesNow(store: StoreApi): Promise<ReadonlyMap<string, string>> {
   return new Map((await store.workspaces()).map(({ id, path }) => [id, path]));
 }
@@ -99,7 +101,7 @@ export async function init(context: CommandContext): Promise<number> {
     ...context.progress(),
   });
   context.closing(workspace);
-  // An existing workspace keeps its options, except for those given now.
+  // An existing workspace keeps its settings, except for those that are given now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);

@@ -22,7 +22,10 @@ function optionsOf({ input, io }: CommandContext): ResolveOptions {
   return only;
 }
 
-/** Returns the typed path, if a conflict of that path is open; else the text itself, as an id. */
+/**
+ * Returns the path that was typed, if it has an open conflict. Otherwise returns the typed text unchanged, because it
+ * may be an id.
+ */
 async function conflictNamed(context: CommandContext, workspace: WorkspaceApi): Promise<string> {
   const typed = context.input.args[0] ?? "";
   try {
@@ -40,7 +43,7 @@ const SENTENCES: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "settled: the merged content was taken",
 };
 
-/** Sentences for a folder that follows an upstream. */
+/** The sentences for a conflict of a folder that follows an upstream. */
 const OF_SYNC: typeof SENTENCES = {
   current: "settled: what is there goes to the upstream",
   undo: "settled: the upstream's side was taken",

@@ -27,8 +27,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 }
 
 /**
- * Returns the function that restores. A server cannot write to a folder of this machine, so for `--to` with `--remote`
- * the client fetches the files and writes them.
+ * Returns the function that restores. For `--to` with `--remote`, this process fetches the files and writes them,
+ * because a server cannot write to a folder of this machine.
  */
 function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
   return async (moment, how = {}) => {
@@ -39,7 +39,7 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** Prints the result. `asked`: the changes were shown before. */
+/** Prints the result. `asked`: true if the changes were already shown with the question. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
@@ -59,8 +59,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns the moment that was shown, as `seq:N` if what was asked for may mean another moment by the time of the
- * answer: a relative time moves, and another snapshot may become the latest.
+ * Returns a fixed name for the moment that was shown. A relative time, or `latest`, may mean a different moment when
+ * the user answers. Such a moment is returned as `seq:N`.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -20,13 +20,15 @@ import { optional } from "../../../util/optional.ts";
 interface Recorded {
   readonly result: RunShape;
   readonly undoTakes: string | undefined;
-  /** The workspace's id, if the command removed the current folder: the workspace is then no longer found by it. */
+  /**
+   * The workspace's id, if the command has removed the current folder. Commands must then name the workspace by its id.
+   */
   readonly away: string | undefined;
 }
 
 /**
- * Returns the summary of the operation that `undo` would undo after a run that changed nothing. Returns `undefined` if
- * there is none, and, with a message, if it cannot be read.
+ * Returns the summary of the operation that the next `undo` would undo; `undefined` if there is none. It is called
+ * after a run that changed nothing. If the operation cannot be read, prints a message and returns `undefined`.
  */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
@@ -44,7 +46,7 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
 async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
   const { input, io } = context;
   const networkFile = input.text("networkEvents");
-  // Read now, because the command may remove this folder.
+  // The folder is read before the command runs, because the command may remove it.
   const cwd = io.cwd();
   const workspace = await context.workspace({ create: true });
   const within = io.env["CHRONICLE_RUN"];
@@ -52,8 +54,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const result = await workspace.run({
     command,
     ...optional({ within }),
-    // From now until this process ends, it ignores interrupts, and only the command reacts to them. The changes are
-    // thus recorded and reported even if Ctrl-C is typed again.
+    // From now on, this process ignores interrupts, and only the command reacts to them. Therefore, the changes are
+    // recorded and reported even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
     env: io.env,
@@ -72,8 +74,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /**
- * Throws if the summary's file cannot be written. It is called before the command runs, so that the failure shows
- * before the work is done.
+ * Throws `USAGE` if the file of the summary cannot be written. It is called before the command runs, so that the error
+ * is reported before the work is done.
  */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
@@ -89,12 +91,12 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** Writes the summary. A failure is only reported, since the exit code is the command's. */
+/** Writes the summary. A failure is only reported, because the exit code is that of the command. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    // Checked again: the command may have replaced a folder of the path by a link.
+    // The path is checked again, because the command may have replaced one of its folders by a link.
     writeWholeFile(writtenPath(context, "--summary", file, cwd), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -108,7 +110,7 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    // A new line after the `^C` that the terminal has shown.
+    // Begins a new line after the `^C` that the terminal has shown.
     if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
@@ -143,7 +145,7 @@ export async function run(context: CommandContext): Promise<number> {
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
 }
 
-/** Throws `USAGE` for options about the record of a run, which a run off the record does not have. */
+/** Throws `USAGE` for options about the record of a run, because a run off the record has no record. */
 function refuseRecordOptions({ input, json }: CommandContext): void {
   const asked = [
     ["--rollback-on-failure", input.flag("rollbackOnFailure")],
@@ -161,8 +163,8 @@ function refuseRecordOptions({ input, json }: CommandContext): void {
 }
 
 /**
- * Runs a command off the record. In a workspace, the paths that the command changed are noted, so that the next capture
- * does not record them. If notes are not possible, the command is not started.
+ * Runs a command off the record. In a workspace, the paths that the command has changed are noted, so that the next
+ * capture does not record them. If the workspace cannot be opened, the command is not started.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -173,8 +175,8 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
     if (workspace === undefined) return await runUnrecorded(command, quiet);
     await workspace.offRecord(async () => {
-      // From now until this process ends, it ignores interrupts, and only the command reacts to them. The changes are
-      // thus noted even if Ctrl-C is typed again.
+      // From now on, this process ignores interrupts, and only the command reacts to them. Therefore, the changed paths
+      // are noted even if Ctrl-C is typed again.
       io.onInterrupt(() => undefined);
       code = await runUnrecorded(command, quiet);
     });
@@ -189,15 +191,15 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
 }
 
 /**
- * Throws `FORBIDDEN` for agents, which may not take their own work off the record. A person's script may, even within a
- * run: a surrounding run does not count as an agent.
+ * Throws `FORBIDDEN` if this command is run by an agent, because agents must not take their own work off the record. A
+ * script of a person is allowed to do that, even inside a run, because a run is no agent.
  */
 async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   if (!(await isWithinAgents(io, input, "agents"))) return;
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** Opens the workspace of this folder, or returns `undefined` if there is none; creates none. */
+/** Opens the workspace of this folder. Returns `undefined` if there is none; does not create one. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -211,7 +213,7 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   }
 }
 
-/** Closes the context. An error is only reported, since the exit code is the command's. */
+/** Closes the context. A failure is only reported, because the exit code is that of the command. */
 async function closeQuietly(context: CommandContext): Promise<void> {
   try {
     await context.close();
@@ -225,8 +227,8 @@ async function closeQuietly(context: CommandContext): Promise<void> {
 }
 
 /**
- * True if the command changed a file that no undo restores: its earlier content is lost, or its new content is not
- * recorded because it was erased.
+ * True if the command changed a file so that a content is not kept: the earlier content is lost, or the new content is
+ * not recorded because it was erased before.
  */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;

@@ -43,23 +43,26 @@ export async function snapshot(context: CommandContext): Promise<number> {
   return result.coverage.complete ? EXIT.done : EXIT.failed;
 }
 
-/** The number of newest lines of `list` among which the snapshot is looked for: others may work at the same moment. */
+/**
+ * The number of newest lines of `list` in which the snapshot is searched for. It is more than one, because others may
+ * work at the same time.
+ */
 const NEWEST = 5;
 
-/** Passes over Chronicle's own errors only: any other error is a mistake in the program. */
+/** Ignores a `ChronicleError`. Throws any other error, because it is a mistake in the program. */
 function noneIfUnreadable(error: unknown): undefined {
   if (error instanceof ChronicleError) return undefined;
   throw error;
 }
 
 /**
- * Returns the number of changes that `list` has beside the snapshot: those that no other work has made. Adds the number
- * of paths that anything has touched since the snapshot before, if those are more.
+ * Returns a text with the number of changes that `list` shows for the snapshot: the changes that belong to no other
+ * work. If more paths were touched since the previous snapshot, adds the number of these paths.
  */
 async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: SnapshotShape): Promise<string> {
   const touched = changed ?? 0;
   const said = `${counted(touched, "path")} touched since snapshot ${parent ?? 0}`;
-  // The snapshot is recorded, so unreadable earlier events are no failure of the command.
+  // If earlier events are unreadable, the command does not fail, because the snapshot itself is recorded.
   const recent = await workspace.recent(NEWEST).catch(noneIfUnreadable);
   const own = recent?.items.find((item) => item.id === id)?.changed;
   if (own === undefined) return `: ${said}`;

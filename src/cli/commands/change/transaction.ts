@@ -41,10 +41,11 @@ async function begin(context: CommandContext): Promise<number> {
     throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
-    // The transaction owns all changes to the folder, also on a server, whose default is `actions`.
+    // The transaction owns all changes to the folder. The scope is given explicitly, because a server's default is
+    // `actions`.
     scope: "folder",
-    // This process ends at once, so it cannot be the owner. Without `--pid`, the transaction stays open until it is
-    // ended explicitly.
+    // This process cannot be the owner, because it ends at once. Without `--pid`, the transaction stays open until it
+    // is ended explicitly.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };
@@ -63,16 +64,16 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   return EXIT.done;
 }
 
-/** Describes the changes of a transaction, whoever made them, and how to undo them. */
+/** Describes all changes of a transaction, and how to undo them. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
-  // A savepoint cannot be undone separately.
+  // A savepoint cannot be undone on its own.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // A transaction with `changed` 0 may be an operation, too: it may have changed only files that are kept aside.
+  // A transaction with `changed` 0 may also be an operation, because it may have changed files that are kept aside.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }
@@ -132,7 +133,10 @@ function labelOf({ id, name }: TransactionShape): string {
   return name === undefined ? id.slice(0, 8) : `${id.slice(0, 8)} (${printable(name)})`;
 }
 
-/** Finds the active transaction that contains no other active one. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+/**
+ * Returns the id of the active transaction that contains no other active one. Throws `NOT_FOUND` if none is active, and
+ * `AMBIGUOUS` if there are several.
+ */
 async function innermost(workspace: WorkspaceApi): Promise<string> {
   const active = (await workspace.transactions()).filter((one) => one.status === "active");
   const parents = new Set(active.map((one) => one.parent));

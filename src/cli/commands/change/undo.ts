@@ -34,7 +34,7 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** The way to report a step. `asked`: the changes were shown before. */
+/** A direction, and whether the changes were already shown with a question (`asked`). */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -51,27 +51,27 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // If every part is in conflict, "nothing to change" would be wrong. For a selection, a note says why nothing was
-  // done.
+  // The sentence is left out if every part is in conflict, because "nothing to change" would be wrong. It is also left
+  // out for a selection of which nothing was done, because a note gives the reason.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
   else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
-  // Without a change there is nothing to redo or to undo.
+  // If nothing was changed, there is nothing to redo or undo.
   if (result.dry_run || !isDone) return;
   const other = result.direction === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** True if anything was (or would be) changed, even if only files that no capture takes. */
+/** True if anything was (or would be) changed, including omitted paths. */
 function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
 
 function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
   if (unmerged.length === 0) return [];
-  // Parts of a file may merge while others do not.
+  // Some parts of a file may merge while others do not.
   const changed = new Set(changes.map(({ path }) => path));
   const isPart = unmerged.some(({ path }) => changed.has(path));
   const what = isPart ? "what conflicts stays as it is, the rest of the file does not" : "the file stays as it is";
@@ -79,7 +79,7 @@ function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style:
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }
 
-/** Prints an interrupted step that was finished now: nothing else was done. */
+/** Prints an interrupted step that was finished now. Nothing else was done. */
 function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
@@ -88,7 +88,10 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
   context.print(context.paint("dim", next));
 }
 
-/** Shows a step and asks. Resolves to the options of the step shown; `undefined` if it is declined. */
+/**
+ * Shows a step and asks whether it should be done. Returns options for exactly the step that was shown; `undefined` if
+ * the user declines.
+ */
 async function agreed(
   context: CommandContext,
   workspace: WorkspaceApi,
@@ -100,11 +103,11 @@ async function agreed(
   let preview = await look(meant);
   for (;;) {
     const resumes = preview.finished.length > 0;
-    // There is no question: the step itself reports why there is nothing to do.
+    // No question is asked, because the step itself reports why there is nothing to do.
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation stays the same. A selection may grow until the answer, so it is looked at again.
+    // A named operation cannot change. A selection may have grown before the answer, so it is checked again.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
@@ -114,8 +117,8 @@ async function agreed(
 }
 
 /**
- * Returns options that name the step that was shown. Until the answer, a newer operation may become the last, and a
- * relative time moves.
+ * Returns options that name the step that was shown. They are needed because, before the answer, a newer operation may
+ * become the last one, and a relative time may come to mean a later moment.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

@@ -25,8 +25,8 @@ export async function mv(context: CommandContext): Promise<number> {
 }
 
 /**
- * The maximum size, in bytes, of a content that is held whole, so that it can be sent again after a lost connection.
- * Larger contents are streamed.
+ * The maximum size, in bytes, of a content that is read into memory, so that it can be sent again after a lost
+ * connection. Larger contents are streamed.
  */
 const MAX_HELD = 1024 * 1024;
 
@@ -38,7 +38,7 @@ function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permiss
   return { permissions: Number.parseInt(text, 8) };
 }
 
-/** Yields the pieces of a file, or of stdin. Throws `USAGE` for a file that cannot be read. */
+/** Yields the pieces of a file, or of stdin if `file` is `-`. Throws `USAGE` for a file that cannot be read. */
 async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
   if (file === "-") {
     for await (const piece of io.streams().input)
@@ -54,7 +54,7 @@ async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<U
   }
 }
 
-/** Returns the whole content if it is small, else its pieces. */
+/** Returns the whole content if it is small, and else its pieces. */
 async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = pieces[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];
@@ -76,14 +76,14 @@ export async function put(context: CommandContext): Promise<number> {
   const [typed = "", file = "-"] = context.input.args;
   const options = { ...permissionsOf(context), ...conditionOf(context) };
   if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
-  // The content is read first, so that a file that cannot be read is reported before the workspace is opened.
+  // The beginning of the content is read before the workspace is opened, so that an unreadable file is reported first.
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);
   return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
 }
 
-/** Throws `USAGE` for a folder, so that no folder is deleted by a typing error. */
+/** Throws `USAGE` if the path is a folder, so that a typing error does not delete a folder. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
   const { kind } = await workspace.file(path);
   if (kind === "dir")

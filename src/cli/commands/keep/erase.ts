@@ -13,7 +13,7 @@ import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The maximum number of contents that are shown, one a line. */
+/** The maximum number of contents that are shown, one per line. */
 const MOST_SHOWN = 20;
 const MOST_PATHS = 3;
 
@@ -33,7 +33,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 }
 
 /**
- * Throws `REFUSED` unless a person can be asked. No option replaces the person, since a program can give options, too.
+ * Throws `REFUSED` unless a person can be asked. No option replaces the question, because programs can give options,
+ * too.
  */
 function refuseWithoutPerson(context: CommandContext): void {
   if (context.canAsk) return;
@@ -75,7 +76,7 @@ function more(total: number): string[] {
   return total > MOST_SHOWN ? [`  and ${total - MOST_SHOWN} more`] : [];
 }
 
-/** Returns lines on the erased contents, and on those that stay. */
+/** Returns lines about the erased contents and the contents that stay. */
 function told({ paint }: CommandContext, shape: EraseShape): string[] {
   const { total, bytes, contents, kept, total_kept: stay, kept_aside: aside, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;

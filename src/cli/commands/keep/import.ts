@@ -42,7 +42,7 @@ export async function importRecords(context: CommandContext): Promise<number> {
   });
 }
 
-/** The file name of the original's checkpoint, in the folder of its log. */
+/** The file name of the original's checkpoint, which is in the folder of its log. */
 const CHECKPOINT = "snapshot.json";
 
 function show(
