@@ -13,16 +13,16 @@ interface HookProgram {
 type Loader = (name: string) => unknown;
 type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, filename: string) => void;
 
-/** Node's modules that nearly every hook uses, except `node:sqlite`, which an image cannot hold. */
+/** The modules of Node that nearly every hook uses. `node:sqlite` is missing, because an image cannot contain it. */
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * Makes an image of the hook; run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads `hook.cjs`
- * with all its functions compiled, because an image keeps only code that is compiled by then.
+ * Makes an image of the hook. It is run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. It loads
+ * `hook.cjs` and compiles all its functions, because an image contains only code that is already compiled.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);
-  // This global loads its module when it is first used.
+  // This call loads the module of the global `performance`, which is loaded on first use.
   performance.now();
   const program = loadHook(hookEntryPath());
   const mark = program.markOfImage();

@@ -7,10 +7,10 @@ import { IS_CURRENT, programMark, STALE_EXIT } from "../daemon/hook-image.ts";
 import { HookProcess } from "../daemon/hook-process.ts";
 
 /**
- * Entry point of the installed hook, run if the server does not answer or is not asked: `hook.cjs AGENT [--strict]
- * [--direct] [--store DIR] [--parent PID]`. It exists beside `chronicle hook` because it starts faster: no table of
- * commands, no parser, one file. The script that starts it uses an image of it, or its compiled code, from the store's
- * cache.
+ * The entry point of the installed hook: `hook.cjs AGENT [--strict] [--direct] [--store DIR] [--parent PID]`. The
+ * hook's script runs it if the server does not answer or is not asked. It starts faster than `chronicle hook`, because
+ * it is one file without the table of commands and without a parser. The script uses an image of this program, or its
+ * compiled code, from the store's cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   const at = rest.indexOf("--store");
@@ -30,28 +30,31 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   }
 }
 
-/** Ends the process at once. Closing the engine first would take a tenth of the hook's time and save nothing. */
+/**
+ * Ends the process at once. The engine is not closed first, because that would take a tenth of the hook's time and have
+ * no benefit.
+ */
 function end(code: number): void {
   // oxlint-disable-next-line unicorn/no-process-exit
   process.exit(code);
 }
 
-/** Runs the hook. Called at the end of the bundle, when that file itself was started. */
+/** Runs the hook. It is called at the end of the bundle if the bundle is the started program. */
 export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }
 
 /** Returns the mark of the program, which an image stores. */
 export function markOfImage(): string {
-  // The bundle loads these modules on first use. These calls load them before the image is made.
+  // These calls load the modules before the image is made, because the bundle would load them on first use.
   crc32("");
   homedir();
   return programMark(new NodeDisk());
 }
 
 /**
- * Runs the hook in a process that was started with an image, unless the program has changed. `mark`: the program's mark
- * when the image was made.
+ * Runs the hook in a process that was started from an image. If the program has changed since the image was made, exits
+ * with `STALE_EXIT`. `mark`: the mark of the program when the image was made.
  */
 export function startImage(mark: string): void {
   if (markOfImage() !== mark) end(STALE_EXIT);

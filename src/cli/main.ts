@@ -1,5 +1,5 @@
 import { INHERITED } from "../process/inheritance.ts";
 
-// This import must come after `inheritance.ts`, so that files that it opens do not count as inherited.
+// This module must be loaded after `inheritance.ts`. Otherwise, the files that it opens would be treated as inherited.
 const { start } = await import("./start.ts");
 process.exitCode = await start(INHERITED);

@@ -8,9 +8,9 @@ import { parseValue } from "./table/parse-value.ts";
 import { usageError } from "../process/usage-error.ts";
 import { greatestOf } from "../util/long-lists.ts";
 
-/** A parsed command line: the command, with its options and arguments. */
+/** A parsed command line: the command, its options and its arguments. */
 export interface Parsed {
-  /** `undefined`: a bare `chronicle`. */
+  /** The command; `undefined` if none was given. */
   readonly spec: CommandSpec | undefined;
   readonly options: Readonly<Record<string, unknown>>;
   readonly args: readonly string[];
@@ -43,7 +43,10 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** Adds the global options. `own`: the command's options, which replace global options of the same name. */
+/**
+ * Adds the global options to a command. `own`: the options of the command. They replace global options of the same
+ * name.
+ */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -64,7 +67,7 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/** Returns the hints for options or arguments that a command does not take. */
+/** Returns hints for an option or argument that the command does not accept. */
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
   const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;
@@ -72,8 +75,8 @@ function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly stri
 }
 
 /**
- * Returns the handler that throws Chronicle's error for one of commander's. The pseudo-errors of help and version are
- * passed on.
+ * Returns a handler for errors of commander, which throws `USAGE` instead. Errors that only mean that help or the
+ * version was printed are thrown unchanged.
  */
 function onExit(
   usage: string,
@@ -82,7 +85,7 @@ function onExit(
 ): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
-    // `help nonsense` makes commander print help, so it is refused here.
+    // Commander prints help for `help nonsense`. Here it is an error.
     if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
     throw usageError(message, [...more, ...instead(error), `usage: ${usage}`, `help: ${help}`].join("\n"));
@@ -108,8 +111,8 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
 }
 
 /**
- * Returns the options given to a command itself, and its defaults. A default is left out if the option has a value from
- * before the command's name, which it would hide.
+ * Returns the options that were given after the command's name, and the defaults of all others. A default is left out
+ * if the option was given before the command's name, because the default would replace that value.
  */
 function givenOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.opts();
@@ -132,7 +135,7 @@ function unknownCommand(word: string): never {
   );
 }
 
-/** The sink that commander's help is written to. */
+/** The output for commander's help. */
 export interface HelpSink {
   readonly columns: number;
   readonly colours: boolean;
@@ -142,8 +145,8 @@ export interface HelpSink {
 const HELP: ReadonlySet<string> = new Set(["-h", "--help", "help"]);
 
 /**
- * Returns the commands that some word of a command line names; all of them for help. To give the parser all of them
- * takes longer than the parsing.
+ * Returns the commands whose names are words of the command line; for help, returns all commands. Only these are added
+ * to the parser, because adding all commands takes longer than parsing.
  */
 function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
   if (argv.some((word) => HELP.has(word))) return COMMANDS;
@@ -160,7 +163,7 @@ function buildProgram(
   const paint = paintFor(sink.colours);
   program.configureOutput({
     writeOut: (text) => sink.write(text),
-    // Errors are thrown, and reported in one place and one form.
+    // Nothing is written here, because errors are thrown and then reported in one place.
     writeErr: () => undefined,
     getOutHelpWidth: () => Math.min(sink.columns, 110),
     getOutHasColors: () => sink.colours,
@@ -186,7 +189,10 @@ function buildProgram(
   return program;
 }
 
-/** Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE`. */
+/**
+ * Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command
+ * line.
+ */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
   const program = buildProgram({ argv, version }, sink, (result) => {

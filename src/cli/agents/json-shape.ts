@@ -5,7 +5,11 @@ import { lineAt, type Misfit } from "./json-dialect.ts";
 export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
-  | { readonly is: "list"; readonly of: Shape; /** Anything else is passed over. */ readonly orElse?: "passed over" }
+  | {
+      readonly is: "list";
+      readonly of: Shape;
+      /** A value that is no list is ignored. */ readonly orElse?: "passed over";
+    }
   | ObjectShape
   /** One of several shapes of objects. The string in the field `by` selects the shape. */
   | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }

@@ -4,20 +4,20 @@ import type { Io } from "../../process/io.ts";
 import { type CommandSpec, optionName } from "../table/spec.ts";
 import { usageError } from "../../process/usage-error.ts";
 
-/** A server that replaces the store, and perhaps one of its workspaces. */
+/** The address of a server that is used instead of the store, and optionally one of its workspaces. */
 export interface RemoteAddress {
   /**
-   * `http://127.0.0.1:7420`, `https://…`, or `unix:/path/of/the/socket`. `unix:` alone: the socket of this machine's
+   * `http://127.0.0.1:7420`, `https://…` or `unix:/path/of/the/socket`. `unix:` alone is the socket of this machine's
    * own store.
    */
   readonly url: string;
-  /** The text behind `#`: a workspace's id or name. */
+  /** The id or name of a workspace, which is the text after `#`. */
   readonly workspace: string | undefined;
 }
 
 /**
- * Parses `URL` or `URL#WORKSPACE`; `from`: the option or variable that gave it. Throws `USAGE`. Names and ids contain
- * no `#`, but a socket's path may.
+ * Parses `URL` or `URL#WORKSPACE`. The last `#` separates the parts, because a socket's path may contain `#`, while
+ * names and ids do not. `from`: the option or variable with the address. Throws `USAGE` for an invalid address.
  */
 export function parseRemote(text: string, from: string): RemoteAddress {
   const at = text.lastIndexOf("#");
@@ -39,7 +39,7 @@ function refuseNoAddress(url: string, from: string): void {
     throw usageError(`${from}: ${path} is no absolute path of a socket`, FORMS);
   }
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  // The address may contain a password, so it is not printed.
+  // The address is not printed, because it may contain a password.
   if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
     throw usageError(
       `${from}: a server's address has no user and no password in it`,
@@ -52,10 +52,10 @@ function refuseNoAddress(url: string, from: string): void {
 }
 
 /**
- * Returns the server for a command line: `--remote`, else `$CHRONICLE_REMOTE`, unless it is empty. `undefined`: the
- * store of this machine, also if the variable is set and `--store` is given, or the command ignores the variable.
- * Throws `USAGE` for an invalid address, for both options, and for a command, or an option, that works on this machine
- * only.
+ * Returns the server that `--remote` or else `$CHRONICLE_REMOTE` names. Returns `undefined` for the store of this
+ * machine: if the value is empty, if only the variable is set and `--store` is given, or if only the variable is set
+ * and the command ignores it. Throws `USAGE` for an invalid address, for `--remote` together with `--store`, and for a
+ * command or an option that only works on this machine.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,
@@ -76,14 +76,14 @@ export function remoteOf(
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
 }
 
-/** Returns the address. Throws `USAGE` if one of the given options works on this machine only. */
+/** Returns the address. Throws `USAGE` if one of the given options only works on this machine. */
 function parsedFor(address: RemoteAddress, input: Input, spec: CommandSpec | undefined): RemoteAddress {
   const option = spec?.options.find((one) => one.localOnly !== undefined && input.has(optionName(one)));
   if (option?.localOnly === undefined) return address;
   throw usageError(option.localOnly.why, option.localOnly.instead);
 }
 
-/** Adds a hint for the command line to a server's `UNAUTHENTICATED`; returns other errors as they are. */
+/** Replaces the hint of a server's `UNAUTHENTICATED` by a hint for the command line. Returns other errors unchanged. */
 export function withRemoteHint(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
   const { code, message, data } = error;

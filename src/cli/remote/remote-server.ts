@@ -16,25 +16,25 @@ import { optional } from "../../util/optional.ts";
 
 const MOST_LISTED = 20;
 
-/** Delay before a server that is starting is asked again, in milliseconds. */
+/** The time after which a server that is starting is asked again, in milliseconds. */
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
 
 /** The options for connecting to a server. */
 export interface RemoteOptions {
   readonly address: RemoteAddress;
-  /** `--token-file`. */
+  /** The value of `--token-file`. */
   readonly tokenFile: string | undefined;
-  /** Overrides the token file and `$CHRONICLE_TOKEN`. */
+  /** A token that is used instead of the token file and `$CHRONICLE_TOKEN`. */
   readonly token?: string | undefined;
   readonly acting: ActingAs;
-  /** Takes notes for the user about the connection to the server. */
+  /** Called with notes for the user about the connection to the server. */
   readonly onNote: (note: string) => void;
-  /** True to ask only once: the user waits at a keyboard. */
+  /** True if requests are tried only once, because the user is waiting for completions. */
   readonly once: boolean;
 }
 
-/** A server that replaces the store. */
+/** A server that is used instead of the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
   readonly #options: RemoteOptions;
@@ -45,8 +45,8 @@ export class RemoteServer {
   }
 
   /**
-   * Returns a connection, without a request. Throws `USAGE` for an invalid address or token, `UNSAFE` as `ownServer`
-   * does.
+   * Returns an object for the server, without sending a request. Throws `USAGE` for an invalid address or token, and
+   * the errors of `ownServer`.
    */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
@@ -68,10 +68,10 @@ export class RemoteServer {
   }
 
   /**
-   * Returns the id or name of the workspace: the one that `--workspace` names, else that of the address, else that of
-   * the folder in which the server was started, else the only one. While the server is still opening its folder, the
-   * server is asked again, after a note; with `once`, throws `UNAVAILABLE`. Throws `NOT_FOUND` if there is no
-   * workspace, `AMBIGUOUS` if there are several.
+   * Returns the id or name of the workspace. These are tried in this order: `--workspace`, the workspace in the
+   * address, the workspace of the folder in which the server was started, and the only workspace. If the server is
+   * still opening its folder, tells the user and asks the server again; with `once`, throws `UNAVAILABLE`. Throws
+   * `NOT_FOUND` if there is no workspace, and `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());
@@ -90,7 +90,10 @@ export class RemoteServer {
     }
   }
 
-  /** Returns the caller as the server knows it. Throws `UNAUTHENTICATED`, `UNAVAILABLE`. */
+  /**
+   * Returns what the server knows about this caller. Throws `UNAUTHENTICATED` if the token is not accepted, and
+   * `UNAVAILABLE` if the server does not answer.
+   */
   me(): Promise<MeShape> {
     return this.#client.me();
   }
@@ -105,7 +108,7 @@ function stillStarting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
-/** Returns the id of the only workspace. Archived workspaces count only if there are no others. */
+/** Returns the id of the only workspace. Archived workspaces are ignored unless all workspaces are archived. */
 function onlyOne(all: readonly WorkspaceShape[]): string {
   const going = all.filter(({ archived }) => archived !== true);
   const meant = going.length === 0 ? all : going;
@@ -130,8 +133,8 @@ function labelOf({ name, path }: WorkspaceShape): string {
 }
 
 /**
- * Returns the address of the server of this machine's own store, for a bare `unix:`. Throws `UNSAFE` if its socket
- * could be another user's.
+ * Returns the address of the server of this machine's own store, for the address `unix:`. Throws `UNSAFE` if the socket
+ * could belong to another user.
  */
 function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();

@@ -6,17 +6,17 @@ import { usageError } from "../../process/usage-error.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 interface TokenSources {
-  /** `--token-file`, as it was typed. */
+  /** The value of `--token-file` as it was typed. */
   readonly file: string | undefined;
-  /** `$CHRONICLE_TOKEN`. */
+  /** The value of `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
-  /** Called only for a file with a relative path. */
+  /** Returns the current folder. It is called only if `file` is a relative path. */
   readonly cwd: () => string;
 }
 
 /**
- * Returns the token for a server: from the file, else from the variable; `undefined` if neither is given. Throws
- * `USAGE`.
+ * Returns the token for a server. It is read from the file, or else from the variable; `undefined` if neither is given.
+ * Throws `USAGE` if the file cannot be read, others can read it, or the text is no token.
  */
 export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
   if (file !== undefined) {
@@ -27,7 +27,7 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }
 
-/** Throws `USAGE` for a file that others can read, as for the operator's token. */
+/** Throws `USAGE` for a file that others can read. The same rule applies to the file of the operator's token. */
 function refuseShared(file: string, cwd: string): void {
   const stat = new NodeDisk().lstat(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;
@@ -39,7 +39,7 @@ function fit(token: string, from: string): string {
   throw usageError(`what stands in ${from} is no token`, "a token is one word on one line");
 }
 
-/** Returns a warning if a token would be sent over a network as plain text; else `undefined`. */
+/** Returns a warning if the token would be sent over a network without encryption; else `undefined`. */
 export function bareTokenNote(url: string, token: string | undefined): string | undefined {
   if (token === undefined || !URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);

@@ -9,9 +9,9 @@ import type { WithGlobalOptions } from "../table/with-global-options.ts";
 /** The style of a list of changes. */
 export interface ChangesStyle {
   readonly paint: Paint;
-  /** Returns a path as the user would type it, escaped. */
+  /** Returns the path as the user would type it, with control characters escaped. */
   readonly shown: (path: string) => string;
-  /** The maximum number of lines (default: all). The rest is counted. */
+  /** The maximum number of lines (default: all). If there are more, one line has the number of the others. */
   readonly most?: number;
 }
 
@@ -24,7 +24,7 @@ const SIGNS: Readonly<Record<ChangeType, { sign: string; colour: Format; word: s
   permissions_changed: { sign: "m", colour: "cyan", word: "permissions changed" },
 };
 
-/** Returns permission bits as people know them: `0644`. */
+/** Returns permission bits in octal with four digits: `0644`. */
 export function modeText(permissions: number | undefined): string {
   return permissions === undefined ? "" : permissions.toString(8).padStart(4, "0");
 }
@@ -44,7 +44,7 @@ function remark(change: ChangeShape): string {
   return change.change_type === "deleted" ? formatBytes(change.before_size) : signed(change.size_delta);
 }
 
-/** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
+/** Returns the numbers of changed paths, such as `2 created, 1 deleted`, or `nothing`. */
 export function countsOf(changes: readonly ChangeShape[]): string {
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
     const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
@@ -54,7 +54,7 @@ export function countsOf(changes: readonly ChangeShape[]): string {
 }
 
 /**
- * Returns one line per change, indented, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed.
+ * Returns one indented line per change, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed.
  */
 export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle): string[] {
   const most = style.most ?? changes.length;
@@ -68,7 +68,7 @@ export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle
   return [...columns(rows), ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-/** Returns paths with the reason why they were skipped. */
+/** Returns one line per skipped path, with the reason. */
 export function skippedLines(
   skipped: readonly SkippedShape[],
   style: ChangesStyle & { readonly sign?: string },
@@ -82,7 +82,7 @@ export function skippedLines(
   return [...lines, ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-/** Returns the paths that a capture should have recorded and did not. */
+/** Returns the paths that a capture should have recorded but did not. */
 export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
   return coverage.omitted.filter((omission) => !isMeant(omission));
 }
@@ -90,8 +90,8 @@ export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
 const MOST_LEFT_OUT = 5;
 
 /**
- * Returns the first few paths that were left out on purpose; `""` for none. Paths that are left out for another reason
- * than a rule are given with that reason.
+ * Returns the first few paths that were left out on purpose, as one text; `""` if there are none. If the reason is not
+ * a rule, the path is followed by the reason.
  */
 export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyle, "shown">): string {
   const meant = coverage.omitted.filter(isMeant);
@@ -103,8 +103,8 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
 }
 
 /**
- * Returns lines on coverage. Missing paths are listed one by one; paths left out on purpose are counted, and the first
- * are named.
+ * Returns lines about coverage. Each missing path has its own line. Paths that were left out on purpose are counted,
+ * and the first few are named.
  */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
@@ -128,7 +128,7 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/** Returns lines on ambiguous paths, which may be the work of others, and on how to undo one of them. */
+/** Returns lines about ambiguous paths, and about how to undo the changes of one of them. */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },

@@ -62,7 +62,7 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
   return EXIT.done;
 }
 
-/** Parses a record strictly: throws `USAGE` for a value that could not be stored exactly as typed. */
+/** Parses a record. Throws `USAGE` for a value that could not be stored exactly as it was typed. */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
   try {
@@ -150,7 +150,7 @@ async function verify(context: CommandContext, records: RecordStoreApi): Promise
 
 function printVerify(context: CommandContext, { ok, events, head, problems, notes }: RecordVerifyShape): void {
   for (const { kind, where, detail } of problems) context.print(printable(`${kind}: ${where}: ${detail}`));
-  // The notes of a standalone store were printed when it was opened.
+  // The notes of a standalone store are not printed again, because they were printed when the store was opened.
   if (context.input.text("folder") === undefined) for (const note of notes) context.say(`note: ${printable(note)}`);
   const what = `${counted(events, "event")}, head ${head.seq} ${head.hash.slice(0, 12)}`;
   if (ok) context.print(`${context.paint("green", "ok")}: ${what}`);

@@ -13,7 +13,10 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
 
-/** Reads up to two moments before `--`; everything else is a path. */
+/**
+ * Returns the moments and paths of the command line. Up to two arguments before `--` are moments, and all others are
+ * paths.
+ */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;
   return { from, to, typed: [...more, ...input.after] };
@@ -38,14 +41,14 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
 
 const MOST_NOT_COMPARED = 100;
 
-/** Returns the paths that may differ and were not compared. Paths that the rules leave out are not among them. */
+/** Returns the paths that were not compared, except for paths that the rules leave out. */
 function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
   const isUnknown = (one: CoverageShape["omitted"][number]): boolean =>
     !isMeant(one) || one.reason === "off-record" || one.reason === "erased";
   return (coverage?.omitted ?? []).filter(isUnknown);
 }
 
-/** Names the paths that a patch lacks on stderr, since programs read stdout, which has the patch. */
+/** Prints the paths that are missing in a patch on stderr, because programs read the patch from stdout. */
 function sayNotCompared(context: CommandContext, result: DiffShape): void {
   const unknown = notCompared(result);
   if (unknown.length === 0) return;
@@ -58,7 +61,7 @@ function sayNotCompared(context: CommandContext, result: DiffShape): void {
 
 const MOST_SAID = 5;
 
-/** Adds a hint to the error for an unknown moment, which may have been meant as a path. */
+/** Adds a hint to the error for an unknown moment, because the argument may have been meant as a path. */
 function withPathHint(error: unknown, input: Input): unknown {
   const known =
     error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code) && error.data["path"] === undefined;

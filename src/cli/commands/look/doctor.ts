@@ -6,7 +6,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** Returns the store's own report, or the reason why the store cannot be opened. */
+/** Returns the report of the store. If the store cannot be opened, returns a failed check with the reason. */
 async function storeChecks(context: CommandContext, places: ReturnType<typeof placesOf>): Promise<DoctorShape> {
   try {
     return await (await context.store()).doctor();
@@ -27,7 +27,7 @@ export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const own = await storeChecks(context, places);
-  // Agents run on this machine, so their hooks are not checked for a server.
+  // With `--remote`, hooks are not checked, because the agents run on this machine.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);

@@ -19,7 +19,7 @@ function ruleText(result: ExplainShape): string {
 
 /** Returns the reason why a path is left out although the rules include it. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
-  // The detail names the kind of the special file, or the link on the way.
+  // The detail of `special` names the kind of the file, or the link in its path.
   if (reason === "special") return `: ${printable(detail)}`;
   if (reason === "off-record") return `${recorded ? " as it is now" : ""}: off the record: ${detail}`;
   const why = `${reason}${detail === "" ? "" : ` (${printable(detail)})`}`;
@@ -27,11 +27,11 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 }
 
 /**
- * Returns whether the path exists. If that cannot be checked (another root, an escaped path, another machine), returns
- * `something`. `folder`: the workspace's; empty if it has none.
+ * Returns whether something exists at the path. Returns `something` if that cannot be checked (the path is in another
+ * root or escaped, or the folder is on another machine). `folder`: the folder of the workspace; empty if it has none.
  */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
-  // A workspace without a folder has only recorded files.
+  // In a workspace without a folder, no file exists outside of the record.
   if (folder === "") return "nothing";
   if (/^(?:@[a-z0-9][a-z0-9-]*:|base64:)/.test(path) || context.remote !== undefined) return "something";
   return new NodeDisk().lstat(join(folder, path)) === undefined ? "nothing" : "something";

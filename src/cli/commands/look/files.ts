@@ -15,7 +15,7 @@ import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
-/** Lists the entries beneath a folder; for a file, only that file. */
+/** Lists the entries beneath a folder. If the path is a file, lists only that file. */
 async function listed(
   workspace: WorkspaceApi,
   path: string | undefined,
@@ -85,7 +85,10 @@ export async function manifest(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Parses the target: `notes.txt@3` means the third iteration. With `--iteration`, the whole text is a path. */
+/**
+ * Parses the argument of `cat`. `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole
+ * argument is a path.
+ */
 function readTarget(input: Input): { typed: string; iteration: number | undefined } {
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");
@@ -115,7 +118,8 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
   } catch (error) {
     if (!(error instanceof ChronicleError) || !isUnknownPath(error)) throw error;
     if (await isRecorded(workspace, target.path)) {
-      // The engine's hint names the path relative to the workspace's root, but the user may be in another folder.
+      // The engine's hint is replaced, because it has the path relative to the workspace's root, while the user may be
+      // in another folder.
       const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }

@@ -31,7 +31,10 @@ function rowOf(item: IterationShape, context: CommandContext): string[] {
   return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, whose];
 }
 
-/** Returns the author of an iteration at another copy of the workspace; `undefined` if it was made here. */
+/**
+ * Returns a text about the author of an iteration that was made at the origin or at a replica; `undefined` if the
+ * iteration was made here.
+ */
 function elsewhere({ upstream, replica, actor, session }: IterationShape, now: number): string | undefined {
   if (upstream !== undefined) {
     const { iteration, timestamp } = upstream;

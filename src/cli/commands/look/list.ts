@@ -20,7 +20,7 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-/** Returns the length of the longest summary that fits a terminal beside the other columns. */
+/** Returns the maximum length of a summary for which all columns fit the terminal. */
 function summaryWidth(context: CommandContext, items: readonly RecentItem[], isWithBack: boolean): number {
   if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
   const style = { most: LONGEST_SUMMARY, isWithBack };
@@ -41,7 +41,8 @@ function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // The number names the snapshot itself, whereas the line's command restores the state before its changes.
+  // A snapshot's line has its number, with which the snapshot itself can be restored. The command in the line restores
+  // the state before the snapshot's changes.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -50,7 +51,8 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
   const isReader = (await context.meThere())?.role === "reader";
-  // The commands in an origin's history are valid at the origin only. A reader may give none of them.
+  // The commands are left out with `--upstream`, because they only work at the origin, and for a reader, who may not
+  // use them.
   const isWithBack = !isUpstream(context) && !isReader;
   const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
   const rows = result.items.map((item) => recentRow(context, item, style));
@@ -73,7 +75,10 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
 
 const UNDO = "chronicle undo";
 
-/** Says what a plain undo takes back. The newest line may be of work that it does not take back: edits, or a watch. */
+/**
+ * Returns a hint about the work that `undo` without arguments undoes. That need not be the newest line, because `undo`
+ * does not undo edits and watches.
+ */
 function undoHint(context: CommandContext, { items, undoable }: RecentShape): string[] {
   if (undoable === null) return [];
   const takes = context.worded(`${UNDO} takes back`);
@@ -116,7 +121,8 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 }
 
 /**
- * Prints recent work, or snapshots. A bare `chronicle` does the same; if nothing is recorded, it prints how to begin.
+ * Prints recent work, or snapshots. `chronicle` without a command does the same. If nothing is recorded, it prints how
+ * to begin.
  */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;

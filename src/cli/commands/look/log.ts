@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) in the requested order: the newest, or, with `--from` and without `--reverse`,
- * the first from there, so that a program can page.
+ * Returns up to `limit` events (0: all) in the requested order. They are the newest events of the range. With `--from`
+ * and without `--reverse`, they are the first events of the range, so that a program can read page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -29,12 +29,12 @@ async function events(workspace: WorkspaceApi, options: LogOptions, limit: numbe
 
 const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 
-/** True if the first events are requested, not the newest. */
+/** True if the first events of the range are requested, and not the newest. */
 function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
 
-/** Returns the events without the event that was read beyond the limit. */
+/** Returns the events without the one event that was read beyond the limit. */
 function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
   if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
   return found.slice(-SHOWN_TO_PEOPLE);
@@ -54,7 +54,7 @@ function rowOf(event: LogEventShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns a remark on a file that was changed at another copy of the workspace. */
+/** Returns a remark for a file that was changed at the origin or at a replica. */
 function elsewhere(record: unknown): string {
   if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
   return "upstream" in record ? "  from the origin" : "  from a replica";
@@ -69,7 +69,7 @@ export async function log(context: CommandContext): Promise<number> {
     context.printJson(await events(workspace, options, limit ?? 0));
     return EXIT.done;
   }
-  // One more event than shown is read, to know whether there are others.
+  // One more event is read than is shown, to detect whether there are more.
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

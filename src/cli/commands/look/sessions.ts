@@ -30,7 +30,10 @@ export async function sessions(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns the session with the number of its changes so far, if it is running: the engine counts them when it ends. */
+/**
+ * Returns the session. If it is running, `changed` is set to the number of its changes so far, because the engine
+ * counts them only when a session ends.
+ */
 async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
   try {
@@ -42,7 +45,10 @@ async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<Se
   }
 }
 
-/** Returns the event by which a session is sorted: the last change for a replica's session, else the first event. */
+/**
+ * Returns the seq by which a session is sorted. It is the last change for a replica's session, and the first event for
+ * other sessions.
+ */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
 }
@@ -57,7 +63,7 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
   ];
 }
 
-/** Returns the row of a replica's session. Only the replica knows the command. */
+/** Returns the row of a replica's session. The row has no command, because only the replica knows it. */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [
     paint("dim", printable(session.session_id)),
@@ -72,7 +78,7 @@ const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const MOST_FILES = 20;
 
-/** Lists actions, newest first; with an id, shows that action and compares it with the current files. */
+/** Lists actions, newest first. With an id, shows that action and compares its files with their present state. */
 export async function actions(context: CommandContext): Promise<number> {
   const [id] = context.input.args;
   return id === undefined ? listAll(context) : showOne(context, id);
@@ -108,8 +114,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the id of a session or turn of the actions, by the whole id or a prefix; `undefined` if there is none. Throws
- * `AMBIGUOUS` if several ids have that prefix.
+ * Returns the id of the session or turn that `asked` means, which may be a prefix. Returns `undefined` if no action has
+ * such an id. Throws `AMBIGUOUS` if several ids have that prefix.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;

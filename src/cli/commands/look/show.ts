@@ -38,7 +38,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns the session's own changes and its ambiguous paths, or the reason why they are no longer known. */
+/** Returns the changes and ambiguous paths of a session. If they are pruned, returns the reason as a text. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

@@ -37,7 +37,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
-  // With a detail, the first note says the same as the line at the top.
+  // If there is a detail, the first note is left out, because the first line of the output says the same.
   const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
     ...(wrong.length === 0
@@ -58,12 +58,15 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   ];
 }
 
-/** Returns the path of a root; for a root that is a single file, the file's path. */
+/** Returns the path of a root. If the root is a single file, returns the path of that file. */
 function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
-/** Returns the text for a folder without unrecorded changes. It claims no more than the coverage shows. */
+/**
+ * Returns the text for a folder without unrecorded changes. The text does not claim that everything is recorded if the
+ * coverage does not show that.
+ */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";
   if (path === "") return "none";
@@ -79,8 +82,8 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
 }
 
 /**
- * Adds notes on agents that seem to be recorded but are not. Agents run on this machine, so none are added for a
- * server.
+ * Adds notes about agents whose hooks are installed but do not record everything. With `--remote`, adds nothing,
+ * because the agents run on this machine.
  */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;

@@ -29,7 +29,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   const rate =
     result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
   const what = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}`;
-  // Contents are shared among workspaces, so all bytes of the store are read.
+  // All bytes of the store are read, because workspaces share contents.
   const read = context.input.flag("quick") ? "contents not read" : `${formatBytes(result.bytes)} of the store read`;
   const verdict = result.ok ? paint("green", "ok") : paint("red", wrong(result.problems));
   context.print(`${verdict}: ${what}; ${read} in ${result.seconds.toFixed(2)} s${rate}`);
@@ -38,14 +38,14 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   if (hint) context.say(context.worded(REPAIR));
 }
 
-/** Problems that a copy of a content mends. */
+/** The problems that can be repaired with a copy of the content. */
 const CONTENT: ReadonlySet<string> = new Set(["blob-missing", "blob-corrupt", "pack-damaged"]);
 
 const REPAIR =
   "`chronicle verify --repair-from PLACE` replaces missing and damaged contents from a folder, another store, a server " +
   "or the origin";
 
-/** Prints the healed contents and the missing contents, each with the places that need it. */
+/** Prints the repaired contents and the missing contents, each with the places that need the content. */
 function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
   const { paint } = context;
   for (const { hash, needed_by: needs, from } of healed)
@@ -65,7 +65,7 @@ function printContent(context: CommandContext, line: string, needs: readonly str
   if (needs.length === 0) context.print("    needed by nothing of this workspace");
 }
 
-/** Problems that concern the proof, not the recorded data. */
+/** The problems of the proof. The recorded data is not damaged by them. */
 const UNPROVED: readonly string[] = [
   "head-missing",
   "head-unheld",
@@ -74,7 +74,7 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
-  // This problem concerns the given head: the user named a wrong file.
+  // This problem means that the user has given a head of another workspace.
   "wrong-workspace",
 ];
 
@@ -91,8 +91,8 @@ const SIGNATURE = {
 } as const;
 
 /**
- * Returns lines on the heads that the log was checked against. For a damaged log, they do not suggest that the log is
- * good.
+ * Returns lines about the heads against which the log was checked. For a damaged log, they do not suggest that the log
+ * is good.
  */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];
@@ -128,8 +128,8 @@ export async function verify(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints the signed note byte for byte, since people keep it in a file and other tools read it. With `--accept`,
- * accepts the history instead.
+ * Prints the signed note exactly, because people keep it in a file and other tools read it. With `--accept`, accepts
+ * the history instead.
  */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);
@@ -140,7 +140,10 @@ export async function head(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns whether the user agrees, by `--yes` or at the terminal, to continue a history that cannot be proved. */
+/**
+ * Returns whether the user agrees to continue a history that cannot be proved, by `--yes` or by an answer at the
+ * terminal.
+ */
 async function agreed(context: CommandContext, { detail }: SigningShape): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

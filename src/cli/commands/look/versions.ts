@@ -49,8 +49,8 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints that there are no versions. Throws `NOT_FOUND` for a file that never existed. At a replica, the text says to
- * ask the origin, which keeps the versions.
+ * Prints that there are no versions. Throws `NOT_FOUND` for a path that was never recorded. In a replica, also prints
+ * that the origin keeps the versions.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });
@@ -102,7 +102,7 @@ async function show(context: CommandContext, asked: string): Promise<number> {
   return EXIT.done;
 }
 
-/** Finds a version in the same way as `restoreVersion`. */
+/** Finds a version by the same rules as `restoreVersion`. Throws `NOT_FOUND` or `AMBIGUOUS`. */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(

@@ -11,7 +11,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
 
-/** The index of the column of `list` that is left out if no workspace has a name. */
+/** The index of the column with names, which `list` leaves out if no workspace has a name. */
 const NAME_COLUMN = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -84,8 +84,8 @@ async function create(context: CommandContext, name: string | undefined): Promis
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
 /**
- * Creates a workspace. `from` is first tried as a whole as a name, since a name may contain an `@`, but a moment may
- * not.
+ * Creates a workspace. `from` is first used as a whole as the name of a workspace, because a name may contain `@`. If
+ * there is no such workspace, the part after the last `@` is the moment, because a moment has no `@`.
  */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };

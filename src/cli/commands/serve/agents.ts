@@ -17,13 +17,19 @@ import { usageError } from "../../../process/usage-error.ts";
 
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
-/** The warning for a project's files, which may be committed although they name programs of one person's machine. */
+/**
+ * The warning for an installation in a project. Its files may be committed, although they name programs on one person's
+ * machine.
+ */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
-/** The text before the path of a file in which a server of the user's own is called `chronicle`. */
+/**
+ * The note for a file in which the user has another server with the name `chronicle`. The path of the file follows the
+ * text.
+ */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
-/** Returns the named agents; without names all of them, if `mayBeAll`. */
+/** Returns the named agents. Without names, returns all agents if `mayBeAll`, and otherwise throws `USAGE`. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
@@ -76,14 +82,15 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   const places = placesIn(context);
   const strict = input.flag("strict");
   const dryRun = input.flag("dryRun");
-  // All changes are planned before the first write, so that a file that cannot be read prevents them all.
+  // All changes are planned before the first write, so that nothing is written if one of the files cannot be read.
   const all: Done[] = meant.map((agent) => {
     const wanted = wantedFor(agent.name, { ...places, strict });
     return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
-    // A link, or the variable that moves the agent's files, may lead into Chronicle's own folders.
+    // The paths are checked, because a link or the variable that moves the agent's files may lead into Chronicle's
+    // folders.
     if (what === "install")
       for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
@@ -114,7 +121,7 @@ interface Telling {
   readonly what: "install" | "uninstall";
   readonly dryRun: boolean;
   readonly scope: Scope;
-  /** True if the hook that the configuration names was missing or not current. */
+  /** True if the hook's script was missing or not current. */
   readonly mends: boolean;
 }
 
@@ -155,7 +162,10 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
-/** Returns the test's result; a failure if the hook works but a known problem keeps the agent from calling it. */
+/**
+ * Returns the result of the test. If the hook works but a known problem prevents the agent from calling it, returns a
+ * failure.
+ */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;
@@ -168,7 +178,10 @@ interface Tested {
   readonly state: AgentStatus;
 }
 
-/** Returns the named agents with their states; without names those that have hooks. Throws `NOT_FOUND` if none has. */
+/**
+ * Returns the named agents with their states. Without names, returns all agents that have hooks, and throws `NOT_FOUND`
+ * if no agent has hooks.
+ */
 function testedAgents(context: CommandContext, words: readonly string[], scope: Scope): readonly Tested[] {
   const all = meantAgents(words, true).map((agent): Tested => {
     const given = { base: baseOf(context, scope), places: placesIn(context) };

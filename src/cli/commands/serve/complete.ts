@@ -5,7 +5,10 @@ import { type CommandSpec, type Completes, GLOBAL_OPTIONS, type OptionSpec } fro
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { CONFIG_KEYS } from "../../support/config-value.ts";
 
-/** Codes for the scripts of `@bomb.sh/tab`, in the last line of `complete`: offer files too, or only the words. */
+/**
+ * The codes in the last line of the output of `complete`, for the scripts of `@bomb.sh/tab`. They tell the script
+ * whether to offer file names in addition to the words.
+ */
 const WITH_FILES = 0;
 const WITHOUT_FILES = 4;
 
@@ -42,7 +45,10 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
   return [];
 }
 
-/** Returns the possible words. If they cannot be looked up (no workspace yet, say), returns none and prints nothing. */
+/**
+ * Returns the possible words. If they cannot be determined (there is no workspace yet, for example), returns none and
+ * prints nothing.
+ */
 async function offered(what: Completes, context: CommandContext): Promise<Suggestion[]> {
   try {
     return await looked(what, context);
@@ -53,8 +59,8 @@ async function offered(what: Completes, context: CommandContext): Promise<Sugges
 }
 
 /**
- * Prints the possible next words, each on a line with a tab and a remark, and a last line with the code for the shell's
- * script.
+ * Prints the possible next words, one per line, with a tab and a remark after each. The last line has the code for the
+ * script of the shell.
  */
 export async function complete(context: CommandContext): Promise<number> {
   const { words, files } = await completionsFor(context.commands, context.input.args, (what) => offered(what, context));
@@ -75,8 +81,8 @@ export async function completion(context: CommandContext): Promise<number> {
 const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
 /**
- * The completion script for bash, from 3.2 on. The script of `@bomb.sh/tab` is not used: it passes the typed words to
- * `eval`, needs bash-completion, and never offers files.
+ * The completion script for bash 3.2 and later. The script of `@bomb.sh/tab` is not used for bash, because it passes
+ * the typed words to `eval`, needs bash-completion, and never offers files.
  */
 const BASH = `# bash completion for chronicle
 _chronicle() {
@@ -93,7 +99,7 @@ complete -o default -F _chronicle chronicle
 async function completionScript(shell: string): Promise<string> {
   if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
-  // The library prints the script, so `console.log` is replaced to capture it.
+  // `console.log` is replaced during the call, because the library only prints the script.
   const lines: string[] = [];
   const { log } = console;
   console.log = (...words: unknown[]) => void lines.push(words.join(" "));
@@ -110,19 +116,19 @@ interface Suggestion {
   readonly about: string;
 }
 
-/** The possible next words. `files`: true if file names are possible, too. */
+/** The possible next words. `files`: true if the next word can also be a file name. */
 interface Completions {
   readonly words: readonly Suggestion[];
   readonly files: boolean;
 }
 
-/** Looks up words that only the store knows: moments, sessions … */
+/** Looks up words that are in the store, such as moments and sessions. */
 type Lookup = (what: Completes) => Promise<Suggestion[]>;
 
-/** The position of the word to be completed. */
+/** The position of the word that is completed. */
 interface Place {
   readonly command: CommandSpec | undefined;
-  /** The option whose value the word is. */
+  /** The option, if the word is the value of an option. */
   readonly option: OptionSpec | undefined;
   /** The number of the command's arguments before the word. */
   readonly argument: number;
@@ -164,7 +170,10 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
   return { command, option: undefined, argument, dashed: false };
 }
 
-/** Returns the completion of the argument at a position. A repeated last argument covers all later positions. */
+/**
+ * Returns the kind of completion for the argument at a position. If the last argument of the command can be repeated,
+ * it applies to all later positions.
+ */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);
   const arg = command.args[at] ?? (last?.name.includes("...") === true ? last : undefined);
@@ -191,8 +200,8 @@ async function valuesOf(what: Completes | undefined, typed: string, lookup: Look
 }
 
 /**
- * Returns the possible next words. `words`: those typed so far without the program's name; the last word (perhaps
- * empty) is incomplete.
+ * Returns the possible next words. `words`: the words typed so far, without the program's name. The last of them is
+ * incomplete and may be empty.
  */
 export async function completionsFor(
   commands: readonly CommandSpec[],
@@ -212,7 +221,7 @@ export async function completionsFor(
   if (command === undefined) return { words: startingWith(typed, names), files: false };
   if (command.name === "run") return { words: [], files: true };
   const found = await valuesOf(dashed ? "path" : argumentCompletes(command, argument), typed, lookup);
-  // Files are offered if this or any later argument is a path, because arguments before it may be left out, as in
-  // `diff`.
+  // Files are offered if this argument or a later one is a path, because the arguments before the path may be optional,
+  // as in `diff`.
   return { ...found, files: found.files || command.args.slice(argument).some((arg) => arg.completes === "path") };
 }

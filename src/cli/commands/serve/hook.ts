@@ -8,8 +8,8 @@ import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
 /**
- * Answers a hook. A plugin calls this command if there is no installed hook yet; the command installs one for the next
- * time.
+ * Answers a hook. A plugin calls this command if no hook is installed yet. The command then installs the hook for later
+ * calls.
  */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const [store, strict] = [input.text("store"), input.flag("strict")];
@@ -25,8 +25,8 @@ export async function hook({ io, input }: CommandContext): Promise<number> {
 }
 
 /**
- * Installs the hook if there is none. A failure is only reported: the answer is already printed, and agents ignore it
- * if the exit code is not 0.
+ * Installs the hook if there is none. A failure is only reported and does not change the exit code, because the answer
+ * was already printed, and agents ignore an answer if the exit code is not 0.
  */
 function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {
   try {

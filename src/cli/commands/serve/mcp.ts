@@ -19,8 +19,9 @@ const MIN_TOKEN = 16;
 const AS_AGENT = { actor: "agent", role: "agent" } as const;
 
 /**
- * Opens the chosen workspace, else that of the first of the client's folders that has a history; if the client names no
- * folder, that of the current folder. With `--create`, creates a missing history.
+ * Opens the workspace of an MCP client. It is the workspace that was chosen on the command line, or else the workspace
+ * of the first of the client's folders that has a history. If the client names no folder, it is the workspace of the
+ * current folder. With `--create`, creates a missing history.
  */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store(AS_AGENT);
@@ -48,7 +49,7 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
   }
 }
 
-/** Replaces the hint of `NOT_FOUND`, since the client did not choose the workspace and cannot choose another. */
+/** Replaces the hint of `NOT_FOUND`, because the client did not choose the workspace and cannot choose another one. */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
   const hint =
@@ -57,20 +58,20 @@ function withWhoChose(error: unknown): unknown {
   return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
 }
 
-/** Throws at the start if the server refuses the client, which would otherwise learn it only at its first call. */
+/** Throws if the server refuses this process, so that the error is reported at the start and not at the first call. */
 async function refuseStranger(context: CommandContext): Promise<void> {
   if (context.remote === undefined) return;
   await context.store(AS_AGENT);
   try {
     await context.meThere();
   } catch (error) {
-    // A server that does not run yet may run at the first call.
+    // This error does not end the process, because the server may run by the time of the first call.
     if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
     context.say(`chronicle mcp: ${printable(error.message)}`);
   }
 }
 
-/** Creates a history, then opens it with an agent's rights. */
+/** Creates a history, and opens it with an agent's rights. */
 async function begin(store: StoreApi, folder: string, as: Omit<OpenOptions, "folder">): Promise<WorkspaceApi> {
   const { workspace } = await store.init({ roots: [folder] });
   await workspace.close();
@@ -109,11 +110,11 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 }
 
 /**
- * Returns notes on agents whose hooks are not called. These agents still start this server, so only its notes can reach
- * them.
+ * Returns notes about agents whose hooks do not record everything. They are in this server's answers, because such
+ * agents still start this server.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
-  // No hook reaches a store in memory.
+  // Hooks cannot record into a store in memory.
   if (remote !== undefined || input.text("store") === MEMORY_STORE) return [];
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);
@@ -128,7 +129,8 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // The client's folders are on this machine. With `--remote`, the workspace is the named one, or the server's own.
+    // With `--remote`, the client is not asked for its folders, because they are on this machine. The workspace is then
+    // the named one, or that of the server's folder.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

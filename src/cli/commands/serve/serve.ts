@@ -33,16 +33,16 @@ import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
 import { typedPath } from "../../../process/user-path.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Delay after the start until the process checks the hook's image, in milliseconds. */
+/** The time after the start at which the process makes the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
-/** The time after which a server that listens but does not answer counts as gone, in milliseconds. */
+/** The time after which a server that listens but does not answer is treated as gone, in milliseconds. */
 const ANSWER_MS = 5_000;
-/** The time limit for the next server to find the syncs that it continues, in milliseconds. */
+/** The time in which the next server must list the syncs that it continues, in milliseconds. */
 const TAKE_UP_MS = 60_000;
 
 /**
- * Counts commits and events. Warnings about unsigned histories are not counted for this process's exit code: the
- * clients get them.
+ * Returns options that count commits and events in `recorded`. Warnings about unsigned histories are ignored in this
+ * process, because the clients get them.
  */
 function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
   return {
@@ -71,7 +71,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // The request also makes a server of an older version leave. A server that a hook started is replaced.
+  // The request also makes a server of an older version leave. If this process stays, it replaces a server that a hook
+  // started.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -85,7 +86,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // A hook starts the server in an arbitrary folder, which is not hosted.
+    // With `--idle`, the folder is not hosted, because a hook has started the server in an arbitrary folder.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
@@ -116,8 +117,8 @@ export async function serve(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the path of `--socket`. Within the store only `address` is allowed, where clients look for the socket in any
- * case.
+ * Returns the path that `--socket` names. In the store, only `address` is allowed, because that is where clients look
+ * for the socket.
  */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
@@ -125,8 +126,8 @@ function namedSocket(context: CommandContext, { address }: RunFolder, wanted: st
 }
 
 /**
- * Makes the image for hooks that run after this server has ended. The work is delayed, because the process that started
- * this server waits for an answer.
+ * Makes the image for hooks that run when no server answers. The work is delayed, because the process that started this
+ * server may be waiting for an answer.
  */
 function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
   const make = (): void => {
@@ -147,8 +148,8 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Hands the syncs over to the next server. A server that already runs may have listed its syncs before these started; a
- * request makes it list them again. If no server runs, starts one.
+ * Hands the syncs over to the next server. If a server is already running, a request makes it list its syncs again,
+ * because it may have listed them before these syncs began. If no server runs, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
@@ -166,14 +167,14 @@ async function acceptorOf(store: StoreApi, onError: OnError): Promise<ReplicaAcc
   return (await import("../../../open.ts")).openReplicaAcceptor(store, onError);
 }
 
-/** Returns the syncs of this process, joined with those that other processes run in the foreground. */
+/** Returns the syncs of this process, together with the syncs that other processes run in the foreground. */
 async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
   return new JoinedSyncs((await import("../../../open.ts")).openServedSyncs(store, onError), findOther);
 }
 
 /**
- * Ends the server on a signal. After the first signal, accepted requests are still answered. The second ends the
- * process at once; acknowledged writes are durable.
+ * Ends the server on a signal. After the first signal, accepted requests are still answered. The second signal ends the
+ * process at once. That is safe, because acknowledged writes are durable.
  */
 function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   let isTold = false;

@@ -11,10 +11,10 @@ import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
 import { backgroundClient, namingSync, onSync, readingClient, targetOf } from "../../syncing/sync-client.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
 
-/** A subcommand of `sync`. `typed`: the one argument after its name. */
+/** A subcommand of `sync`. `typed`: the argument after its name, if there is one. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
-/** The number of refused paths that are named; `sync conflicts` has more. */
+/** The maximum number of refused paths that are shown. `sync conflicts` shows more. */
 const MOST_REFUSED = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -50,7 +50,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return await verb(context, client.syncs, typed);
 }
 
-/** Prints the state of syncs. Starts no server if there is no sync. */
+/** Prints the state of syncs. Does not start a server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = (await client?.syncs.list()) ?? [];
@@ -65,7 +65,7 @@ async function status(context: CommandContext, typed: string | undefined): Promi
   return EXIT.done;
 }
 
-/** Returns the text on when a failed step is tried again. */
+/** Returns a text about when a failed step is tried again. */
 function againText(at: string, { io }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
   return `tried again in ${seconds} s; at once: chronicle sync flush`;
@@ -118,7 +118,9 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/** Waits until all changes have reached the other side. If the origin refuses paths, prints each of them and fails. */
+/**
+ * Waits until all changes have reached the other side. If the origin has refused paths, prints each of them and fails.
+ */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
   const after = await onSync(context, { syncs, sync }, () => flushed(syncs, sync, context));

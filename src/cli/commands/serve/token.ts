@@ -17,7 +17,7 @@ import { optional } from "../../../util/optional.ts";
 const ID_BYTES = 6;
 const MAX_NAME = 100;
 
-/** Matches a replica's id, which is its workspace's id. */
+/** Matches the id of a replica, which is the id of its workspace. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
@@ -137,7 +137,7 @@ function scope({ workspaces }: TokenRecord): string {
   return workspaces === null ? "all workspaces" : workspaces.join(", ");
 }
 
-/** Returns the text on the replicas that the token was made for. */
+/** Returns a text about the replicas for which the token was made. */
 function bound({ replicas = [] }: TokenRecord): string {
   return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
 }
@@ -150,7 +150,8 @@ function until(record: TokenRecord, now: number): string {
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /**
- * Returns an expiry as ISO-8601, from a duration (`30m`, `12h`, `30d`, `4w`) or a date; `null`: never. Throws `USAGE`.
+ * Returns the time at which a token expires as ISO-8601; `null` if it never expires. `text` is a duration (`30m`,
+ * `12h`, `30d`, `4w`) or a date. Throws `USAGE` for any other text, and for a time that is over.
  */
 export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;
