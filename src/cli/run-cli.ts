@@ -54,7 +54,7 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   return new Input(parsed.options, args, behind);
 }
 
-/** Runs one command line. Resolves to the exit code; never throws for a user's mistake or a disk's error. */
+/** Runs one command line. Resolves to the exit code. Errors are reported and do not make it reject. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
   let style: ReportStyle = {
@@ -78,7 +78,10 @@ export async function runCli(io: Io): Promise<number> {
 
 type Loader = () => Promise<Action>;
 
-/** Loads each command's code only when the command is run, so that a command line starts fast. */
+/**
+ * The functions that load the code of the commands. The code of a command is loaded only when it is run, so that a
+ * command line starts fast.
+ */
 const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/sessions.ts")).actions,
   agents: async () => (await import("./commands/serve/agents.ts")).agents,
@@ -137,7 +140,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   workspaces: async () => (await import("./commands/look/workspaces.ts")).workspaces,
 };
 
-/** Loads the code of a command of the table. */
+/** Loads the code of a command. `name`: a name in the table of commands. */
 export function loadAction(name: string): Promise<Action> {
   const load = LOADERS[name];
   if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);

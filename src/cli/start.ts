@@ -13,12 +13,15 @@ import packageJson from "../../package.json" with { type: "json" };
 export async function start(inherited: Inheritance): Promise<number> {
   const out = new StreamSink(process.stdout);
   const code = await runCli(processIo(packageJson.version, inherited, out));
-  // A stream emits its errors in a later turn.
+  // This turn of the event loop is needed, because a stream emits its errors in a later turn.
   await setImmediate();
   return out.failure === undefined ? code : tellLost(out.failure, code);
 }
 
-/** Tells that the answer could not be written. Returns the exit code: that of the command if it failed anyway. */
+/**
+ * Prints that the answer could not be written. Returns the exit code, which is that of the command if the command
+ * failed.
+ */
 function tellLost(failure: Error, code: number): number {
   process.stderr.write(
     `chronicle: the answer could not be written: ${failure.message}\n` +
@@ -30,8 +33,8 @@ function tellLost(failure: Error, code: number): number {
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A stream of the process. If its reader closes it (`chronicle log | head`), or it cannot be written, output is
- * dropped, and the command still runs to its end.
+ * A stream of the process. If its reader closes the stream (`chronicle log | head`) or it cannot be written, further
+ * output is discarded, and the command still runs to its end.
  */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
@@ -46,7 +49,7 @@ class StreamSink implements Sink {
     });
   }
 
-  /** The error of a write, unless the reader has closed the stream. */
+  /** The first error of a write, except for the error that the reader has closed the stream. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -93,9 +96,9 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
 }
 
 /**
- * Errors of the system, of a database or of Chronicle itself that no code awaited do not end the process: acknowledged
- * writes are durable, and the next call that needs the disk reports the error. Any other error is a bug in the program,
- * and ends it, as it would without this handler.
+ * Registers a handler of uncaught errors. Errors of the system, of a database or of Chronicle do not end the process,
+ * because acknowledged writes are durable, and the next call that needs the disk reports the error. Any other error is
+ * a bug, and ends the process as it would without this handler.
  */
 function onUncaught(callback: (error: unknown) => void): () => void {
   const take = (error: unknown): void => {
@@ -115,8 +118,8 @@ function isOfMachine(error: unknown): boolean {
 }
 
 /**
- * Ends this process by a signal. A process that ignores the signal, as in a shell's background, ends with its exit code
- * instead.
+ * Ends this process by a signal. If the process ignores the signal, as in the background of a shell, it ends with its
+ * exit code instead.
  */
 function endSelf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
@@ -133,7 +136,7 @@ export function processIo(version: string, inherited: Inheritance, out: Sink = n
     version,
     out,
     err: new StreamSink(process.stderr),
-    // Not `process.stdin`: opening it would take input that is meant for a child.
+    // `process.stdin` is not used here, because opening it could consume input that is meant for a child process.
     stdinIsTerminal: isatty(0),
     readStdin,
     streams: () => ({ input: process.stdin, output: process.stdout }),

@@ -1,8 +1,8 @@
 import { leastOf } from "../../util/long-lists.ts";
 
 /**
- * Returns the number of letters that must be changed, added, removed or swapped with their neighbour to turn `a` into
- * `b`.
+ * Returns the minimum number of edits that turn `a` into `b`. An edit changes, adds or removes one letter, or swaps two
+ * neighbouring letters.
  */
 export function distance(a: string, b: string): number {
   let before: number[] = [];
@@ -23,8 +23,8 @@ export function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the `words` nearest to a misspelt `word`, nearest first: at most a third of its letters, or one, may be
- * wrong.
+ * Returns up to `most` of the `words` that are similar to a misspelt `word`, the most similar first. A similar word is
+ * at most as many edits away as a third of the letters of `word`, and at least one edit is allowed.
  */
 export function closestTo(word: string, words: readonly string[], most: number): string[] {
   const limit = Math.max(1, Math.floor(word.length / 3));

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** The alignment of a column: `<` to the left, `>` to the right, for numbers. */
+/** The alignment of a column: `<` to the left, or `>` to the right (for numbers). */
 export type Alignment = "<" | ">";
 
 function width(text: string): number {
@@ -12,7 +12,10 @@ function padded(text: string, to: number, align: Alignment): string {
   return align === ">" ? gap + text : text + gap;
 }
 
-/** Returns rows as aligned lines, columns two spaces apart. `align` has a letter for each column (default `<`). */
+/**
+ * Returns rows as lines with aligned columns, which are two spaces apart. `align` has one character per column (default
+ * `<`).
+ */
 export function columns(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
   for (const row of rows) {

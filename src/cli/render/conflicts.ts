@@ -16,7 +16,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
   folder: "its folder is something else now",
 };
 
-/** Reasons of conflicts between a folder and its upstream. */
+/** The texts for the reasons of conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
   content: "both edited the same or adjacent lines",
   binary: "both edited it, and it is no text that merges",
@@ -45,8 +45,8 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
 }
 
 /**
- * Returns the text on both sides: the present state, and that of the undo or the upstream. Permissions are given only
- * if they differ.
+ * Returns a text about both sides of a conflict: the present state, and the state of the undo or the upstream.
+ * Permissions are included only if they differ.
  */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
@@ -57,12 +57,12 @@ function sides(conflict: ConflictShape): string {
 }
 
 /**
- * The maximum length of a name, in characters, that shares a line with the rest. A longer name gets a line of its own.
+ * The maximum length, in characters, of a path that is on the same line as its reason. A longer path has its own line.
  */
 const LONG_NAME = 60;
 
 /**
- * Returns a text for each conflict, indented: its id (none in a dry run), the path, the reason, and both sides. The
+ * Returns one indented text per conflict, with its id (except in a dry run), its path, its reason and both sides. The
  * text has one line, or two if the path is long.
  */
 export function conflictLines(conflicts: readonly ConflictShape[], { paint, shown }: ChangesStyle): string[] {
@@ -80,9 +80,9 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
   return lines.map((line, at) => (rows[at]?.isLong === true ? `${rows[at].name}\n${line}` : line));
 }
 
-/** The command that settles conflicts. */
+/** The hint with the command that settles conflicts. */
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
 
-/** The command that settles conflicts of a folder that follows an upstream. */
+/** The hint with the command that settles conflicts of a folder that follows an upstream. */
 export const SETTLE_SYNC =
   "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge [--merged FILE | --tool COMMAND]";

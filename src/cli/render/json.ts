@@ -1,6 +1,6 @@
 /**
- * Writes a value as one JSON document: an object indented, a list with one element per line. People and `head` can read
- * this form, and a long list is never one string in memory.
+ * Writes a value as one JSON document. An object is indented, and a list has one element per line. This form is
+ * readable for people and works with `head`, and a long list never becomes one string in memory.
  */
 export function writeJson(value: unknown, write: (text: string) => void): void {
   if (!Array.isArray(value)) {

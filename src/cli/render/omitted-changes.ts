@@ -5,10 +5,10 @@ import { printable } from "../../process/printable.ts";
 
 const MOST_PATHS = 5;
 
-/** The words for one kind of change. */
+/** The sentence for one kind of change. */
 interface Sentence {
   readonly isMeant: (change: OmittedChangeShape) => boolean;
-  /** `how`: the way in which paths were created. */
+  /** Returns the predicate of the sentence. `how`: an addition about the way in which paths were created. */
   readonly text: (isOne: boolean, how: string) => string;
 }
 
@@ -23,7 +23,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** Sentences on changes of paths that were kept aside, which an undo reverts. */
+/** The sentences about paths whose earlier content was kept aside. An undo restores their earlier state. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "deleted",
@@ -39,7 +39,7 @@ const KEPT: readonly Sentence[] = [
   },
 ];
 
-/** Sentences on changes of paths that were kept aside, for a run that was undone. */
+/** The sentences about paths whose earlier content was kept aside, for a run that was undone. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type !== "created",
@@ -51,7 +51,7 @@ const TAKEN_BACK: readonly Sentence[] = [
   },
 ];
 
-/** Sentences on changes of paths that an undo leaves as they are. */
+/** The sentences about paths that an undo does not change. */
 const LEFT: readonly Sentence[] = [
   {
     isMeant: ({ ambiguous }) => ambiguous === true,
@@ -83,8 +83,8 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
 }
 
 /**
- * The groups of omitted paths: by an erased content, by the rules, for another intended reason, or because they could
- * not be recorded before or after the change.
+ * The groups of omitted paths. They are omitted because their content was erased, because of a rule, for another
+ * intended reason, or because they could not be recorded before or after the change.
  */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
@@ -102,7 +102,7 @@ function isByRules({ reason }: OmittedChangeShape): boolean {
   return reason === "excluded";
 }
 
-/** True for a path that no rule names and no capture takes, such as a pipe. */
+/** True for a path that is intentionally not captured although no rule leaves it out, such as a pipe. */
 function isByOtherReason(change: OmittedChangeShape): boolean {
   return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
@@ -120,30 +120,33 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
 }
 
 /**
- * Returns lines on omitted paths whose earlier content is lost: for each group, a line for removed paths and a line for
- * overwritten paths.
+ * Returns lines about omitted paths whose earlier content is lost. Each group has one line for removed paths and one
+ * line for overwritten paths.
  */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
 /**
- * Returns lines on the changes of omitted paths by a run, without the losses. A run can create an omitted path only
- * under rules of its own.
+ * Returns lines about a run's changes of omitted paths, except for losses. For a created path, the line says that rules
+ * which the run itself has made leave it out.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
 /**
- * Returns lines on the changes of omitted paths by an action, without the losses. An action may have named a path that
- * it creates.
+ * Returns lines about an action's changes of omitted paths, except for losses. They say nothing about rules, because an
+ * action may have named the path that it created.
  */
 export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT], "");
 }
 
-/** Returns lines on changes of omitted paths by a run that was undone, except the paths in `left`, which were not. */
+/**
+ * Returns lines about the changes of omitted paths of a run that was undone. The paths in `left` are skipped, because
+ * they were not undone.
+ */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

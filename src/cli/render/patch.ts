@@ -18,8 +18,8 @@ function coloured(line: string, paint: Paint): string {
 }
 
 /**
- * Returns the lines in place of a missing patch: comments, and a patch without text, which `git apply` refuses so that
- * no change is lost silently.
+ * Returns the lines that replace a missing patch. If a content has changed, they are comments and a patch without text.
+ * `git apply` refuses such a patch, so that the change is not lost silently.
  */
 function withoutText(change: ChangeShape): string[] {
   const why = whyNoText(change);
@@ -32,10 +32,10 @@ function withoutText(change: ChangeShape): string[] {
   ];
 }
 
-/** Returns comments on why there is no patch of a changed content; `undefined` if no content has changed. */
+/** Returns comments with the reason why a changed content has no patch; `undefined` if no content has changed. */
 function whyNoText(change: ChangeShape): string[] | undefined {
   const what = `# ${printable(change.path)}: ${change.change_type}`;
-  // Git's own line for binary files says that.
+  // No comment is needed, because the patch without text has git's line for binary files.
   if (change.binary === true) return [];
   if (change.too_large === true) return [`${what}, too large to compare`];
   if (change.no_room === true)
@@ -63,8 +63,8 @@ function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
 }
 
 /**
- * Returns changes as a unified diff. With `escape`, for a terminal, control characters of files are escaped; otherwise
- * bytes stay as they are.
+ * Returns changes as the lines of a unified diff. With `escape` (for a terminal), control characters in files are
+ * escaped. Without it, they stay unchanged.
  */
 export function patchLines(
   changes: readonly ChangeShape[],
@@ -78,7 +78,7 @@ export function patchLines(
   });
 }
 
-/** Returns the lines of one patch; `escape` as for `patchLines`. */
+/** Returns the lines of one patch. `escape` has the same meaning as for `patchLines`. */
 export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
   const text = style.escape ? printableText(patch) : patch;
   return text
@@ -99,7 +99,10 @@ function countLines(patch: string): { added: number; removed: number } {
   return counts;
 }
 
-/** Returns one line per file: the numbers of added and removed lines. The changes must carry patches. */
+/**
+ * Returns one line per file, with the numbers of added and removed lines. The changes must have been requested with
+ * patches.
+ */
 export function statLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly shown: (path: string) => string },

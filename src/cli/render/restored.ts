@@ -5,7 +5,8 @@ import { counted } from "./words.ts";
 const MOST_LINES = 100;
 
 /**
- * Returns the number of changes to list: none (0) if they were shown before, all for a dry run, else the first hundred.
+ * Returns the maximum number of changes that are listed. It is 0 if the changes were already shown, the number of all
+ * changes for a dry run, and otherwise `MOST_LINES`.
  */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;
@@ -13,7 +14,7 @@ export function mostLines(result: RestoreShape, asked: boolean): number {
 }
 
 /**
- * Returns lines on the result of a restore: its changes, the skipped paths, and the contents that others wrote
+ * Returns lines about the result of a restore: its changes, the skipped paths, and the contents that others wrote
  * meanwhile.
  */
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
@@ -26,7 +27,7 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
   ];
 }
 
-/** Returns lines on the contents that others wrote meanwhile, where they are kept, and what to do with them. */
+/** Returns lines about contents that others wrote meanwhile: where they are kept, and what to do with them. */
 export function copyLines(
   conflicts: RestoreShape["conflicts"],
   { paint, shown }: Pick<ChangesStyle, "paint" | "shown">,
@@ -42,7 +43,7 @@ export function copyLines(
 /** Returns the sentence that ends the report of a restore, such as `restored: 3 modified, 1 deleted`. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
-  // The notes name the paths of these changes.
+  // The sentence has only the number of these paths, because the notes name them.
   const aside = result.kept_aside?.length ?? 0;
   if (aside > 0) return `${verb}: ${counted(aside, "path")} that the rules leave out`;
   if (result.skipped.length > 0) return "nothing was changed";

@@ -12,11 +12,17 @@ const MOST_AMBIGUOUS = 3;
 const MOST_NOTES = 3;
 const LONGEST_COMMAND = 60;
 
-/** The style of a summary. People at a terminal get the paths; a log file gets one line, and one for each remark. */
+/**
+ * The style of a summary. For people at a terminal, the summary lists the paths. For a log file, it has one line, and
+ * one more line for each remark.
+ */
 export interface SummaryStyle {
   readonly paint: Paint;
   readonly forPeople: boolean;
-  /** The earlier operation that `chronicle undo` would undo, given if this run changed nothing. */
+  /**
+   * The summary of the earlier operation that `chronicle undo` would undo. It is given only if this run changed
+   * nothing.
+   */
   readonly undoTakes?: string | undefined;
   readonly worded: WithGlobalOptions;
 }
@@ -45,21 +51,24 @@ function nothingOf(result: RunShape): string {
   return unrecordedOf(result).length > 0 ? "nothing changed that could be recorded" : "nothing tracked changed";
 }
 
-/** Returns the paths that have an earlier recorded state, and whose state after the run could not be recorded. */
+/** Returns the paths with an earlier recorded state whose state after the run could not be recorded. */
 function unrecordedOf({ session }: RunShape): readonly string[] {
   return (session.omitted_changes ?? []).flatMap(({ path, recorded }) => (recorded === true ? [path] : []));
 }
 
 /**
- * Returns the paths that could not be recorded, without those that have an earlier recorded state, which can be
- * restored.
+ * Returns the paths that could not be recorded. Paths with an earlier recorded state are left out, because that state
+ * can be restored.
  */
 function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
   const unrecorded = new Set(unrecordedOf(result));
   return missingFrom(result.coverage).filter(({ path }) => !unrecorded.has(path));
 }
 
-/** Returns a line on how to restore the earlier state of paths whose state after the run could not be recorded. */
+/**
+ * Returns a line about how to restore paths whose state after the run could not be recorded but which have an earlier
+ * recorded state.
+ */
 function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];
   const [first, ...more] = unrecordedOf(result).filter((path) => !left.includes(path));
@@ -69,7 +78,7 @@ function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
 }
 
-/** Returns lines on the run's changes of omitted paths: those that remain, or those that were undone. */
+/** Returns lines about the run's changes of omitted paths. For a run that was undone, they say what was undone. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
   return isTakenBack ? takenBackLines(session.omitted_changes, left?.paths) : harmlessLines(session.omitted_changes);
@@ -85,7 +94,7 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-/** Returns a line on changes of a failed command that remain, with the command that undoes them. */
+/** Returns a line about the changes of a failed command that were not undone, with the next step. */
 function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded }: SummaryStyle): string[] {
   if (left === null) return [];
   const why = `${printable(left.reason)}; the command failed with exit code ${code}`;
@@ -93,7 +102,7 @@ function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded
   return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
-/** Returns lines on listed paths of which it is not known what was there before. */
+/** Returns lines about listed paths whose earlier state is unknown. */
 function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
@@ -102,7 +111,10 @@ function noteLines({ notes = [] }: RunShape): string[] {
   ];
 }
 
-/** Returns a line on the copies of what others wrote during the rollback, unless another line has named them. */
+/**
+ * Returns a line about the copies of files that others wrote during the rollback, unless another line already names
+ * them.
+ */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
   if (copies.length === 0) return [];
@@ -124,7 +136,8 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
 }
 
 /**
- * Returns a line on the paths that are off the record, by this run's command or an earlier one. No undo restores them.
+ * Returns a line about the paths that are off the record because of this command or an earlier one. An undo does not
+ * restore them.
  */
 function offRecordLine({ coverage }: RunShape): string[] {
   const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
@@ -180,7 +193,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   ];
 }
 
-/** Returns the lines for the end of a run. */
+/** Returns the lines that are printed at the end of a run. */
 export function runSummary(result: RunShape, style: SummaryStyle): string[] {
   return style.forPeople ? fullLines(result, style) : briefLines(result, style);
 }

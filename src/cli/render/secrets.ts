@@ -2,8 +2,8 @@ import type { ProtectedShape } from "../../api/shapes.ts";
 import { counted } from "./words.ts";
 
 /**
- * Returns one line on the files that are secrets by their names and how they are treated; none if there are no such
- * files.
+ * Returns one line about the files that are secrets by their names and how they are treated. Returns no line if there
+ * are no such files.
  */
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {
   if (files === 0) return [];
@@ -11,8 +11,8 @@ export function secretsLine({ files, first }: ProtectedShape, shown: (path: stri
 }
 
 /**
- * Returns a note that a folder's secrets are not sent to the origin that it follows, and on how to send them;
- * `undefined` if there are none.
+ * Returns a note that the secrets of a folder are not sent to its origin, and how to send them; `undefined` if there
+ * are none.
  */
 export function secretsStay(found: ProtectedShape | undefined, shown: (path: string) => string): string | undefined {
   if (found === undefined) return undefined;

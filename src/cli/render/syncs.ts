@@ -30,7 +30,7 @@ const TROUBLES: Readonly<Record<SyncTroubleShape["kind"], string>> = {
   starting: "the origin's server is starting",
 };
 
-/** Returns a sync's trouble, on one line, and the next step. */
+/** Returns two lines: the trouble of a sync, and the next step. Returns no lines if there is no trouble. */
 export function troubleLines({ trouble }: SyncShape, worded: (text: string) => string): readonly string[] {
   if (trouble === undefined) return [];
   const { kind, message, next } = trouble;
@@ -41,13 +41,14 @@ interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
   readonly worded: (text: string) => string;
-  /** The maximum number of paths to name. Default: all that are known. */
+  /** The maximum number of paths that are named (default: all that are known). */
   readonly most?: number;
 }
 
 /**
- * Returns lines on paths that stay where they are: those that the origin refused, with the reason and the remedy,
- * editors' own files, git's own state, secrets, paths that the folder's disk cannot hold, and files with an erased content.
+ * Returns lines about paths that are not synced: paths that the origin has refused (with the reason and the remedy),
+ * files that editors make for themselves, the state of git repositories, secrets, paths that cannot exist on the
+ * folder's disk, and files whose content was erased.
  */
 export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
   return [
@@ -150,7 +151,10 @@ function refusedCount(sync: SyncShape): number {
   return kept - leftOut - git - secrets - notHeld - erased;
 }
 
-/** Returns the origin's address and its workspace: the name that was asked for, else the beginning of the id. */
+/**
+ * Returns the origin's address and workspace. The workspace is shown by the name that was given at the start, or else
+ * by the beginning of its id.
+ */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
   return printable(named === "" ? upstream : `${upstream}#${named}`);
@@ -158,7 +162,7 @@ export function originOf({ upstream, workspace, asked = workspace }: SyncShape):
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-/** Returns the state of a sync, in words. */
+/** Returns the state of a sync in words. */
 export function stateText(sync: SyncShape, paint: Paint): string {
   const { state, reason, lag, pending, elsewhere } = sync;
   if (elsewhere === true) return paint("dim", "run by another process");
@@ -182,8 +186,8 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 }
 
 /**
- * Returns the text for `in-sync`. It says `up to date` if the origin refuses changes of the folder, or the token may
- * only read: the sides may then differ.
+ * Returns the text for the state `in-sync`. It is `up to date` if the origin refuses changes of the folder or the token
+ * may only read, because the sides may then differ.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {
@@ -237,7 +241,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
-/** Returns an event on one line; `undefined` if people need not see it. */
+/** Returns a text of one line about an event; `undefined` if people need not see the event. */
 export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
   switch (event.kind) {
     case "state":

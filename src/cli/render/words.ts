@@ -1,11 +1,11 @@
 import { formatAgo } from "../../core/values/duration.ts";
 
-/** Returns a count with its noun: `1 path`, `2,000 paths`. `many`: the plural, if it is not formed with `s`. */
+/** Returns a number with its noun: `1 path`, `2,000 paths`. `many`: the plural, if it is not formed with `s`. */
 export function counted(count: number, noun: string, many = `${noun}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? noun : many}`;
 }
 
-/** Returns an ISO-8601 time as people say it: `3 min ago`. */
+/** Returns an ISO-8601 time relative to `now`: `3 min ago`. */
 export function ago(iso: string | null, now: number): string {
   return iso === null ? "" : formatAgo(Date.parse(iso), now);
 }

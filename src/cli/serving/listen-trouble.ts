@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { usageError } from "../../process/usage-error.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** Node's error for a port that it cannot listen on. */
+/** Node's error for an address on which it cannot listen. */
 interface ListenError extends Error {
   readonly code: string;
   readonly syscall: string;
@@ -13,14 +13,14 @@ interface ListenError extends Error {
 
 function isListenError(error: unknown): error is ListenError {
   if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return false;
-  // A Unix socket's address is its path.
+  // The address of a Unix socket is its path, so an address that begins with `/` is no port.
   const isPort = error.syscall === "listen" && "address" in error && !String(error.address).startsWith("/");
   return isPort || error.syscall === "getaddrinfo";
 }
 
 /**
- * Returns an error with the reason and a hint for an error of listening: `REFUSED` if the port is taken or reserved by
- * the system, `USAGE` for an address that is not this machine's. Returns other errors as they are.
+ * Replaces Node's error for a port by an error with the reason and a hint. That is `REFUSED` if the port is in use or
+ * reserved by the system, and `USAGE` if the address does not belong to this machine. Returns other errors unchanged.
  */
 export function listenTrouble(error: unknown): unknown {
   if (!isListenError(error)) return error;
@@ -48,15 +48,16 @@ export function listenTrouble(error: unknown): unknown {
   }
 }
 
-/** The length of the longest path of a socket, in bytes: `sun_path` of unix(7), less the NUL. */
+/** The maximum length of a socket's path on Linux, in bytes: the size of `sun_path` without the NUL (unix(7)). */
 const LONGEST = 107;
 
 /**
- * The length in bytes of the longest name, with its slash, under which a server first creates its socket: `/.4194304`.
+ * The maximum length in bytes of the name under which a server first creates its socket, including the slash:
+ * `/.4194304`.
  */
 const FIRST_NAME = 9;
 
-/** Throws `USAGE` for a path that is too long for a socket. `isServed`: true for a socket to listen on. */
+/** Throws `USAGE` for a path that is too long for a socket. `isServed`: true if a server will listen on the socket. */
 export function refuseLongSocket(path: string, isServed: boolean): void {
   const bytes = Buffer.byteLength(path);
   const needed = isServed ? Math.max(bytes, Buffer.byteLength(dirname(path)) + FIRST_NAME) : bytes;

@@ -7,33 +7,37 @@ import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** The minimum length of a token, in characters. A token that a person chose must be hard to guess, too. */
+/**
+ * The minimum length of a token, in characters. It applies because a token that a person has chosen must be hard to
+ * guess.
+ */
 const MIN_LENGTH = 24;
 
-/** The possible sources of an operator's token. */
+/** The possible sources of the operator's token. */
 export interface TokenPlaces {
-  /** `$CHRONICLE_TOKEN`. */
+  /** The value of `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
-  /** `--token-file`, absolute. */
+  /** The absolute path of `--token-file`. */
   readonly file: string | undefined;
   readonly configFolder: string;
 }
 
-/** The operator's token, and the name of its source. Never printed. */
+/** The operator's token, and the name of its source. The token must not be printed. */
 export interface OperatorToken {
   readonly token: string;
   readonly from: string;
 }
 
-/** Returns the file of the operator's token that is used if none is given. */
+/** Returns the path of the file with the operator's token that is used if none is given. */
 function operatorTokenFile(configFolder: string): string {
   return join(configFolder, "operator.token");
 }
 
 /**
- * Returns the operator's token: `$CHRONICLE_TOKEN`, else that of a file, else a new one, which is kept (0600). Throws
- * `USAGE` for a `--token-file` that is missing, for a file that others can read, for a token that is too short, and for
- * a token that is in the list of tokens.
+ * Returns the operator's token. It is the value of `$CHRONICLE_TOKEN`, or else the token in the file. If `--token-file`
+ * is not given and the default file is missing, a new token is written to that file (0600). Throws `USAGE` if
+ * `--token-file` is missing, if others can read the file, if the token is too short, or if the token is in the list of
+ * tokens.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);

@@ -11,7 +11,8 @@ import { optional } from "../../util/optional.ts";
 const MAX_PORT = 65_535;
 
 /**
- * Returns the ports that a command line requests. Throws `USAGE` if one would be unsafe, unless an option allows it.
+ * Returns the ports that a command line requests. Throws `USAGE` for invalid or incomplete options, and for an unsafe
+ * port unless an option allows it.
  */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
@@ -45,7 +46,8 @@ function loopback(port: number, sharedWith: readonly string[]): PortPlan[] {
   const plan = { hosts, sharedWith };
   return [
     { ...plan, place: { host: "127.0.0.1", port } },
-    // Both addresses have the same port; otherwise another program might answer a browser's `localhost`.
+    // Both loopback addresses are used, because another program could otherwise answer when a browser opens
+    // `localhost`.
     { ...plan, place: { host: "::1", port }, optional: true },
   ];
 }
@@ -93,8 +95,8 @@ function originOf(text: string): string {
 }
 
 /**
- * Returns the OIDC options of a command line. `hasPorts`: true if the server has ports, since only these take tokens.
- * Throws `USAGE` for options that are unsafe or incomplete.
+ * Returns the OIDC options of a command line; `undefined` if there are none. `hasPorts`: true if the server has ports,
+ * because only ports accept tokens. Throws `USAGE` for options that are unsafe or incomplete.
  */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
   const issuer = input.text("oidcIssuer");
@@ -122,7 +124,10 @@ export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: 
   };
 }
 
-/** Throws `USAGE` for an issuer without TLS, unless it is local: keys that are fetched without TLS could be forged. */
+/**
+ * Throws `USAGE` for an issuer without TLS that is not on this machine, because keys that are fetched without TLS could
+ * be forged.
+ */
 function refuseUnsafe(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   const isLocal = url?.hostname === "localhost" || url?.hostname === "127.0.0.1" || url?.hostname === "[::1]";
@@ -130,7 +135,7 @@ function refuseUnsafe(issuer: string): void {
   throw usageError(`${issuer} is no https address`, "as in --oidc-issuer https://login.example.org");
 }
 
-/** Paths of a certificate and of its key, as typed. */
+/** The paths of a certificate and of its key, as they were typed. */
 interface TlsFiles {
   readonly cert: string;
   readonly key: string;
@@ -138,8 +143,8 @@ interface TlsFiles {
 }
 
 /**
- * Returns a certificate (with its chain) and its key, in PEM. Throws `USAGE`, naming the option and the file, for any
- * other content.
+ * Reads a certificate (with its chain) and its key, in PEM. For any other content, throws `USAGE`, which names the
+ * option and the file.
  */
 function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
   const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };

@@ -7,7 +7,7 @@ import { printable } from "../../process/printable.ts";
 import type { OperatorToken } from "./operator-token.ts";
 import type { PortPlan } from "../../daemon/serve-options.ts";
 
-/** The addresses that a server listens on. */
+/** The addresses on which a server listens. */
 export interface Listening {
   readonly socket: string;
   readonly urls: readonly string[];
@@ -15,7 +15,7 @@ export interface Listening {
   readonly operator: OperatorToken | undefined;
 }
 
-/** Prints the addresses that a server listens on, and how to ask it. */
+/** Prints the addresses on which a server listens, and an example of a request. */
 export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
   if (context.json) {
     const replication = context.input.flag("replication");
@@ -27,7 +27,7 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`listening on ${printable(socket)}`);
   for (const url of urls) context.say(`listening on ${url}`);
   if (context.input.flag("replication")) {
-    // Replicas run with their own store, so the line gets none of this command's global options.
+    // This command's global options are not added to the line, because a replica has its own store.
     context.say(`replicas: chronicle replicate FOLDER --connect ${shellWord(socket)}`);
   }
   const [url] = urls;
@@ -43,12 +43,13 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
 }
 
 /**
- * Returns the address at which to ask a port. A port meant for other machines accepts only the names of `--allow-host`.
+ * Returns the address for requests to a port. It has a name of `--allow-host` if the port is for other machines,
+ * because such a port only accepts these names.
  */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
   const host = first?.hosts[0];
-  // A loopback port accepts its own address.
+  // A loopback port also accepts its own address.
   if (host === undefined || first?.hosts.includes(hostname) === true) return { where: "ask it", address: url };
   if (isBehind) return { where: "ask it through the proxy", address: `https://${host}` };
   return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
@@ -60,13 +61,13 @@ export interface AlreadyThere {
   readonly socket: string;
   readonly there: LivingServer;
   readonly ports: readonly PortPlan[];
-  /** The requested socket, if the running server serves another socket. */
+  /** The requested socket, if the running server listens on a different one. */
   readonly unserved: string | undefined;
 }
 
 /**
- * Prints which process serves this store, and how to end it. Returns the exit code. Throws `REFUSED` if ports, another
- * socket or replication were requested, unless the answer is JSON.
+ * Prints which process already serves this store, and how to end it. Returns the exit code. If ports, a different
+ * socket or replication were requested, throws `REFUSED`, or with `--json` returns its exit code.
  */
 export function tellAlreadyThere(
   context: CommandContext,
@@ -92,7 +93,7 @@ export function tellAlreadyThere(
   return EXIT.done;
 }
 
-/** Returns the text on which of the requested options the running server does not serve. */
+/** Returns a text about the requested options that the running server does not serve. */
 function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
   if (ports.length > 0) return "the ports that are asked for are not served";
   return unserved === undefined

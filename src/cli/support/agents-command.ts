@@ -10,7 +10,7 @@ const verb =
   ({ args: [word = ""] }: Input): boolean =>
     words.includes(word);
 
-/** True if `init` has options with which it may change or move an existing history. */
+/** True if `init` has options with which it can change or take over an existing history. */
 function changesOrTakesOver(input: Input): boolean {
   const lists = ["exclude", "excludeGlob", "forceInclude"];
   const limits = ["maxEntries", "maxBytes", "maxFileSize"];
@@ -24,17 +24,17 @@ function changesOrTakesOver(input: Input): boolean {
 }
 
 /**
- * True if this command decides about a halted sync in a person's place: it accepts deletions, or says which of two
- * copies continues.
+ * True if this command makes a decision about a halted sync that only a person may make: it accepts deletions, or
+ * decides which of two copies continues.
  */
 export function decidesHaltedSync(input: Input): boolean {
   return input.flag("acceptDeletions") || ["adopt-as-new", "rejoin"].includes(input.args[0] ?? "");
 }
 
 /**
- * The commands for which the ancestors of the process are checked: those that prune, erase, free, move or rebuild
+ * The commands that are for persons only, with the condition on their options. They prune, erase, free, move or rebuild
  * recorded data, change what will be recorded, accept a history, make tokens, or put secrets into other folders or
- * under other names.
+ * under other names. For these commands, the ancestors of the process are checked.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -62,8 +62,8 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
 };
 
 /**
- * True if an agent gives this command. `command`: its name. The ancestors of the process are checked only for the
- * commands in `PERSONS`.
+ * True if an agent runs this command. `command`: the name of the command. The ancestors of the process are checked only
+ * for the commands in `PERSONS`.
  */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
@@ -72,7 +72,8 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
 }
 
 /**
- * True if an ancestor of this process belongs to an agent at work in the store, or to a run, if `whose` includes runs.
+ * True if an ancestor of this process belongs to an agent that works in the store. If `whose` includes runs, also true
+ * if an ancestor belongs to a run.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

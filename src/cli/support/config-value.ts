@@ -30,7 +30,7 @@ function isKey(text: string): text is keyof ConfigShape {
   return CONFIG_KEYS.includes(text);
 }
 
-/** Returns the key for a typed name, such as `max-bytes`. Throws `USAGE`. */
+/** Returns the key for a typed name, such as `max-bytes`. Throws `USAGE` for an unknown name. */
 export function configKey(typed: string): keyof ConfigShape {
   const camel = typed.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (isKey(camel)) return camel;
@@ -39,7 +39,7 @@ export function configKey(typed: string): keyof ConfigShape {
   throw usageError(`there is no key '${typed}'`, `${meant}keys: ${CONFIG_KEYS.join(", ")}`);
 }
 
-/** Returns the change that sets a key to the typed values. Throws `USAGE`. */
+/** Returns the change that sets a key to the typed values. Throws `USAGE` if the key does not take these values. */
 export function configChange(key: keyof ConfigShape, values: readonly string[]): Partial<ConfigShape> {
   const { read, wanted } = KEYS[key];
   const value = read(values);
@@ -47,7 +47,7 @@ export function configChange(key: keyof ConfigShape, values: readonly string[]):
   return { [key]: value };
 }
 
-/** True if the key's value is a list. */
+/** True if the value of the key is a list. */
 export function isListKey(key: keyof ConfigShape): boolean {
   return KEYS[key].read === readList;
 }

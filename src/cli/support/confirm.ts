@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
-/** Asks on the terminal (stderr); Enter, Escape and Ctrl-C mean no. */
+/** Asks a question on the terminal (stderr). Enter, Escape and Ctrl-C mean no. */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
   const { confirm: ask, isCancel } = await import("@clack/prompts");
   const answer = await ask({ message: question, initialValue: false, output: process.stderr });
@@ -11,8 +11,8 @@ export async function confirm(context: CommandContext, question: string): Promis
 }
 
 /**
- * Throws `REFUSED` unless a person can be asked at a terminal. `what`: the data that `--now` would free. No option
- * replaces the person, since a program can give options, too.
+ * Throws `REFUSED` unless a person can be asked at a terminal. No option replaces the person, because programs can give
+ * options, too. `what`: the data that would be removed at once.
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
   if (context.canAsk) return;

@@ -23,13 +23,13 @@ import { optional } from "../../util/optional.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-/** The options for opening a store that differ from a person's. */
+/** The options for opening a store that can differ from the defaults for a person. */
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
-  /** True if a server that does not answer is not asked again, because the user waits at a keyboard. */
+  /** True if a server that does not answer is not asked again, because the user is waiting for completions. */
   readonly once?: boolean;
 }
 
-/** The commands that run until they are ended, and can have their store in memory. */
+/** The commands that run until they are ended. They can have their store in memory. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
 interface Asked {
@@ -38,20 +38,20 @@ interface Asked {
 }
 
 /**
- * The surroundings of a command: its input, its `Io`, and the store, which is opened on first use. With `--remote`, a
- * server replaces the store.
+ * The environment of a command: its input, its `Io` and the store, which is opened on first use. With `--remote`, a
+ * server is used instead of the store.
  */
 export class CommandContext {
   readonly io: Io;
   readonly input: Input;
   readonly commands: readonly CommandSpec[];
   readonly json: boolean;
-  /** Colours for stdout, and for stderr. */
+  /** The colours for stdout (`paint`) and for stderr (`paintErr`). */
   readonly paint: Paint;
   readonly paintErr: Paint;
-  /** Rewrites the commands in a text as they must be typed here. */
+  /** Adds this command's global options to the commands in a text, so that they can be typed as shown. */
   readonly worded: WithGlobalOptions;
-  /** The server that replaces this machine's store. */
+  /** The server that is used instead of this machine's store. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
@@ -59,7 +59,7 @@ export class CommandContext {
   #isAgent: Promise<boolean> | undefined;
   #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
-  /** The workspaces of a server that this command may have changed. */
+  /** The workspaces on a server that this command may have changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
   #progress: ProgressLine | undefined;
@@ -81,17 +81,17 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  /** True if something was recorded that is not signed. The user has been told. */
+  /** True if something was recorded that is not signed. The user was informed about it. */
   get isUnsigned(): boolean {
     return this.#isUnsigned;
   }
 
-  /** Notes that the history was accepted, so it is signed from now on. */
+  /** Must be called after the history was accepted, because it is signed from now on. */
   nowSigned(): void {
     this.#isUnsigned = false;
   }
 
-  /** Returns the store, and opens it on the first call. The options of later calls have no effect. */
+  /** Returns the store. The first call opens it; the options of later calls have no effect. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
     const role = (await this.isAgent()) ? { role: "agent" as const } : {};
@@ -108,8 +108,9 @@ export class CommandContext {
   }
 
   /**
-   * Opens the workspace that `--workspace` names, else the nearest workspace around the current folder (with a server:
-   * that of `RemoteServer.workspace`). If `create` makes a new workspace, stderr says so.
+   * Opens the workspace that `--workspace` names, or else the nearest workspace around the current folder. With a
+   * server, opens the workspace that `RemoteServer.workspace` returns. If `create` is set and there is no workspace,
+   * creates one and reports that on stderr.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
@@ -128,14 +129,14 @@ export class CommandContext {
     }
   }
 
-  /** True if the command concerns the copy of an origin's history. Throws `USAGE` with a server. */
+  /** True if the command is about the mirror of an origin's history (`--upstream`). Throws `USAGE` with a server. */
   get #isUpstream(): boolean {
     if (!this.input.flag("upstream")) return false;
     if (this.remote === undefined) return true;
     throw usageError("--upstream is about a replica of this machine", "leave out --remote, or ask the origin itself");
   }
 
-  /** Returns the id or name of the chosen workspace; `undefined` if the current folder decides. */
+  /** Returns the id or name of the chosen workspace; `undefined` if the current folder determines the workspace. */
   async chosen(): Promise<string | undefined> {
     const named = this.input.text("workspace");
     if (this.remote === undefined) return named;
@@ -143,7 +144,10 @@ export class CommandContext {
     return (await this.#server)?.workspace(named);
   }
 
-  /** Returns the caller as the server knows it; `undefined` without a server. Throws as `RemoteServer.me` does. */
+  /**
+   * Returns what the server knows about this caller; `undefined` without a server. Throws the errors of
+   * `RemoteServer.me`.
+   */
   async meThere(): Promise<MeShape | undefined> {
     if (this.remote === undefined) return undefined;
     await this.store();
@@ -151,8 +155,8 @@ export class CommandContext {
   }
 
   /**
-   * True if the caller may prune, forget and free what was recorded. Other callers are not asked for confirmation,
-   * since they are refused in any case.
+   * True if the caller may prune, forget and free recorded data. Other callers are not asked for confirmation, because
+   * they are refused in any case.
    */
   async isOperator(): Promise<boolean> {
     if (await this.isAgent()) return false;
@@ -161,20 +165,24 @@ export class CommandContext {
   }
 
   /**
-   * True if an agent gives this command. `run` sets a variable for all processes of its command. For commands that are
-   * for persons only, the ancestors of this process are checked, too.
+   * True if an agent runs this command. The variable in the environment is checked, and, for commands that are for
+   * persons only, also the ancestors of this process.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
   }
 
-  /** Like `isAgent`, but checks the ancestors of this process for any command, since a secret is about to be shown. */
+  /**
+   * True if an agent runs this command. Unlike `isAgent`, it checks the ancestors of this process for every command,
+   * because a secret is about to be shown.
+   */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
   /**
-   * Throws `FORBIDDEN` if an agent gives a command that concerns no history, so the attempt can be recorded in none.
+   * Throws `FORBIDDEN` if an agent runs this command. It is for commands that are about no history, so that the attempt
+   * cannot be recorded in one.
    */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
@@ -185,7 +193,7 @@ export class CommandContext {
     const { io, input } = this;
     const acting = { ...optional({ actor, role }) };
     const onNote = (note: string): void => this.note(note);
-    // Loaded on first use, so that a command line without a server starts fast.
+    // The code for servers is loaded on first use, so that a command line without a server starts fast.
     this.#server ??= import("../remote/remote-server.ts").then(({ RemoteServer: Server }) =>
       Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
     );
@@ -196,7 +204,7 @@ export class CommandContext {
     refuseOwn(this, "a history", this.io.cwd());
     const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
     const begun = this.closing(workspace);
-    // `created` is false if another process has created the workspace meanwhile.
+    // `created` is false if another process has created the workspace in the meantime.
     if (result.created && !this.json) {
       const how = { io: this.io, all: await store.workspaces() };
       for (const line of await newHistoryLines(workspace, result.snapshot.coverage, how)) this.say(line);
@@ -216,7 +224,8 @@ export class CommandContext {
   }
 
   /**
-   * Reports changed workspaces of a server that are not signed. For workspaces of this machine, the store reports that.
+   * Reports the workspaces of a server that may have been changed and are not signed. For workspaces of this machine,
+   * the store reports that.
    */
   async #askSigned(): Promise<void> {
     for (const workspace of this.#changed.splice(0)) {
@@ -232,7 +241,7 @@ export class CommandContext {
     }
   }
 
-  /** Returns the workspace, which `close` will close. Agents' commands get no secret's bytes from it. */
+  /** Registers a workspace that `close` closes. Returns it in a form that gives agents no bytes of secrets. */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
     return secretsForPeople(workspace, {
@@ -242,8 +251,9 @@ export class CommandContext {
   }
 
   /**
-   * Translates paths. In a workspace chosen by name, paths are relative to its root, unless the current folder is
-   * within it. In a workspace of a server, they are always relative to its root.
+   * Returns the translation between typed paths and paths of the workspace. If the workspace was chosen by name, typed
+   * paths are relative to its root, unless the current folder is inside it. In a workspace of a server, they are always
+   * relative to its root.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
@@ -251,31 +261,31 @@ export class CommandContext {
     return new UserPaths(workspace, standingFolderIfThere(this.io) ?? workspace.path, true);
   }
 
-  /** Returns the options for a progress line during long work: on a terminal, after a second. */
+  /** Returns options that show a progress line on a terminal when the work takes longer than a second. */
   progress(): ProgressOptions {
     if (!this.io.err.isTerminal || this.json) return {};
     const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
     return { onProgress: (progress) => line.show(progress) };
   }
 
-  /** Prints a line of the answer (stdout). */
+  /** Prints a line of the answer on stdout. */
   print(line = ""): void {
     this.#progress?.clear();
     this.io.out.write(`${line}\n`);
   }
 
-  /** Prints a line beside the answer (stderr). */
+  /** Prints a line that is not part of the answer on stderr. */
   say(line = ""): void {
     this.#progress?.clear();
     this.io.err.write(`${line}\n`);
   }
 
-  /** Prints a note beside the answer (stderr). Its text is untrusted, so control characters are escaped. */
+  /** Prints a note on stderr. Control characters are escaped, because the text is untrusted. */
   note(text: string): void {
     this.say(`note: ${printable(this.worded(text))}`);
   }
 
-  /** Prints the answer as JSON (stdout). */
+  /** Prints the answer as JSON on stdout. */
   printJson(value: unknown): void {
     this.#progress?.clear();
     writeJson(value, (text) => this.io.out.write(text));
@@ -290,12 +300,12 @@ export class CommandContext {
     await store?.close();
     const server = this.#server;
     this.#server = undefined;
-    // A failure to connect has already been reported.
+    // A failure to connect is ignored here, because it was already reported.
     await (await server?.catch(() => undefined))?.close();
   }
 }
 
-/** The work of a command. Resolves to the exit code. */
+/** The function that does the work of a command. Resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;
 
 const QUIET_MS = 1000;
@@ -316,8 +326,8 @@ function amount(count: number, unit: Progress["unit"]): string {
 }
 
 /**
- * One line on a terminal that shows the progress of a piece of work; nothing during the first second. It never touches
- * stdin, which may be a child's.
+ * A line on a terminal that shows the progress of long work. It is not shown during the first second. It does not use
+ * stdin, because stdin may belong to a child process.
  */
 export class ProgressLine {
   readonly #sink: Sink;
@@ -366,19 +376,20 @@ export class ProgressLine {
   }
 }
 
-/** The methods that give a command contents or another view. */
+/** The methods of a workspace that return contents or another view. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
 interface Asker {
-  /** True if an agent gives the command, as far as its variables and the processes around it tell. */
+  /** Returns true if an agent runs the command, according to the environment and the ancestors of the process. */
   readonly isAgent: () => Promise<boolean>;
-  /** True for a server's workspace, since this side does not know which of its contents are secrets. */
+  /** True for a workspace of a server. This process does not know which of its contents are secrets. */
   readonly isRemote: boolean;
 }
 
 /**
- * Returns a workspace that gives an agent's command no bytes of secrets: such a content is requested again in the role
- * of an agent, which the engine refuses. A command reads all contents through it.
+ * Returns a workspace that gives agents no bytes of secrets. If an agent runs the command, contents that are (or may
+ * be) secrets are requested in the role of an agent, so that the engine refuses them. Commands must read all contents
+ * through this workspace.
  */
 function secretsForPeople(workspace: WorkspaceApi, asker: Asker): WorkspaceApi {
   const asAgent = (): WorkspaceApi => workspace.as({ role: "agent" });

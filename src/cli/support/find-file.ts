@@ -5,7 +5,10 @@ import { closestTo } from "../render/closest.ts";
 
 const MOST_CANDIDATES = 10;
 
-/** Returns recorded paths that may be meant: those with this file name (also of deleted files), else similar paths. */
+/**
+ * Returns recorded paths that the user may have meant. These are paths with the same file name, including those of
+ * deleted files. If there are none, they are paths with a similar name.
+ */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];
   const named = await workspace.find(basename(path));
@@ -30,14 +33,17 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
   });
 }
 
-/** Adds possible paths to an engine's error about an unknown path; returns other errors as they are. */
+/**
+ * Replaces the engine's error about an unknown path by an error that lists possible paths. Returns other errors
+ * unchanged.
+ */
 export async function withCandidates(workspace: WorkspaceApi, error: unknown): Promise<unknown> {
   if (!isUnknownPath(error) || !(error instanceof ChronicleError)) return error;
   const { path, excluded } = error.data;
   return typeof path !== "string" || excluded !== undefined ? error : notRecorded(workspace, path, path);
 }
 
-/** True for `NOT_FOUND`, the engine's error for an unknown path. */
+/** True for `NOT_FOUND`, which is the code of the engine's error for an unknown path. */
 export function isUnknownPath(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";
 }

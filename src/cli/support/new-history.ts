@@ -7,7 +7,10 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/** Returns lines on a history that a command has created by itself: its folder, its size, and what is left out. */
+/**
+ * Returns lines about a history that a command has created without being asked to: its folder, its size, and what is
+ * left out.
+ */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,
@@ -23,14 +26,14 @@ export async function newHistoryLines(
 }
 
 /**
- * Returns lines on what contains a new history's folder: a folder that another history records already, or a git
- * repository.
+ * Returns lines about a folder or git repository that contains the folder of a new history. They say that another
+ * history already records the containing folder, or that the rest of the repository is not recorded.
  */
 export function surroundingLines(
   { id, path }: Pick<WorkspaceApi, "id" | "path">,
   { io, all }: { readonly io: Io; readonly all: readonly WorkspaceShape[] },
 ): string[] {
-  // For a history of a single file, this is the file.
+  // For a history of a single file, the place is that file.
   const place = all.find((one) => one.id === id)?.path ?? path;
   const around = all
     .filter((one) => one.id !== id && one.present)
@@ -55,7 +58,10 @@ function isInside(folder: string, path: string): boolean {
   return path !== folder && path.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
-/** Returns a line if the folder is only a part of a git repository, since the whole was perhaps meant. */
+/**
+ * Returns a line if the folder is only a part of a git repository, because the user may have meant the whole
+ * repository.
+ */
 function repositoryLines(folder: string, io: Io): string[] {
   const disk = new NodeDisk();
   const has = (at: string): boolean => disk.lstat(join(at, ".git")) !== undefined;

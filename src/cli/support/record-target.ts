@@ -3,7 +3,7 @@ import type { CommandContext } from "./context.ts";
 import { writtenPath } from "./written-path.ts";
 import { typedPath } from "../../process/user-path.ts";
 
-/** Works on the records of `--folder`, else of the current folder's workspace. */
+/** Calls `work` with the records in `--folder`, or else with the records of the workspace. */
 export async function withRecords<T>(
   context: CommandContext,
   how: { readonly readOnly: boolean },

@@ -6,19 +6,20 @@ import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/user-path.ts";
 
 const OPTION = "--repair-from";
-/** The word for the origin that a replica follows. */
+/** The value of `--repair-from` that means the origin of the workspace. */
 const OWN_ORIGIN = "origin";
 
 interface AskedServer {
   readonly address: RemoteAddress;
   readonly token?: string | undefined;
-  /** Ids or names that its workspace may have, in the order in which they are tried. */
+  /** The ids or names that the workspace may have on the server, in the order in which they are tried. */
   readonly workspaces: readonly string[];
 }
 
 /**
- * Opens the places that `--repair-from` names. Connections are closed with `opened`. Throws `USAGE` for an invalid
- * address, and for `origin` if the workspace follows none; `NOT_FOUND` for a server without such a workspace.
+ * Opens the places that `--repair-from` names. Disposing `opened` closes the connections. Throws `USAGE` for an invalid
+ * address, and for `origin` if the workspace follows no origin. Throws `NOT_FOUND` if a server does not have the
+ * workspace.
  */
 export async function repairPlaces(
   context: CommandContext,
@@ -40,7 +41,7 @@ async function localPlace({ io }: CommandContext, text: string): Promise<RepairP
   return repairPlaceAt(typedPath(() => io.cwd(), OPTION, text));
 }
 
-/** Returns the server that a place names; `undefined` for a path. */
+/** Returns the server that a place names; `undefined` if the place is a path. */
 async function serverOf(
   context: CommandContext,
   workspace: WorkspaceApi,

@@ -5,13 +5,13 @@ import { type Paint, printable, printableText } from "../../process/printable.ts
 import { writeJson } from "../render/json.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
-/** The form, target and colours of an error. */
+/** The form, stream and colours of a reported error. */
 export interface ReportStyle {
   readonly json: boolean;
-  /** True if JSON goes to stderr, because stdout belongs to the command that was run. */
+  /** True if JSON is written to stderr, because stdout belongs to the command that was run. */
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
-  /** Rewrites the commands of a hint as they must be typed here. */
+  /** Adds this command's global options to the commands in a hint, so that they can be typed as shown. */
   readonly worded?: WithGlobalOptions;
 }
 

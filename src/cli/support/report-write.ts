@@ -10,13 +10,16 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const MOST_LINES = 100;
 
-/** Returns the condition that `--if-match` sets. */
+/** Returns the condition that `--if-match` gives. */
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
   const hash = input.text("ifMatch");
   return hash === undefined ? {} : { ifMatch: hash };
 }
 
-/** Reports a write. Resolves to the exit code, which is 1 if somebody else wrote to the path at the same moment. */
+/**
+ * Prints the result of a write. Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the
+ * same time.
+ */
 export async function reportWrite(
   context: CommandContext,
   workspace: WorkspaceApi,
@@ -40,8 +43,9 @@ export async function reportWrite(
 }
 
 /**
- * Returns the hint on how to undo a write. In a workspace without a folder, no undo restores deleted git files, since
- * such a workspace accepts no git state.
+ * Returns the hint about how to undo a write. In a workspace without a folder, deleted files of a git repository's
+ * state are not restored by undo, because such a workspace accepts no git state. The hint then has another command for
+ * them.
  */
 async function wayBack(
   workspace: WorkspaceApi,

@@ -7,8 +7,8 @@ import { printable, shownCommand } from "../../process/printable.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Runs a command with this process's stdin, stdout and terminal, and records nothing. Resolves to its exit code as a
- * shell reports it.
+ * Runs a command with the stdin, stdout and terminal of this process, and records nothing. Resolves to the exit code
+ * that a shell would report.
  */
 export async function runUnrecorded(command: readonly string[], io: Io): Promise<number> {
   const [file = ""] = command;
@@ -37,8 +37,8 @@ function isSpawnError(error: unknown): error is Error {
 }
 
 /**
- * Returns the shell's exit code for a command that could not be started: 127 if it was not found, else 126. `undefined`
- * if neither the error nor its cause is a failed start.
+ * Returns the exit code of a shell for a command that could not be started: 127 if it was not found, and otherwise 126.
+ * Returns `undefined` if neither the error nor one of its causes is a failed start.
  */
 export function startFailureCode(error: unknown): number | undefined {
   if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;

@@ -11,9 +11,10 @@ interface Given {
 }
 
 /**
- * Returns a path of this machine that a command will write to. Throws `USAGE` as `typedPath` does, and `UNSAFE` for a
- * place in the store or in the configuration folder, where no output of a command belongs, whoever asks. `what` names
- * the option or argument. `cwd`: the folder of the command, if it may be gone by now.
+ * Returns the absolute path of a file or folder that a command will write. Throws the errors of `typedPath`, and
+ * `UNSAFE` for a path in the store or the configuration folder, because commands must not write their output there.
+ * `what` names the option or argument. `cwd`: the folder in which the command was started, if that folder may be gone
+ * by now.
  */
 export function writtenPath(
   given: Given,
@@ -26,7 +27,7 @@ export function writtenPath(
   return path;
 }
 
-/** Throws `UNSAFE` for an absolute path in the store or in the configuration folder, as `writtenPath` does. */
+/** Throws `UNSAFE` for an absolute path in the store or the configuration folder. */
 export function refuseOwn(
   { io, input }: Given,
   what: string,

@@ -4,22 +4,23 @@ import { printable } from "../../process/printable.ts";
 import { namingSync } from "./sync-client.ts";
 import { eventText, originOf, stateText } from "../render/syncs.ts";
 
-/** The syncs to follow, and until when. */
+/** The syncs that are followed, and the conditions for the end. */
 export interface Following {
-  /** Only this sync; default: all. */
+  /** The id of the only sync that is followed (default: all syncs). */
   readonly id?: string;
   readonly signal: AbortSignal;
-  /** All syncs there are; default: those with events. */
+  /** All existing syncs (default: the syncs that have had events). */
   readonly all?: readonly SyncShape[];
-  /** Ends the following once a sync meets this condition. */
+  /** Returns true for the state of a sync at which the following ends. */
   readonly until?: (sync: SyncShape) => boolean;
-  /** Returns a note to print once, when the origin has admitted the sync. */
+  /** Returns a note, which is printed once the origin has admitted the sync. */
   readonly note?: (sync: SyncShape) => string | undefined;
 }
 
 /**
- * Shows the work of syncs until it is ended. With `--json`: each event as a line. Otherwise: a line with its time for
- * each event and, on a terminal, a last line with the current state.
+ * Shows the work of syncs until `signal` aborts or `until` is met. With `--json`, prints each event as one line.
+ * Otherwise, prints one line with the time for each event that people need to see, and on a terminal a last line with
+ * the present state.
  */
 export async function showSyncs(
   context: CommandContext,
@@ -79,12 +80,13 @@ class SyncView {
   }
 
   /**
-   * Returns the text of an event. A state has one only when it changes, since the last line shows the current state.
+   * Returns the text of an event; `undefined` if it has none. A state event has a text only if the state has changed,
+   * because the last line shows the present state.
    */
   #textOf(event: SyncEventShape): string | undefined {
     const { paint } = this.#context;
     const text = eventText(event, paint);
-    // The accompanying state event has the same reason, and what to do.
+    // The event `halted` has no text, because the state event that follows it has the same reason and a hint.
     if (event.kind === "halted") return undefined;
     if (event.kind !== "state") return text;
     const { state } = event.sync;

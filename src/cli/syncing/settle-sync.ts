@@ -31,7 +31,7 @@ import { namingSync, onSync, targetHolding, targetOf } from "./sync-client.ts";
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
 
-/** Prints the open conflicts of a sync: `sync conflicts`. */
+/** The command `sync conflicts`: prints the open conflicts of a sync. */
 export async function listConflicts(
   context: CommandContext,
   syncs: SyncApi,
@@ -58,7 +58,7 @@ export async function listConflicts(
   return EXIT.done;
 }
 
-/** Settles a conflict of a sync: `sync resolve`. */
+/** The command `sync resolve`: settles a conflict of a sync. */
 export async function settleConflict(
   context: CommandContext,
   syncs: SyncApi,
@@ -88,7 +88,10 @@ async function settleOne(context: CommandContext, asked: Asked, way: SyncResolut
   return EXIT.done;
 }
 
-/** Throws the error. Before that, keeps a content that was merged by hand if the sides have changed meanwhile. */
+/**
+ * Throws the error. If the error means that the sides have changed, first keeps the content that was merged with a tool
+ * in a file.
+ */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
   if (!isChanged || merged === undefined) throw error;
@@ -135,15 +138,16 @@ interface Asked {
 }
 
 /**
- * Finds the conflict of a path as typed here, or as `sync conflicts` names it; or by its id, or a prefix of the id.
- * Throws `NOT_FOUND`, `AMBIGUOUS`.
+ * Finds an open conflict by its path (as typed in the current folder, or as `sync conflicts` shows it), its id, or a
+ * prefix of the id. Throws `NOT_FOUND` if none matches, and `AMBIGUOUS` if several match.
  */
 async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked): Promise<ConflictShape> {
   const open = await syncs.conflicts(sync.id);
   const path = await pathsOf(context, sync)
     .toWorkspace(typed)
     .catch(() => typed);
-  // Outside of the folder, a listed path begins at the folder. A typed path may also begin at the current folder.
+  // If the current folder is not in the sync's folder, `sync conflicts` shows paths relative to the sync's folder. A
+  // typed path may still be relative to the current folder.
   const fromHere = await pathsOf(context, sync)
     .toWorkspace(resolve(context.io.cwd(), typed))
     .catch(() => typed);
@@ -172,7 +176,7 @@ async function byTool(context: CommandContext, sync: SyncShape, conflict: Confli
   return { keep: "merge", content };
 }
 
-/** Returns the translation of paths of a sync's folder, as people type them. */
+/** Returns the translation between typed paths and paths of a sync's folder. */
 function pathsOf({ io }: CommandContext, { folder }: SyncShape): UserPaths {
   const workspace = { path: folder, status: () => Promise.resolve({ roots: [] }) };
   return new UserPaths(workspace, standingFolderIfThere(io) ?? workspace.path, true);
@@ -184,14 +188,18 @@ function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => 
 }
 
 interface MergeTool {
-  /** A command line for a shell. The paths of the files are in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
+  /**
+   * The command line of the tool, for a shell. The variables `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED` have the
+   * paths of the files.
+   */
   readonly command: string;
   readonly io: Io;
 }
 
 /**
- * Runs the user's program to merge both sides of a conflict. `$MERGED` initially holds the folder's side; its final
- * content is the result. Throws `REFUSED` if one side is no file, or if the program fails or does not write `$MERGED`.
+ * Runs the user's tool to merge both sides of a conflict. At first, `$MERGED` has the folder's side. Its content after
+ * the tool has ended is the result. Throws `REFUSED` if one side is no file, if the tool fails, or if it does not write
+ * `$MERGED`.
  */
 async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,
@@ -219,14 +227,17 @@ async function mergeByTool(
   });
 }
 
-/** Writes a merged content to a new temporary file, which is kept. Returns its path. */
+/**
+ * Writes a merged content to a new file in the folder for temporary files, and returns the path. The file is not
+ * removed.
+ */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);
   return path;
 }
 
-/** Returns a stamp that changes with each write of a file, even if the content stays the same. */
+/** Returns a mark that changes with each write of a file, even if its content stays the same. */
 function stampOf(path: string): string {
   const stat = new NodeDisk().lstat(path);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
@@ -254,7 +265,7 @@ class ToolFolder implements Disposable {
     return path;
   }
 
-  /** Removes the files, and those that the tool left beside them. */
+  /** Removes the folder and all files in it, including files that the tool has made. */
   [Symbol.dispose](): void {
     for (const { name } of new NodeDisk().list(this.#path)) {
       try {
@@ -266,7 +277,7 @@ class ToolFolder implements Disposable {
     try {
       removeEmptyFolder(this.#path);
     } catch (error) {
-      // The user's program made folders here, so they stay.
+      // If the tool has made folders in this folder, they stay.
       if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
     }
   }

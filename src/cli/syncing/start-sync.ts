@@ -22,7 +22,7 @@ import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
-/** Starts a sync, in the background or with `--foreground` in this process: `sync start`. */
+/** The command `sync start`: starts a sync in the background, or with `--foreground` in this process. */
 export async function startSync(context: CommandContext, args: readonly string[]): Promise<number> {
   const [url, folder, ...more] = args;
   if (url === undefined || folder === undefined || more.length > 0)
@@ -44,7 +44,10 @@ export async function startSync(context: CommandContext, args: readonly string[]
   return sync.state === "halted" ? EXIT.failed : EXIT.done;
 }
 
-/** Returns the options of `start`. Throws `USAGE`, `UNSAFE`, and `FORBIDDEN` if an agent asks for secrets. */
+/**
+ * Returns the options for `start`. Throws `USAGE` for invalid options, `UNSAFE` for a folder in the store or the
+ * configuration folder, and `FORBIDDEN` if an agent asks for secrets.
+ */
 export async function startOptions(
   context: CommandContext,
   { url, workspace }: UpstreamAddress,
@@ -61,7 +64,10 @@ export async function startOptions(
   };
 }
 
-/** Returns a note on what happens to the folder's files and its secrets, each on a line. */
+/**
+ * Returns a note about what happens to the folder's files and to its secrets, with one line for each; `undefined` if
+ * there is nothing to say.
+ */
 function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShape): string | undefined {
   const secrets = secretsStay(begun.protected, printable);
   const joined = joinedNote(context, sync, begun.joined);
@@ -71,7 +77,7 @@ function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShap
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
-/** Returns a note on what happens to files that were in the folder before. */
+/** Returns a note about what happens to files that the folder had before; `undefined` if it had none. */
 function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
   if (joined === 0) return undefined;
   const files = `${counted(joined, "file")} of ${printable(folder)}`;
@@ -90,8 +96,8 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * Shows the first sync at a terminal; Ctrl-C ends the waiting, not the sync. For a program, only waits until it is
- * known whether the origin can be reached.
+ * At a terminal, shows the first sync until it is done. Ctrl-C ends only the display, and not the sync. For a program,
+ * only waits until it is known whether the origin can be reached.
  */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
@@ -110,7 +116,7 @@ function isBusy(state: SyncShape["state"]): boolean {
   return state === "connecting" || state === "syncing";
 }
 
-/** Runs a sync in this process until Ctrl-C, or `sync stop` elsewhere, ends it. Synced files stay. */
+/** Runs a sync in this process until Ctrl-C or `sync stop` in another process ends it. Synced files stay. */
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
   const store = await context.store();
@@ -142,8 +148,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * Runs a sync in this process. If the store's server runs it, because an earlier foreground process has ended, the
- * server stops it first.
+ * Starts a sync in this process. If the store's server runs the sync, because an earlier foreground process has ended,
+ * the server is made to stop it first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -157,14 +163,14 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
 }
 
 /**
- * Has the store's server stop the sync. Returns true if the server no longer runs it; a sync that another process runs
- * in the foreground is not stopped.
+ * Makes the store's server stop the sync. Returns true if the server no longer runs it. Returns false if the server
+ * does not run or does not know the sync, or if another process runs the sync in the foreground.
  */
 async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
   try {
     return await hasLetGo(context, folder);
   } catch (error) {
-    // The store's server has just ended, and its syncs with it.
+    // The store's server has ended, so it no longer runs the sync.
     if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return true;
     throw error;
   }
@@ -192,18 +198,18 @@ interface Followed {
   readonly runner: SyncRunner;
   readonly id: string;
   readonly signal: AbortSignal;
-  /** A note to print once it is known what the origin permits. */
+  /** Returns a note, which is printed once the origin has admitted the sync. */
   readonly note: (sync: SyncShape) => string | undefined;
 }
 
-/** True if the sync is refused for a lasting reason, such as its token or its place: waiting would not help. */
+/** True if the sync is halted for a reason that waiting does not change, such as its token or its folder. */
 function isRefused({ halted = "" }: SyncShape): boolean {
   return ["unauthenticated", "forbidden", "not_found", "nested"].includes(halted);
 }
 
 /**
- * Shows the work of a sync until the origin refuses it, or it is stopped by this process or another. Returns its last
- * state.
+ * Shows the work of a sync until the origin refuses it, or until it is stopped by this process or another one. Then
+ * stops the sync, and returns its last state.
  */
 async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {
   await using _socket = await socketFor(context, { store, runner, id });
@@ -211,7 +217,10 @@ async function followed(context: CommandContext, { store, runner, id, ...more }:
   return await runner.stop(id);
 }
 
-/** Opens the socket by which other processes steer the sync. The sync runs even if that fails. */
+/**
+ * Opens the socket by which other processes control the sync. If that fails, reports the error and returns `undefined`,
+ * and the sync still runs.
+ */
 async function socketFor(
   context: CommandContext,
   { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,
@@ -232,7 +241,9 @@ async function socketFor(
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/** Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE`. */
+/**
+ * Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE` for invalid options.
+ */
 function followOptions({ input }: CommandContext): SyncSettings {
   const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
   const editorFiles = input.text("editorFiles");
@@ -251,7 +262,10 @@ function followOptions({ input }: CommandContext): SyncSettings {
   };
 }
 
-/** Returns the filter patterns of a direction; `undefined`: unchanged. */
+/**
+ * Returns the filter patterns for one direction. `undefined` leaves the present patterns, and an empty list removes
+ * them.
+ */
 function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
   const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
   const list = input.list(given);
@@ -267,7 +281,7 @@ function modeOf(text: string): SyncMode {
   return mode;
 }
 
-/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE`. */
+/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE` if a port has no token. */
 function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};
   const { io, input } = context;
@@ -283,15 +297,18 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
   return { token };
 }
 
-/** The maximum wait for an answer of the origin, in milliseconds. A running origin answers at once. */
+/** The maximum time for which `reached` waits for the origin, in milliseconds. An origin that runs answers at once. */
 const ANSWER_MS = 2_000;
 
-/** The time that `reached` waits once a sync is offline, in milliseconds: a refusal may become known a moment later. */
+/**
+ * The time for which `reached` waits after a sync is offline, in milliseconds, because a refusal may become known a
+ * moment later.
+ */
 const SETTLING_MS = 300;
 
 /**
- * Waits until it is known whether a sync's origin can be reached and whether the folder may follow it, for two seconds
- * at most. Returns the last state.
+ * Waits for at most two seconds until it is known whether the origin of a sync can be reached and whether it admits the
+ * folder. Returns the last state.
  */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   const isOpen = ({ state, applied }: SyncShape): boolean =>

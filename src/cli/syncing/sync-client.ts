@@ -14,21 +14,22 @@ import { startServer } from "../../daemon/start-server.ts";
 import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
 
-/** The API of the syncs that the store's server runs. */
+/** A connection to the syncs of the store's server. */
 export interface SyncClient extends AsyncDisposable {
   readonly syncs: SyncApi;
 }
 
-/** The time within which a server that was just started must answer, in milliseconds. */
+/** The time within which a newly started server must answer, in milliseconds. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
 
-/**
- * The delay before a server that ended at once is started again, in milliseconds. It is short, because the user waits.
- */
+/** The minimum time between two starts of the server, in milliseconds. It is short, because the user is waiting. */
 const AGAIN_MS = 3_000;
 
-/** Connects to the syncs of the store's server, and starts the server if none runs. Throws `UNAVAILABLE`, `UNSAFE`. */
+/**
+ * Connects to the syncs of the store's server. Starts the server if none is running. Throws `UNAVAILABLE` if the server
+ * does not start, and `UNSAFE` if its socket could belong to another user.
+ */
 export async function backgroundClient(context: CommandContext): Promise<SyncClient> {
   const { io } = context;
   const { home, run } = placeOf(context);
@@ -49,17 +50,17 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   return clientAt(run);
 }
 
-/** Connects to the syncs of the store's server; `undefined` if it does not run. */
+/** Connects to the syncs of the store's server; returns `undefined` if it is not running. */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
-  // Another user's socket could be at an address that is not this user's own.
+  // If others can enter the folder of the socket, the socket could belong to another user.
   if (!isOwnAddress(new NodeDisk(), run, ownUid())) return undefined;
   return (await whoAnswers(run.address, context.io.version)) === undefined ? undefined : clientAt(run);
 }
 
 /**
- * Like `backgroundClient`, for commands that only read: if the store has no syncs, starts no server and returns
- * `undefined`.
+ * Connects to the syncs of the store's server, for commands that only read. Starts the server if none is running,
+ * unless the store has no syncs. In that case, returns `undefined`.
  */
 export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
   const running = await runningClient(context);
@@ -85,9 +86,9 @@ function notStarted(run: RunFolder): ChronicleError {
 }
 
 /**
- * Finds the sync that is meant, by its folder, its id or a prefix of the id. If nothing is typed: the sync that
- * `--workspace` names, else that of the current folder, else the only one that is not stopped. Throws `NOT_FOUND`,
- * `AMBIGUOUS`.
+ * Finds the sync of a command. `typed`: the folder of the sync, its id or a prefix of the id. If it is `undefined`, the
+ * sync is the one that `--workspace` names, or else that of the current folder, or else the only sync that is not
+ * stopped. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
  */
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
   const all = await syncs.list();
@@ -97,8 +98,9 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync that `--workspace` names, else the one whose folder contains a typed path, else that of `targetOf` if
- * nothing is typed. Throws `NOT_FOUND`, `AMBIGUOUS`.
+ * Finds the sync of a command about a path. It is the sync that `--workspace` names, or else the one whose folder
+ * contains the path, or else the sync of a command that names none. Throws `NOT_FOUND` if there is none, and
+ * `AMBIGUOUS` if there are several.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);
@@ -107,7 +109,10 @@ export async function targetHolding(context: CommandContext, syncs: SyncApi, pat
   return syncAround(all, above) ?? onlyOf(meantHere(context, all), "there is no sync", "name one with -w, by");
 }
 
-/** Returns the syncs that a command which names none may mean; the command is about one only if there is one. */
+/**
+ * Returns the syncs that a command may mean if it names no sync. If the result has several syncs, the command is
+ * ambiguous.
+ */
 function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): readonly SyncShape[] {
   const named = input.text("workspace");
   if (named !== undefined) return matching(all, named, io.cwd());
@@ -117,11 +122,14 @@ function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): re
   return going.length === 0 ? all : going;
 }
 
-/** Matches commands that need one sync, and name none. */
+/** Matches commands that are about one sync but do not name it. */
 const OF_ONE_SYNC =
   /\bchronicle (?=sync (?:stop|pause|resume|adopt-as-new|rejoin|flush|conflicts|resolve)(?![\w-]| FOLDER))/g;
 
-/** Returns a text about a sync in which commands name that sync, unless they mean it anyway in the current folder. */
+/**
+ * Returns a function that adds the sync to the commands in a text. The function changes nothing if the commands mean
+ * this sync anyway in the current folder.
+ */
 export function namingSync(
   context: CommandContext,
   all: readonly SyncShape[],
@@ -132,7 +140,10 @@ export function namingSync(
   return (text) => text.replaceAll(OF_ONE_SYNC, `chronicle -w ${id.slice(0, 8)} `);
 }
 
-/** Does work on a sync. In the hint of an error, commands name the sync where that is necessary. */
+/**
+ * Calls `work`, which is about a sync. If it throws, the commands in the error's hint name the sync where that is
+ * necessary.
+ */
 export async function onSync<T>(
   context: CommandContext,
   { syncs, sync }: { readonly syncs: SyncApi; readonly sync: SyncShape },
@@ -148,21 +159,23 @@ export async function onSync<T>(
   }
 }
 
-/** Finds the sync with the innermost folder around a folder. */
+/** Returns the sync with the nearest folder that is or encloses `place`; `undefined` if there is none. */
 function syncAround(all: readonly SyncShape[], place: string): SyncShape | undefined {
   const at = realFolder(place);
   const around = all.filter(({ folder }) => at === folder || at.startsWith(`${folder}/`));
   return around.toSorted((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-/** Returns the syncs that a folder, an id or the beginning of an id may mean. */
+/** Returns the syncs that match a folder, an id or a prefix of an id. */
 function matching(all: readonly SyncShape[], named: string, cwd: string): readonly SyncShape[] {
   const folder = realFolder(resolve(cwd, named));
   const exact = all.filter((one) => one.id === named || one.folder === folder);
   return exact.length > 0 ? exact : meantBy(all, named, ({ id }) => id);
 }
 
-/** Returns the only sync. `none`: the message if there is none. `how`: the beginning of a hint on how to name one. */
+/**
+ * Returns the only sync. `none`: the message if there is none. `how`: the beginning of the hint about how to name one.
+ */
 function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"): SyncShape {
   const [only, second] = found;
   if (only === undefined) {
@@ -179,7 +192,7 @@ function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"):
   });
 }
 
-/** Returns the real path of a folder; the path itself if the folder is missing. */
+/** Returns the real path of a folder. If the folder is missing, returns the given path. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);

@@ -5,7 +5,7 @@ import type { CommandContext } from "../support/context.ts";
 import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
-/** Returns lines on what blocks the sync of a workspace, and what to do, as the store's server reports it. */
+/** Returns a note about the trouble of a workspace's sync and the next step, if the store's server reports one. */
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;
   if (remote !== undefined) return [];
@@ -18,7 +18,7 @@ export async function syncNotes(context: CommandContext, workspace: string): Pro
     const lines = sync === undefined ? [] : troubleLines(sync, (text) => text);
     return lines.length === 0 ? [] : [`sync: ${lines.join("; ")}`];
   } catch (error) {
-    // The server may be ending. A status is complete enough without these lines.
+    // The error is ignored, because the server may be ending, and the status is useful without this note.
     if (error instanceof ChronicleError) return [];
     throw error;
   }

@@ -22,14 +22,14 @@ export interface SyncSocketOptions {
   readonly run: RunFolder;
   readonly uid: number;
   readonly version: string;
-  /** Takes unexpected errors. */
+  /** Called with unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Lets other processes steer a sync that this process runs, until disposed: serves `/v1/syncs` on a Unix socket that
- * only its owner may use. The store's server forwards calls about this sync to that socket. Throws `UNSAFE`, system
- * errors.
+ * Serves `/v1/syncs` on a Unix socket that only its owner can use, so that other processes can control a sync that this
+ * process runs. The store's server passes calls about the sync to this socket. Disposing the result closes the socket.
+ * Throws `UNSAFE` if others can enter the folder of the socket, and system errors.
  */
 export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncDisposable> {
   const { disk, run, uid, version, onError } = options;
@@ -37,7 +37,7 @@ export async function openSyncSocket(options: SyncSocketOptions): Promise<AsyncD
   const now = (): number => Date.now();
   const server = new HttpServer({
     routes: [health(version)],
-    // No token is ever accepted, since there is no port.
+    // The store of tokens is empty, because there is no port.
     admission: new Admission(new Authenticator({ book: new MemoryTokenStore(), now }), { limits: DEFAULT_LIMITS, now }),
     app: (stopping) => appOf(options, stopping),
     onError,

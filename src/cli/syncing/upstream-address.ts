@@ -2,7 +2,7 @@ import { refuseLongSocket } from "../serving/listen-trouble.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/user-path.ts";
 
-/** The address of an origin, and the workspace meant there. */
+/** The address of an origin, and the id or name of its workspace. */
 export interface UpstreamAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
   readonly url: string;
@@ -13,7 +13,8 @@ const FORMS =
   "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; each may have #WORKSPACE behind it";
 
 /**
- * Parses `URL` or `URL#WORKSPACE`. A workspace's name or id contains no `#`, but a socket's path may. Throws `USAGE`.
+ * Parses `URL` or `URL#WORKSPACE`. The last `#` separates the parts, because a socket's path may contain `#`, while
+ * names and ids do not. Throws `USAGE` for an invalid address.
  */
 export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   const at = text.lastIndexOf("#");
@@ -22,11 +23,11 @@ export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   return { url: originUrl(url, cwd), workspace: workspace === "" ? undefined : workspace };
 }
 
-/** Returns an origin's address in the form that is stored. Throws `USAGE`. */
+/** Returns the address of an origin in the form in which it is stored. Throws `USAGE` for an invalid address. */
 export function originUrl(url: string, cwd: string): string {
   if (url.startsWith("unix:")) return socketUrl(url.slice("unix:".length).replace(/^\/\/(?=\/)/, ""), cwd);
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  // The address may contain a password, so it is not printed.
+  // The address is not printed, because it may contain a password.
   if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
     throw usageError(
       "an origin's address has no user and no password in it",
@@ -36,7 +37,7 @@ export function originUrl(url: string, cwd: string): string {
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
     throw usageError(`${url} is no address of an origin`, meantBy(url));
-  // The path for replicas is removed: clients of a server add it, and people may paste it with the address.
+  // The path for replicas is removed. People may paste an address with this path, and clients add it again.
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 
@@ -46,7 +47,10 @@ function meantBy(text: string): string {
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/** Returns the address of a Unix socket by its path as typed. Throws `USAGE`. */
+/**
+ * Returns the address of a Unix socket. `path`: the path as it was typed. Throws `USAGE` if the path is empty or too
+ * long.
+ */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);
