@@ -3,7 +3,8 @@ import type { Selection } from "../api/action-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import * as z from "zod";
 
-/** Arguments shared by several tools, with their bounds. The engine's own validators check them all again. */
+// This module defines the arguments that several tools share, with their bounds. The engine's own validators check all
+// arguments again.
 
 const MAX_ID = 200;
 const MAX_PATH = 4_096;
@@ -22,7 +23,7 @@ export const moment = word(
     "(`10m`, `2h`), or a time in ISO-8601 (without a zone: UTC)",
 );
 
-/** Makes the argument for a short text, with a description of its own. */
+/** Makes an argument for a short text, with the given description. */
 export const named = word;
 
 export const path = z
@@ -42,13 +43,16 @@ export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
   return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
 }
 
-/** Returns an absolute path within the workspace as a relative one: models give both. Leaves others as they are. */
+/**
+ * Returns an absolute path within the workspace as a relative path, because models give both. Returns any other path
+ * unchanged.
+ */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   if (given === workspace.path) return ".";
   return given.startsWith(`${workspace.path}/`) ? given.slice(workspace.path.length + 1) : given;
 }
 
-/** Like `inWorkspace`, for several paths, as the option `paths`; without that option if no path was given. */
+/** Returns the option `paths`, with `inWorkspace` applied to each path. Returns no option if no path was given. */
 export function pathsIn(
   workspace: WorkspaceApi,
   given: readonly string[] | undefined,
@@ -57,7 +61,7 @@ export function pathsIn(
   return { paths: given.map((one) => inWorkspace(workspace, one)) };
 }
 
-/** The arguments that select somebody's work; at most one is given. */
+/** The arguments that select somebody's work. A call may give at most one of them. */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
@@ -71,7 +75,10 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/** Returns the selection that the arguments make; `undefined` if none is given. Throws `USAGE` for more than one. */
+/**
+ * Returns the selection that the arguments make. Returns `undefined` if no argument is given. Throws `USAGE` if more
+ * than one argument is given.
+ */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {
@@ -86,8 +93,8 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Returns a sentence that tells a model how to redo what was undone. `id`: that of the undo of somebody's work; `null`
- * if one step was undone.
+ * Returns a sentence that tells a model how to redo what was undone. `id` is the id of the undo that is to be named. It
+ * is `null` if `redo` without an id does the work again.
  */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;

@@ -3,9 +3,9 @@ import { wasMoved } from "../core/tree/moved-folder.ts";
 
 /** The client for which a workspace is opened. */
 export interface Asked {
-  /** The folders that the client works in; if empty, the server's own folder is meant. */
+  /** The folders that the client works in. If there are none, the server's own folder is used. */
   readonly folders: readonly string[];
-  /** The client's own name for itself; empty if it gives none. */
+  /** The name that the client gives itself, or an empty text if it gives none. */
   readonly client: string;
 }
 
@@ -13,18 +13,20 @@ export interface Asked {
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
 /**
- * The most client names with a workspace of their own. Further clients, over HTTP, share a workspace without a name.
+ * The maximum number of client names that have a workspace of their own. All further clients of a server over HTTP
+ * share one workspace without a name.
  */
 const MAX_CLIENTS = 8;
 
 /**
- * The workspace of a server, for each client by name. It is opened at the first call that needs it, so that a client
- * gets its list of tools at once, and a folder may begin to be recorded while the server runs.
+ * The workspaces of an MCP server, one for each name of a client. A workspace is opened at the first call that needs
+ * it. The client therefore gets its list of tools at once, and a person can begin to record the folder while the server
+ * runs.
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
   readonly #opening = new Map<string, Promise<Opened>>();
-  /** Workspaces opened with settings that are no longer in force; a call may still be using one. */
+  /** Workspaces that were replaced but may still be in use by a call. They are closed with the server. */
   readonly #outdated: WorkspaceApi[] = [];
 
   constructor(open: OpenWorkspace) {
@@ -32,8 +34,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Returns the open workspace. A failed opening is tried again at the next call. A workspace is opened anew if, since
-   * it was opened, the settings of what is tracked have changed or its folder was moved.
+   * Returns the client's open workspace. If it could not be opened, the next call tries again. The workspace is opened
+   * anew if its settings of what is tracked have changed, or if its folder was moved.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
@@ -52,7 +54,10 @@ export class LazyWorkspace {
     return this.get(name, folders);
   }
 
-  /** Forgets a client's workspace, as its folders have changed or it did not open: the next call finds it anew. */
+  /**
+   * Forgets a client's workspace, because the client's folders have changed or the workspace could not be opened. The
+   * next call finds the workspace anew.
+   */
   forget(client: string): void {
     const opening = this.#opening.get(client);
     if (opening === undefined) return;
@@ -84,11 +89,14 @@ export class LazyWorkspace {
 
 interface Opened {
   readonly workspace: WorkspaceApi;
-  /** The settings of what is tracked, as of the workspace's opening. */
+  /** The settings of what is tracked, read when the workspace was opened. */
   readonly settings: string;
 }
 
-/** Returns the settings now in force; `undefined` if the workspace's folder was moved since it was opened. */
+/**
+ * Returns the settings that are in force now. Returns `undefined` if the folder was moved after the workspace was
+ * opened.
+ */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

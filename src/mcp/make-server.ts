@@ -27,7 +27,7 @@ export interface ServerParts {
   readonly workspace: LazyWorkspace;
   /** True if the client's folders (MCP roots) select the workspace; false if a person has named one. */
   readonly askClient: boolean;
-  /** Further notes for the client's program, in sentences. */
+  /** Further sentences for the instructions that the client gets. */
   readonly notes?: readonly string[];
   /** Writes a line to the diagnostics. */
   readonly report: (message: string) => void;
@@ -59,13 +59,13 @@ const LIST = TOOLS.map((tool) => ({
   annotations: annotationsOf(tool),
 }));
 
-/** Makes a server of Chronicle's tools, for one connection (stdio) or one request (HTTP). */
+/** Makes a server with Chronicle's tools, for one connection (stdio) or one request (HTTP). */
 export function makeServer(parts: ServerParts): Server {
   const identity = { name: "chronicle", title: "Chronicle", version: parts.version };
   const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
   const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
-  // Only clients of a revision before 2026-07-28 were asked for their folders, which may change.
+  // Clients of a protocol revision before 2026-07-28 are asked for their folders, and report when these folders change.
   server.setNotificationHandler("notifications/roots/list_changed", () => {
     if (parts.askClient) parts.workspace.forget(nameIn(server.getClientVersion()));
   });
@@ -92,7 +92,10 @@ export function makeServer(parts: ServerParts): Server {
   return server;
 }
 
-/** Returns the client's own name: from each request (2026-07-28), or from the handshake before that revision. */
+/**
+ * Returns the name that the client gives itself. Since revision 2026-07-28, each request contains the name. Before that
+ * revision, only the handshake contains it.
+ */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
   return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());
@@ -103,20 +106,23 @@ function nameIn(told: unknown): string {
   return typeof name === "string" ? oneLine(name, 100) : "";
 }
 
-/**
- * Returns the stack of an error that is not Chronicle's. The model gets the message; the diagnostics also get the
- * stack.
- */
+/** Returns the stack of an unexpected error, for the diagnostics. The model gets only the message. */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 const WAIT_MS = 3_000;
 
-/** The first revision in which a server does not ask its client for information: each request brings it. */
+/**
+ * The first protocol revision in which a server sends no requests to its client. Each request of the client contains
+ * the client's data instead.
+ */
 const NO_MORE_ASKING = "2026-07-28";
 
-/** Returns the folders that the client works in (MCP roots); empty if it is not to be asked, or does not answer. */
+/**
+ * Returns the folders that the client works in (MCP roots). Returns none if the client has no roots, cannot be asked
+ * for them, or does not answer.
+ */
 async function clientFolders(server: Server, report: (message: string) => void): Promise<string[]> {
   if (server.getClientCapabilities()?.roots === undefined) return [];
   if ((server.getNegotiatedProtocolVersion() ?? NO_MORE_ASKING) >= NO_MORE_ASKING) return [];
@@ -148,8 +154,8 @@ type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
  * Operations that only people may do, by the names under which an agent may look for them. There are no such tools. If
- * an agent calls such a tool anyway, the engine refuses it and records the attempt. (Each call would do no harm if it
- * were allowed.)
+ * an agent calls such a tool anyway, the engine refuses the operation and records the attempt. The arguments of each
+ * call are chosen so that the call would change nothing, where the method takes such arguments.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],
@@ -161,7 +167,7 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["configure", (workspace) => workspace.configure({})],
   ["pin", (workspace) => workspace.pin("no-such-id")],
   ["rebuild", (workspace) => workspace.rebuild()],
-  // These concern the store or the machine: a workspace has no such method.
+  // These operations concern the store or the machine. A workspace has no methods for them.
   ["forget", undefined],
   ["stop", undefined],
 ]);
@@ -172,8 +178,8 @@ function isForPeople(name: string): boolean {
 }
 
 /**
- * Refuses an operation that is for people. The engine records the attempt if a workspace has the operation. Always
- * throws: `FORBIDDEN`, or why that workspace could not be opened.
+ * Refuses an operation that is for people. The engine records the attempt if the operation is one of a workspace.
+ * Always throws `FORBIDDEN`, or the error with which the workspace could not be opened.
  */
 async function refuseForPeople(workspace: () => Promise<WorkspaceApi>, name: string): Promise<never> {
   await FOR_PEOPLE.get(bare(name))?.(await workspace());

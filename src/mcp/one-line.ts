@@ -1,13 +1,13 @@
 import { withVisible } from "../core/values/invisible.ts";
 
-/** Returns the beginning of a text, with `…` if something was cut off. */
+/** Returns the first `most` characters of a text. A text that was cut ends with `…`. */
 export function shortened(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 /**
- * Returns text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot look like
- * text of Chronicle's.
+ * Returns text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot be
+ * mistaken for text of Chronicle itself.
  */
 export function oneLine(text: string, most = 300): string {
   return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);

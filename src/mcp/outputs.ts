@@ -1,16 +1,14 @@
 import * as z from "zod";
 
-/**
- * The answers of the tools, for `outputSchema`: the fields that programs can rely on. Every object may have more
- * fields, as the library's shapes (`src/api`) say. Optional fields are not always present.
- */
+// This module describes the answers of the tools for `outputSchema`: the fields on which programs can rely. Every
+// object may have more fields, which the library's shapes (`src/api`) describe. Optional fields are not always present.
 
 const text = z.string();
 const count = z.int().min(0);
 const flag = z.boolean();
 const texts = z.array(text);
 
-/** A path. If it is not UTF-8, `path_b64` beside it has its bytes in base64. */
+/** A path. If its bytes are not UTF-8, the field `path_b64` next to it contains them in base64. */
 const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
 
 const change = z.looseObject({
@@ -26,13 +24,13 @@ const change = z.looseObject({
   patch_cut: z.literal(true).describe("only the beginning of the patch").optional(),
 });
 
-/** The first changes, and the number of all. */
+/** The first changes, and the number of all changes. */
 export const changes = {
   changes: z.array(change).describe("the first of them"),
   total_changes: count.describe("how many there are"),
 } as const;
 
-/** Coverage: what was not recorded. */
+/** The coverage of a record: what was not recorded. */
 export const coverage = z.looseObject({
   complete: flag,
   omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
@@ -139,7 +137,7 @@ export const status = {
   notes: texts,
 } as const;
 
-/** A kept name for a moment. */
+/** A snapshot: a numbered moment of the history. */
 export const snapshot = {
   number: count,
   id: text,
@@ -156,8 +154,8 @@ export { count, flag, path, text, texts };
 const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
 
 /**
- * Returns the schema of a tool's answers. It also admits `error` in place of all other fields, as some clients check
- * errors (`isError`) against it, too.
+ * Returns the schema of a tool's answers. The schema also admits `error` in place of all other fields, because some
+ * clients also check errors (`isError`) against it.
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {

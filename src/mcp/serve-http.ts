@@ -12,9 +12,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
 interface HttpOptions {
-  /** The port to listen on; 0 for any free one. */
+  /** The port to listen on, or 0 for any free port. */
   readonly port: number;
-  /** The token of each request: `Authorization: Bearer <token>`. */
+  /** The token that each request must contain: `Authorization: Bearer <token>`. */
   readonly token: string;
 }
 
@@ -23,7 +23,7 @@ interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to clients with the token. Rejects if the port is taken. */
+/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to clients with the token. Rejects if the port is in use. */
 export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
   const onerror = (error: Error) => parts.report(error.message);
   const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });
@@ -85,7 +85,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   await hand(await serving.handler.fetch(asked), response);
 }
 
-/** Returns the whole body; `undefined` if it is too large. */
+/** Returns the whole body of a request. Returns `undefined` if the body has more than `MAX_BODY_BYTES`. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -126,7 +126,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Admits requests to MCP on a loopback port: only those with the token, and none from a foreign host or origin. */
+/** Admits requests to MCP on a loopback port. A request needs the token, and must not name a foreign host or origin. */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;
@@ -137,7 +137,10 @@ class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /** Returns why a request is refused, judged by its head alone; `undefined` if it is admitted. */
+  /**
+   * Returns the reason to refuse a request, judged by the head of the request alone. Returns `undefined` if the request
+   * is admitted.
+   */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
@@ -147,7 +150,7 @@ class LoopbackAdmission {
     return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
   }
 
-  /** Compares digests, so that timing reveals neither the token's length nor how much of it was right. */
+  /** Compares digests, so that timing reveals neither the token's length nor its matching part. */
   #isBearer(authorization: string | undefined): boolean {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
     return timingSafeEqual(digestOf(given), this.#token);

@@ -9,12 +9,15 @@ import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
 interface StdioServer {
-  /** Resolves when the connection is closed: by `close`, by an error of the output, or once all input is answered. */
+  /**
+   * Resolves when the connection is closed. `close` and an error of the output close it at once. The end of the input
+   * closes it as soon as all requests are answered.
+   */
   readonly done: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Serves one client: one message per line in, one per line out, nothing else. */
+/** Serves one client. Each line of the input and of the output is one message. */
 export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
   const transport = new LineTransport(input, output);
   const onerror = (error: Error) => parts.report(error.message);
@@ -26,8 +29,8 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /**
- * The number of bytes at each end of a message that are searched for its id, if the message is too long or cannot be
- * read.
+ * The length of the part at each end of a message that is searched for the message's id. A message that is too long is
+ * measured in bytes, and a message that cannot be parsed in characters.
  */
 const EDGE = 4_096;
 
@@ -36,9 +39,9 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 
 /**
- * Transports one message per line, as MCP's stdio requires. Unlike the SDK's own transport, it answers open requests
- * before it closes at the end of its input (so that a script can pipe requests in), and it survives a message that is
- * too long.
+ * Transports one message per line, as MCP's stdio requires. There are two differences from the SDK's own transport. At
+ * the end of the input, it answers open requests before it closes, so that a script can pipe requests in. A message
+ * that is too long does not end the connection.
  */
 class LineTransport implements Transport {
   onclose?: () => void;
@@ -51,7 +54,7 @@ class LineTransport implements Transport {
   readonly #pending = new Set<string | number>();
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The beginning of a too long line: of the pieces that follow, only the end is kept. */
+  /** The beginning of a line that is too long. Of all following pieces, only the end is stored. */
   #head: Buffer | undefined;
   #ended = false;
   #closed = false;
@@ -149,7 +152,7 @@ class LineTransport implements Transport {
       return;
     }
     if ("method" in message && "id" in message) this.#pending.add(message.id);
-    // A request that the client has cancelled is not answered.
+    // A request that the client has cancelled gets no answer, so it must not delay the close.
     if ("method" in message && message.method === "notifications/cancelled") {
       const id: unknown = message.params?.["requestId"];
       if (typeof id === "string" || typeof id === "number") this.#settle(id);
@@ -157,14 +160,16 @@ class LineTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /** Answers an invalid message with an error. If its id is not known, reports the error instead. */
+  /**
+   * Answers an invalid message with an error. If the message's id is unknown, reports the error to `onerror` instead.
+   */
   #refuse(id: string | number | undefined, code: number, message: string): void {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });
   }
 }
 
-/** Copies the first bytes of pieces, so that the pieces can be freed. */
+/** Copies the first `EDGE` bytes of the pieces, so that the pieces can be freed. */
 function firstOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = 0; size < EDGE && at < pieces.length; at += 1) {
@@ -175,7 +180,7 @@ function firstOf(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat(kept);
 }
 
-/** Copies the last bytes of pieces, so that the pieces can be freed. */
+/** Copies the last `EDGE` bytes of the pieces, so that the pieces can be freed. */
 function lastOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = pieces.length - 1; size < EDGE && at >= 0; at -= 1) {
@@ -187,8 +192,8 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 }
 
 /**
- * Finds the id of a request of which only both ends are known; `undefined` if there is none. Takes an `id` only at the
- * beginning or the end, as an `id` in between may belong to the arguments.
+ * Finds the id of a request of which only the beginning and the end are known. Returns `undefined` if no id is found.
+ * Accepts an `id` only at the beginning or the end, because an `id` in between may belong to the arguments.
  */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];

@@ -3,19 +3,19 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 import { hintInTools } from "./tool-words.ts";
 
-/** The most characters of text in one answer; more is cut off, with a note. */
+/** The maximum number of characters of text in one answer. Longer text is cut, with a note. */
 const MAX_TEXT = 40_000;
 
-/** A tool's answer: in words for the model, and as a shape for programs. */
+/** A tool's answer, both as words for the model and as a shape for programs. */
 export interface Answer {
   /** One sentence that says what happened. */
   readonly summary: string;
   readonly lines?: readonly string[];
   /** Possible next steps, one sentence each, naming the tool. */
   readonly next?: readonly string[];
-  /** The engine's result, its lists capped (`show.ts`). */
+  /** The engine's result, with its lists capped (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
-  /** True if the request was not done. */
+  /** True if the tool did not do what was asked. */
   readonly failed?: boolean;
 }
 
@@ -24,7 +24,10 @@ function capped(text: string): string {
   return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
 }
 
-/** Returns an answer in the protocol's form. Clients show a model either the text or the shape, so each is complete. */
+/**
+ * Returns an answer in the protocol's form. Clients show the model either the text or the shape, so each must be
+ * sufficient by itself.
+ */
 export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
   const text = [summary, ...lines].join("\n");
   const steps = next.map((step) => `\nNext: ${step}`).join("");
@@ -35,15 +38,18 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
   };
 }
 
-/** The hints and arguments of a tool, with which an answer explains an error. */
+/** The hints and arguments of a tool, for the explanation of an error. */
 export interface ErrorHow {
   /** The tool's hints, by the codes of errors. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
-  /** The names of the tool's arguments; `undefined` if there is no workspace: then the hint is for a person. */
+  /**
+   * The names of the tool's arguments. `undefined` if no workspace is open yet or there is no such tool. The error's
+   * hint is then left as it is.
+   */
   readonly args?: ReadonlySet<string> | undefined;
 }
 
-/** Returns an error as an answer for the model: code, message, and what to do. */
+/** Returns an error as an answer for the model: the code, the message and the hints. */
 export function errorResult(error: unknown, { hints = {}, args }: ErrorHow = {}): CallToolResult {
   const { code, message, hint, data } = told(error);
   const own = hint === undefined || args === undefined ? hint : hintInTools(hint, args);

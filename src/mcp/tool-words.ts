@@ -1,4 +1,4 @@
-/** The commands that the engine's hints and notes name, as calls of tools; longer commands first. */
+/** Maps the commands in the engine's hints and notes to calls of tools. Longer commands come first. */
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],
   [/chronicle (undo|redo) (\w[\w-]{7,})/g, '$1 {"operation":"$2"}'],
@@ -17,7 +17,7 @@ const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo|status|verify)(?=`)/g, "$1"],
 ];
 
-/** Returns a hint or a note with calls of tools in place of the commands that a tool stands for. */
+/** Returns a hint or a note in which each command with an equivalent tool is replaced by a call of that tool. */
 export function inCalls(text: string): string {
   return CALLS.reduce((so, [command, call]) => so.replaceAll(command, call), text);
 }
@@ -25,12 +25,13 @@ export function inCalls(text: string): string {
 /** Matches a command of the command line, or an option. */
 const COMMAND = /\bchronicle [a-z-]|(?<![\w-])--[a-z]/;
 
-/** The options that are arguments of tools, too. */
+/** The options of the command line that some tools also take as arguments. */
 const ARGUMENTS = ["force", "dry_run"] as const;
 
 /**
- * Returns an error's hint for a model that called a tool with these arguments: with calls of tools, and the tool's own
- * arguments. A hint that names other commands is for the person, and begins with these words.
+ * Returns an error's hint for a model that called a tool with these arguments. Replaces commands by calls of tools, and
+ * options by the tool's own arguments. A hint that still names a command or an option is for the person. Such a hint is
+ * returned unchanged, after words that say so.
  */
 export function hintInTools(hint: string, args: ReadonlySet<string>): string {
   const known = ARGUMENTS.filter((one) => args.has(one));

@@ -7,29 +7,29 @@ import { shortened } from "./one-line.ts";
 import { outputSchemaOf } from "./outputs.ts";
 
 /**
- * `reads`: changes nothing. `records`: adds to the history, changes no file of the workspace. `changes`: changes files,
- * whose previous state is recorded first.
+ * The effect of a tool. `reads` changes nothing. `records` adds to the history, but changes no file of the workspace.
+ * `changes` changes files, whose previous state is recorded first.
  */
 export type Effect = "reads" | "records" | "changes";
 
-/** One tool, as data: the list that clients see and the table in `docs/mcp.md` are made from it. */
+/** One tool as data. The list that clients see and the table in `docs/mcp.md` are generated from this data. */
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** For a model that knows nothing else: what the tool does, when to use it, and how to undo that. */
+  /** The text for a model that knows nothing else: what the tool does, when to use it, and how to undo its effect. */
   readonly description: string;
   readonly input: Input;
-  /** The fields of its answers, besides the sentence and the next steps: see `outputs.ts`. */
+  /** The fields of the answers, besides the summary and the next steps (see `outputs.ts`). */
   readonly output: z.ZodRawShape;
   readonly effect: Effect;
-  /** True if calling it again with the same arguments changes nothing more. */
+  /** True if a second call with the same arguments changes nothing more. */
   readonly idempotent?: boolean;
-  /** Hints for errors, by their codes. They name tools. */
+  /** Hints for errors, by the error's code. The hints name tools. */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }
 
-/** A tool with any arguments, which are checked before it runs. */
+/** A tool that takes unchecked arguments, and checks them before it runs. */
 export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };

@@ -163,7 +163,7 @@ export const COMPLETION: CommandSpec = {
   localOnly: { instead: "it is the same wherever the store is: leave --remote out", ignoresEnvironment: true },
 };
 
-/** Called by the completion scripts, not by people. */
+/** The hidden command that the shells' completion scripts call. */
 export const COMPLETE: CommandSpec = {
   name: "complete",
   group: KEEP_GROUP,

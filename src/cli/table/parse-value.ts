@@ -17,7 +17,10 @@ const UNITS: Readonly<Record<string, number>> = {
   tb: 1e12,
 };
 
-/** Parses bytes: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). `undefined`: anything else. */
+/**
+ * Parses bytes: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). Returns `undefined` for anything
+ * else.
+ */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const unit = UNITS[(match?.[2] ?? "").toLowerCase()];
@@ -52,7 +55,7 @@ const WANTED: Readonly<Record<ValueKind, string>> = {
   seconds: "a number of seconds",
 };
 
-/** Parses an option's value; returns it, or a description of the expected form. */
+/** Parses an option's value. Returns the value, or a description of the expected form if the text does not fit. */
 export function parseValue(kind: ValueKind, text: string): { value: string | number } | { wanted: string } {
   const value = READERS[kind](text);
   return value === undefined ? { wanted: WANTED[kind] } : { value };

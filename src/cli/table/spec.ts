@@ -1,6 +1,5 @@
-/**
- * The table of commands as plain data: the parser, the help, the completions and `docs/cli.md` are all made from it.
- */
+// This module defines the types of the table of commands. The parser, the help, the completions and `docs/cli.md` are
+// all generated from that table.
 
 /** The kind of word at a position of the command line, for shell completion. */
 export type Completes =
@@ -13,26 +12,29 @@ export type Completes =
   | "command"
   | readonly string[];
 
-/** The form of an option's value. `count`: a whole number from 0. `size`: bytes, `2GiB`. `seconds`: a number from 0. */
+/**
+ * The form of an option's value. A `count` is a whole number from 0. A `size` is a number of bytes, such as `2GiB`.
+ * `seconds` is a number from 0, also with a fraction.
+ */
 export type ValueKind = "text" | "count" | "size" | "seconds";
 
 export interface OptionSpec {
-  /** As commander writes it: `-m, --message <text>`. */
+  /** The flags in commander's notation, such as `-m, --message <text>`. */
   readonly flags: string;
   readonly description: string;
   readonly value?: ValueKind;
-  /** May be given several times. */
+  /** True if the option may be given several times. */
   readonly repeated?: boolean;
   readonly completes?: Completes;
-  /** Set if the option concerns this machine, so that no server can be asked with it. */
+  /** Set if the option concerns this machine. A command with the option is then never sent to a server. */
   readonly localOnly?: {
     readonly why: string;
-    /** The next step, as a hint. */
+    /** The hint: the next step for the person. */
     readonly instead: string;
   };
 }
 
-/** Returns the name of an option as commander has it: `--max-entries` is `maxEntries`. */
+/** Returns commander's name of an option, such as `maxEntries` for `--max-entries`. */
 export function optionName({ flags }: OptionSpec): string {
   const [, long = ""] = /--([a-z-]+)/.exec(flags) ?? [];
   return long.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -46,7 +48,7 @@ export const NOW: OptionSpec = {
 };
 
 export interface ArgumentSpec {
-  /** As commander writes it: `<moment>`, `[path...]`. */
+  /** The name in commander's notation, such as `<moment>` or `[path...]`. */
   readonly name: string;
   readonly description: string;
   readonly completes?: Completes;
@@ -61,25 +63,28 @@ export interface CommandSpec {
   readonly name: string;
   readonly group: string;
   readonly summary: string;
-  /** More than the summary, for `-h` and the reference. */
+  /** The text that follows the summary in the output of `-h` and in `docs/cli.md`. */
   readonly details?: string;
-  /** Replaces the usage that commander makes of arguments and options. */
+  /** The usage line, if it differs from the line that commander generates from the arguments and options. */
   readonly usage?: string;
   readonly args: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
   readonly examples: readonly ExampleSpec[];
-  /** True if options end at the first argument: the rest belongs to the command that is run. */
+  /** True if options end at the first argument. All later words belong to the command that is run. */
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
-  /** Options that people try but the command lacks, each flag with the hint to print. */
+  /** Options that people try although the command lacks them. Maps each flag to the hint to print. */
   readonly tried?: Readonly<Record<string, string>>;
   /** The option that people mean if they give arguments to a command that takes none. */
   readonly meant?: { readonly flag: string; readonly what: string };
-  /** Set if the command concerns this machine, so that no server can be asked. */
+  /** Set if the command concerns this machine and is never sent to a server. */
   readonly localOnly?: {
     /** The command to use instead. */
     readonly instead: string;
-    /** True if `$CHRONICLE_REMOTE`, which is meant for other commands, does not prevent the command. */
+    /**
+     * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. Without it,
+     * the command is refused while the variable is set.
+     */
     readonly ignoresEnvironment?: true;
   };
 }
@@ -90,7 +95,7 @@ export function describedWith({ description, completes }: Pick<ArgumentSpec, "de
   return `${description}: ${completes.join(", ")}`;
 }
 
-/** Returns the details; for a command that takes a moment, also the forms of a time. */
+/** Returns the details of a command. If the command takes a moment, appends a sentence about the forms of a time. */
 export function detailsOf({ details, args, options }: CommandSpec): string | undefined {
   const takesMoment = [...args, ...options].some(({ completes }) => completes === "moment");
   if (!takesMoment) return details;

@@ -3,10 +3,12 @@ import { MEMORY_STORE } from "../../api/store-api.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
-/** Rewrites each command of this program in a text as a person must type it here. */
+/**
+ * Adds to each `chronicle` command in a text the global options that the person must type to reach the same history.
+ */
 export type WithGlobalOptions = (text: string) => string;
 
-/** Options that choose a history, as commander names them and as people type them. */
+/** The options that choose a history: commander's name, and the flag that people type. */
 const CHOICE = [
   ["directory", "-C"],
   ["store", "--store"],
@@ -40,13 +42,15 @@ const COMMAND = new RegExp(
 );
 
 /**
- * Returns a function that adds the options that chose the store and workspace to every command in a text (variables of
- * the environment still hold). A command that names a workspace keeps it. Commands in JSON are not passed through it.
+ * Returns a function that adds the options that chose the store and workspace to the commands in a text. Adds to each
+ * command only the options that apply to it. Adds no environment variables, because they stay in effect. A command that
+ * already has `-w` keeps its workspace. Callers do not pass commands in JSON output through the function.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote means no server, which is a choice, too. A store in memory ends with this command.
+    // An empty --remote is added too, because it chooses to use no server. A store in memory is not added, because the
+    // store ends with this command.
     return value === undefined || (name === "store" && value === MEMORY_STORE)
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];

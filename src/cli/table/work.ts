@@ -1,6 +1,6 @@
 import type { CommandSpec, OptionSpec } from "./spec.ts";
 
-/** Options that select whose work is meant, for `undo` and `changes`. */
+/** Options of `undo` and `changes` that select somebody's work. */
 export const SELECTION_OPTIONS: readonly OptionSpec[] = [
   { flags: "--action <id>", description: "of one action: its id, or the agent's own id of the call" },
   { flags: "--turn <id>", description: "of a turn of an agent (last: the one that changed something last)" },

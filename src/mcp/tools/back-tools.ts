@@ -39,7 +39,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   };
 }
 
-/** Returns in words what was changed. Paths that the rules leave out are counted only if nothing else was changed. */
+/** Describes what was changed. Mentions paths that the rules leave out only if nothing else was changed. */
 function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }
@@ -49,7 +49,10 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
   return selection === undefined ? "" : ` (${oneLine(selection)})`;
 }
 
-/** Returns how to take a restore back: by its id, whatever was done since. Returns nothing if it changed nothing. */
+/**
+ * Returns the step that takes a restore back. The step names the restore's id, so it works whatever was done since.
+ * Returns no step if the restore changed nothing.
+ */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
 }

@@ -127,7 +127,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Returns at most `most` bytes of a content from `offset` on. Reads no piece beyond them. */
+/** Returns at most `most` bytes of a content, beginning at `offset`. Reads no pieces after these bytes. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;
@@ -141,7 +141,10 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
   return Buffer.concat(kept);
 }
 
-/** Returns bytes as text, without a character that was cut off at the end; `undefined` if they are not text. */
+/**
+ * Returns bytes as text. If the content was cut, leaves out an incomplete character at the end. Returns `undefined` if
+ * the bytes are not text.
+ */
 function wholeText(
   bytes: Buffer,
   wasCut: boolean,

@@ -58,7 +58,7 @@ const listHistory = defineTool({
 
 /**
  * Returns a page of actions, newest first, and the cursor of the next page. The page begins with the action that
- * `cursor` names; without one, with the newest. Throws `NOT_FOUND` for an unknown cursor.
+ * `cursor` names, or with the newest action if no cursor is given. Throws `NOT_FOUND` for an unknown cursor.
  */
 function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
   const newestFirst = [...all].reverse();
