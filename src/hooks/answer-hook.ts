@@ -10,20 +10,20 @@ export interface HookAnswer {
   readonly stdout: string;
   /** True if the tool must not run. */
   readonly blocked: boolean;
-  /** A failure, a refusal, or a warning of a call that succeeded: for stderr and the diagnostics. */
+  /** The failure, the refusal, or the warning of a call that succeeded. It is meant for stderr and the diagnostics. */
   readonly problem?: string;
-  /** The call as understood; `undefined` if it was not. */
+  /** The call, or `undefined` if the input was not understood. */
   readonly call?: HookCall;
 }
 
-/** One call of a hook that is to be answered. */
+/** A request to answer one call of a hook. */
 export interface HookRequest extends HookParts {
   readonly adapter: HookAdapter;
   /** The text the agent wrote to the hook's stdin. */
   readonly input: string;
-  /** If true, the tool does not run when anything goes wrong before it. */
+  /** If true, any failure in a hook before the tool keeps the tool from running. */
   readonly strict: boolean;
-  /** Called with the call as understood, before anything is done. */
+  /** Called when the input was understood, before anything else is done. */
   readonly onCall?: (call: HookCall) => void;
 }
 

@@ -2,7 +2,10 @@ import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Claude Code 2, as its hooks name them. For any other tool, the state is captured before and after. */
+/**
+ * The tools of Claude Code 2, by their names in its hooks. For a tool that is missing here, the whole state is captured
+ * before and after the call, unless the tool is one of Chronicle's own.
+ */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),
   Edit: writes("file_path"),
@@ -31,7 +34,10 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/** Reads the input that Claude Code gives to a hook (see its hooks reference; inputs recorded from 2.1). */
+/**
+ * Reads the input that Claude Code gives to a hook. The form is that of its hooks reference, and of inputs recorded
+ * from version 2.1.
+ */
 export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, ToolReader>>): HookCall {
   const input = asObject(value);
   const event = neededText(input, "hook_event_name");
@@ -59,7 +65,8 @@ export const claude: HookAdapter = {
   title: "Claude Code",
   sequential: true,
   read: (input) => readClaudeStyle(input, TOOLS),
-  // The model would read any output at a session's start or with a prompt, so print nothing unless there is a message.
+  // Without a message, the output is empty, because the model would read any output of a hook at a session's start or
+  // with a prompt.
   goOn: (message) => (message === undefined ? "" : JSON.stringify({ systemMessage: message })),
   block: (reason) =>
     JSON.stringify({

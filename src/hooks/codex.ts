@@ -4,7 +4,8 @@ import type { HookAdapter } from "./hook-call.ts";
 
 /**
  * Returns a reader of shell lines. Codex itself carries out a line that only passes a patch to `apply_patch`, and never
- * reports its end. The hook does not give the command's `workdir`, so the paths of the patch are uncertain.
+ * reports the end of that call. The hook's input lacks the command's `workdir`, so the paths of the patch are
+ * uncertain.
  */
 function runsOrPatches(key: string): ToolReader {
   const reader = runs(key);
@@ -18,7 +19,10 @@ function runsOrPatches(key: string): ToolReader {
   };
 }
 
-/** The tools of Codex, as its hooks name them. In 0.169, every shell is `Bash`, and a patch comes in `command`, too. */
+/**
+ * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and
+ * `apply_patch` also has its text in `command`.
+ */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Bash: runsOrPatches("command"),
   exec_command: runsOrPatches("cmd"),
@@ -32,7 +36,10 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
   ),
 };
 
-/** Codex: hooks of the same shape as Claude Code's. The end of a call that fails before it begins is not reported. */
+/**
+ * Codex. Its hooks have the same form as the hooks of Claude Code. Codex does not report the end of a call that fails
+ * before it begins.
+ */
 export const codex: HookAdapter = {
   name: "codex",
   title: "Codex",

@@ -3,7 +3,7 @@ import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
-/** The tools of Gemini CLI, as its hooks name them (recorded from 0.61). */
+/** The tools of Gemini CLI, by their names in its hooks (recorded from version 0.61). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   write_file: writes("file_path"),
   replace: writes("file_path"),
@@ -30,13 +30,19 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   AfterTool: "after",
 };
 
-/** Returns an id for a call, as Gemini gives none: its beginning and end are matched by the tool and its input. */
+/**
+ * Returns an id for a call, because Gemini gives none. The id is made from the tool and its input, which are the same
+ * at the beginning and the end of the call.
+ */
 function callId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
   return safeId(`${tool}-${digest.slice(0, 16)}`);
 }
 
-/** Returns why a call failed. A failed shell command is only described in text; other tools have an `error`. */
+/**
+ * Returns the reason why a call failed. Returns `undefined` if it did not fail. The failure of a shell command is only
+ * described in text. Other tools have an `error`.
+ */
 function failureOf(response: HookInput): string | undefined {
   const { message } = objectAt(response, "error");
   if (typeof message === "string") return message;
@@ -51,7 +57,7 @@ function read(value: unknown): HookCall {
   const cwd = neededText(input, "cwd");
   const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
   if (kind === "turn-start") return { ...base, kind, ...turnAt(base.session, input) };
-  // Chronicle's own tools record what they do by themselves.
+  // Chronicle's own tools record their changes themselves.
   const isOwn = textAt(objectAt(input, "mcp_context"), "server_name") === "chronicle";
   if (isOwn && (kind === "before" || kind === "after")) return { ...base, kind: "none" };
   const failure = (): { reason: string } | undefined => {
@@ -61,7 +67,10 @@ function read(value: unknown): HookCall {
   return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure } });
 }
 
-/** Returns an id for the turn, as Gemini gives none: the session's id, and the time at which the turn began. */
+/**
+ * Returns an id for the turn, because Gemini gives none. The id is made from the session's id and the time at which the
+ * turn began.
+ */
 function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn"> {
   const began = textAt(input, "timestamp");
   return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };

@@ -1,29 +1,36 @@
 import type { ActionPayload } from "../api/action-api.ts";
 
-/** The meaning of a hook call to Chronicle, the same for all agents. */
+/** The meaning of a hook call to Chronicle. The kinds are the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
 /** One call of a hook, as its adapter has understood it. */
 export interface HookCall {
   readonly kind: HookKind;
-  /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
+  /** The agent's own id of the session. It consists of letters, digits, `.`, `_` and `-`. */
   readonly session: string;
-  /** The agent's own id of the turn, if it has one. Default: the turn that the session's last prompt began. */
+  /**
+   * The agent's own id of the turn, if the agent gives one. Without it, the call belongs to the turn that the session's
+   * last prompt began.
+   */
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
-  /** The agent within the session: empty for the main agent, else the sub-agent's id. */
+  /** The agent within the session: the id of a sub-agent, or an empty text for the main agent. */
   readonly lane: string;
-  /** 0: the main agent; 1: an agent that it started. */
+  /** 0 for the main agent, 1 for a sub-agent. */
   readonly depth: number;
-  /** `before` and `after`: the tool call, by the agent's own id, or by data that identifies the call. */
+  /**
+   * For `before` and `after`: the agent's own id of the tool call, or an id made from data that identifies the call.
+   */
   readonly toolCall?: string;
-  /** `before`: the action the tool is about to do, as `snapshotAction` takes it. */
+  /** For `before`: the action that the tool is about to do. */
   readonly action?: HookAction;
-  /** `after`: how the tool ended. */
+  /** For `after`: the outcome of the tool call. */
   readonly outcome?: "done" | "failed";
   readonly reason?: string;
-  /** `turn-start`: the id of the turn that begins, for agents without turn ids: later calls belong to it. */
+  /**
+   * For `turn-start`: the id of the turn that begins, if the agent gives no turn ids. Later calls belong to this turn.
+   */
   readonly startsTurn?: string;
 }
 
@@ -33,22 +40,28 @@ export interface HookAction {
   readonly payload: ActionPayload;
   /** A summary for people, if the type alone says too little. */
   readonly summary?: string;
-  /** True if the agent may carry out the call by itself, and then never reports its end. */
+  /**
+   * True if the agent may carry out the call itself instead of running the shell. The agent then never reports the end
+   * of the call.
+   */
   readonly unsaid?: true;
 }
 
-/** The form of one agent's hooks. Each agent has one file; everything else is shared. */
+/** The form of one agent's hooks. Each agent has one file with its adapter. All other code is shared. */
 export interface HookAdapter {
-  /** `claude`: also the actor of the agent's changes. */
+  /** The agent's name, such as `claude`. It is also the actor of the agent's changes. */
   readonly name: string;
-  /** For people: `Claude Code`. */
+  /** The name for people, such as `Claude Code`. */
   readonly title: string;
   /**
-   * True if the agent's tool calls usually do not overlap. A call that begins is then a sign that the previous call has
-   * ended.
+   * True if the agent's tool calls usually do not overlap. The beginning of a call is then a sign that the agent's
+   * previous call has ended.
    */
   readonly sequential: boolean;
-  /** Reads a call from the parsed JSON of the hook's stdin. Throws `USAGE` if it is none of the agent's inputs. */
+  /**
+   * Reads a call from the parsed JSON of the hook's stdin. Throws `USAGE` if the value does not have the form of the
+   * agent's inputs.
+   */
   read(input: unknown): HookCall;
   /** Returns the output that lets the agent continue, with or without a message for the user. */
   goOn(message?: string): string;

@@ -11,12 +11,18 @@ interface Workplace {
   readonly workspace: WorkspaceApi;
 }
 
-/** The parts that a hook works with. */
+/** The parts that the work of a hook needs. */
 export interface HookParts {
   readonly notes: SessionNotes;
-  /** The agent's process: when it has ended, the actions it left open are abandoned. `null`: not known. */
+  /**
+   * The id of the agent's process, or `null` if it is unknown. The actions that are open when that process has ended
+   * are abandoned.
+   */
   readonly owner: number | null;
-  /** Opens the nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
+  /**
+   * Opens the nearest workspace around a folder. If there is none, creates one in the folder if `create` is true, and
+   * throws `NOT_FOUND` otherwise.
+   */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   /** The files and folders that agents' shell commands must not touch. */
   readonly guarded: Guarded;
@@ -27,7 +33,7 @@ interface CallWork extends HookParts {
   readonly call: HookCall;
 }
 
-/** Thrown if the snapshot could not be made: the tool must not run. */
+/** The error of a snapshot before a tool call. The tool must not run, because the snapshot could not be made. */
 export class SnapshotRefused extends Error {
   readonly reason: ChronicleError;
 
@@ -40,7 +46,7 @@ export class SnapshotRefused extends Error {
 
 /**
  * Does the work of a hook's call. Returns a message for the user, if there is one. Throws `SnapshotRefused` if the tool
- * must not run, and `ChronicleError` if anything else fails.
+ * must not run. Passes on the error of anything else that fails.
  */
 export async function performHook(adapter: HookAdapter, call: HookCall, parts: HookParts): Promise<string | undefined> {
   const told = await perform({ ...parts, adapter, call });
@@ -75,9 +81,9 @@ async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly
 }
 
 /**
- * Returns the workspace's folder. An agent reports the start of a running session again when it has resumed the session
- * or shortened its own memory, whatever folder it is in then. The session keeps its workspace, its turn and its open
- * actions.
+ * Starts or continues the session, and returns the folder of its workspace. An agent reports the start of a running
+ * session again when it has resumed the session or shortened its own memory. The agent may then be in another folder.
+ * The session keeps its workspace, its turn and its open actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -100,16 +106,16 @@ async function beginSession(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the session's workplace. A session without one is begun now: the hooks were installed meanwhile, its note was
- * lost, or its workspace was forgotten.
+ * Returns the session's workplace. If there is none, begins the session now. This happens if the hooks were installed
+ * while the session ran, if the session's note was lost, or if its workspace was forgotten.
  */
 async function workplace(work: CallWork): Promise<Workplace> {
   return (await presentWorkplace(work, isForgotten)) ?? (await beginSession(work));
 }
 
 /**
- * Returns the session's workplace; `undefined` if it has none, or has lost it. `isGone`: true for errors that mean that
- * it was lost.
+ * Returns the workplace that the session's note names. Returns `undefined` if there is no note, or if the workspace is
+ * gone. `isGone` returns true for the errors which mean that the workspace is gone.
  */
 async function presentWorkplace(
   { call, notes, open }: CallWork,
@@ -130,23 +136,23 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the folder is missing. Only at its start does a session then get another workspace: a tool call may remove
- * its own folder.
+ * True if the workspace's folder is missing. Such a session gets another workspace only when the agent reports its
+ * start, because a tool call may have removed the workspace's folder.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Begins a turn. Returns the workspace's folder, and the troubles with ending earlier calls. */
+/** Begins a turn. Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
 async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
-  // The turn has begun, even if ending the calls of the turn before fails.
+  // The note is stored even if abandoning the open calls fails, because the turn has begun in any case.
   try {
-    // If the end of the turn before was not reported, it was interrupted with its sub-agents: a call still open was
-    // denied at a prompt or stopped, and no hook tells which.
+    // If the end of the previous turn was not reported, that turn and its sub-agents were interrupted. A call that is
+    // still open was then denied at a prompt or stopped, and no hook reports which of the two happened.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -156,7 +162,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   return { folder: note.workspace, troubles };
 }
 
-/** Abandons the open actions of one agent of the session, and with `all` also those of its other agents. */
+/** Abandons the open actions of one agent of the session. With `all`, abandons those of all its agents. */
 async function abandon(
   { note, workspace }: Workplace,
   { session, lane }: HookCall,
@@ -169,8 +175,8 @@ async function abandon(
 }
 
 /**
- * Makes a turn's id for an agent that gives none: from the session and the length of the log. Two turns get the same id
- * only if nothing was recorded in between.
+ * Makes an id for a turn of an agent that gives none. The id consists of the session's id and the number of the newest
+ * record. Two turns of a session have the same id only if nothing was recorded between their beginnings.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
@@ -185,13 +191,13 @@ async function beforeTool(work: CallWork): Promise<readonly string[]> {
   const { adapter, call, notes } = work;
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
-  // If hooks of the user and of the project, or of a plugin, are both installed, the first of them has already recorded
-  // the call.
+  // Hooks may be installed several times: by the user, by the project and by a plugin. The first hook that runs records
+  // the call, and the others find it in the note.
   if (note.open[key] !== undefined && note.ends?.[key] === undefined) return [];
   if (call.lane !== "") note.hasLanes = true;
   try {
     const troubles = await endEarlier({ note, workspace }, adapter.sequential ? call.lane : undefined);
-    // If the turn's beginning was not reported, the turn begins with this call.
+    // If the beginning of the turn was not reported, the turn begins with this call.
     const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
     const snapshot = await keep(() => workspace.snapshotAction(requestOf(work, turn)));
     if (snapshot !== null) noteOpen(note, key, { id: snapshot.id, isUnsaid: call.action?.unsaid === true });
@@ -230,7 +236,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // A call whose beginning was not reported: the hooks were installed while it ran.
+  // The call has no unfinished action. Either another hook has already recorded its end, or its beginning was not
+  // recorded, for example because the hooks were installed while it ran.
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {
@@ -241,7 +248,10 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   return [];
 }
 
-/** Finds the action of a call that the note does not name. Even an abandoned action may be finished later. */
+/**
+ * Finds the unfinished action of a call that the note does not name. Abandoned actions are included, because an
+ * abandoned action can still be finished.
+ */
 async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
   const all = await workspace.list();
   const last = all.findLast((one) => one.session === session && one.tool_call === toolCall);
@@ -272,21 +282,23 @@ async function endSession({ call, notes, open }: CallWork): Promise<readonly str
     await workspace.endSession(call.session);
     return troubles;
   } catch (error) {
-    // The session never began in a workspace.
+    // The session never began in a workspace, or its workspace was forgotten.
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
     return [];
   }
 }
 
 /**
- * The codes of errors about files that a tool destroys or has left, and that could not be kept. Other codes are faults
+ * The codes of errors which mean that the files before or after a tool call could not be stored. Other codes are faults
  * of Chronicle itself.
  */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
 /**
- * Records the end of a call. If that fails, the end stays in the note and is retried at the next hook: otherwise the
- * action would stay open, and compete with all later actions, until the turn ends. Throws the error.
+ * Records the end of a call. Throws the error if that fails. If files could not be stored (`NOT_KEPT`), the action is
+ * closed nevertheless. If the history has no such action, the call is forgotten. After any other error, the end stays
+ * in the note and is recorded at the next hook. Otherwise, the action would stay open and compete with all later
+ * actions until the turn ends.
  */
 async function endCall(
   { note, workspace }: Workplace,
@@ -300,7 +312,8 @@ async function endCall(
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
     if (NOT_KEPT.includes(error.code)) {
-      // The call has ended whether or not that can be recorded; the user is told.
+      // The action is closed with a note in its coverage, because the call has ended. The error is thrown, so that the
+      // user is told.
       await workspace.finishAction(id, { ...end, onFailure: "warn" });
       forgetCall(note, key);
     }
@@ -327,15 +340,15 @@ function forgetCall(note: SessionNote, key: string): void {
 }
 
 /**
- * Records unrecorded ends of calls. `lane`: the agent that begins a call now, which ends its earlier calls. Returns the
- * errors.
+ * Records the ends of open calls, if these ends were reported or can be inferred. `lane` is the agent that begins a
+ * call now, which means that its earlier calls have ended. Returns the errors as messages.
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
   const troubles: string[] = [];
   for (const key of Object.keys(note.open)) {
     const id = note.open[key];
-    // Another hook has ended the call meanwhile.
+    // Another hook has ended the call in the meantime.
     if (id === undefined) continue;
     try {
       const end = note.ends?.[key] ?? (await endOf(workplace, { key, id, lane }));
@@ -351,24 +364,25 @@ async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]
   return troubles;
 }
 
-/** Infers how a call ended whose end was never reported; `undefined` if it may still be running. */
+/** Infers the outcome of a call whose end was not reported. Returns `undefined` if the call may still be running. */
 async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent began another call without reporting this one: it was denied, or never ran. If its end is reported after
-  // all, the agent ran both in parallel.
+  // The agent begins another call without having reported the end of this call. So this call was denied or never ran.
+  // If its end is reported later after all, the agent ran both calls in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }
-  // The end of a patch in a shell line is never reported: it has ended once its files have changed.
+  // The end of a patch in a shell line is never reported. The call has ended once the files of the patch have changed.
   if (note.unsaid?.includes(key) !== true) return undefined;
   const { changes } = await workspace.diffAction(id);
   return changes.length === 0 ? undefined : {};
 }
 
 /**
- * Returns an error as text; `undefined` if the history has no such action: it was begun anew, or put back from a copy.
+ * Returns an error as a message. Returns `undefined` if the history has no such action, because the history was begun
+ * anew or restored from a copy.
  */
 function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;

@@ -7,14 +7,14 @@ import { optional } from "../util/optional.ts";
 /** The places that an agent's shell commands must not touch, and the known values of variables in these commands. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
-/** The folders in which Chronicle keeps its data, and the user's home folder. All absolute. */
+/** The folders of Chronicle's data, and the user's home folder. All paths are absolute. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
   readonly userHome?: string | undefined;
 }
 
-/** Returns the folders of a store, and the variables by which a command can name them. */
+/** Returns the guarded folders, and the variables by which a shell command can name them. */
 export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded {
   return {
     folders: [home, configFolder],
@@ -28,8 +28,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Returns why the tool of a call may not run: its shell command is one that only a person may give, or removes or
- * writes something in Chronicle's folders. `undefined` for all other calls.
+ * Returns the reason to keep a tool from running: its shell command is reserved for people, or it removes or writes
+ * something in Chronicle's folders. Returns `undefined` for all other calls.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;

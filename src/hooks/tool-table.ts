@@ -2,13 +2,16 @@ import { resolve } from "node:path";
 import type { HookAction, HookCall, HookKind } from "./hook-call.ts";
 import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 
-/** Turns a tool's input into an action; `undefined` if the tool changes nothing. */
+/** Turns a tool's input into an action. Returns `undefined` if nothing is to be recorded. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
 /** The `ToolReader` of a tool that changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
-/** Returns the `ToolReader` of a tool that writes the file named by the input's `key`. */
+/**
+ * Returns the `ToolReader` of a tool that writes the file named by the input's `key`. An input without this key makes
+ * no action.
+ */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -16,7 +19,10 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/** Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder`: its folder's key. */
+/**
+ * Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder` is the key of the
+ * command's working folder.
+ */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -26,7 +32,10 @@ export function runs(key: string, folder = "workdir"): ToolReader {
   };
 }
 
-/** Returns a list of words as a shell line: `["bash", "-lc", "rm x"]` as `rm x`, other lists joined by spaces. */
+/**
+ * Returns a list of words as a shell line. A list such as `["bash", "-lc", "rm x"]` becomes `rm x`. The words of any
+ * other list are joined by spaces.
+ */
 function shellWords(words: readonly unknown[]): string {
   const texts = words.filter((word) => typeof word === "string");
   const [shell = "", flag = "", line] = texts;
@@ -47,12 +56,13 @@ export function patches(key: string): ToolReader {
   };
 }
 
-/** Tools of Chronicle's own MCP server record what they do by themselves. */
+/** Matches the tools of Chronicle's own MCP server, which record their changes themselves. */
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
 /**
- * Returns the action that a tool is about to do; `undefined` if the tool changes nothing, or records its changes
- * itself. Returns an action without paths for an unknown tool: callers capture the state before and after it.
+ * Returns the action that a tool is about to do. Returns `undefined` if the tool changes nothing, records its changes
+ * itself, or names no file to write. For an unknown tool, returns an action without paths. The state is then captured
+ * before and after the call.
  */
 function actionOf(
   table: Readonly<Record<string, ToolReader>>,
@@ -65,13 +75,16 @@ function actionOf(
   return reader(input, cwd);
 }
 
-/** The beginning of a path in `/proc/self/cwd` or `/proc/self/root`: the folder or root of whoever opens the path. */
+/**
+ * Matches the beginning of a path in `/proc/self/cwd` or `/proc/self/root`. They mean the working folder and the root
+ * of the process that opens the path.
+ */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
- * Makes a path that an agent's tool names absolute. In it, `/proc/self/cwd` means the agent's folder and
- * `/proc/self/root` its root: the process that answers the hook would take them for its own. Other paths in `/proc`
- * stay as they are.
+ * Makes a path that an agent's tool names absolute. `/proc/self/cwd` in it becomes the agent's folder, and
+ * `/proc/self/root` becomes `/`, because they would mean the folders of the process that answers the hook. Other paths
+ * in `/proc` are not translated.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];
@@ -79,29 +92,37 @@ export function agentPath(cwd: string, path: string): string {
   return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
 }
 
-/** A header in the text that `apply_patch` takes (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
+/**
+ * Matches a header in the text that `apply_patch` takes (codex-rs/apply-patch), such as `*** Update File: src/a.ts`.
+ */
 const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 
-/** A command line that is only `apply_patch` with a here-document: Codex runs it itself. */
+/**
+ * Matches a command line that consists only of `apply_patch` with a here-document. Codex carries out such a line
+ * itself.
+ */
 const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
 
-/** `cd DIR &&` before that command, where `DIR` is a single literal word: Codex understands this, too. */
+/**
+ * Matches `cd DIR &&` before that command, where `DIR` is a single literal word. Codex carries out such a line itself,
+ * too.
+ */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
 
 interface PatchInLine {
   readonly patch: string;
-  /** The folder in which the patch is applied, relative to the line's folder. */
+  /** The folder in which the patch is applied, absolute or relative to the folder in which the line runs. */
   readonly folder: string;
 }
 
-/** Returns the patch that a shell line passes to `apply_patch`, if the line does nothing else. */
+/** Returns the patch that a shell line passes to `apply_patch`. Returns `undefined` if the line does anything else. */
 export function patchInLine(line: string): PatchInLine | undefined {
   const [prefix = "", ...folders] = FOLDER.exec(line) ?? [];
   const patch = HEREDOC.exec(line.slice(prefix.length))?.groups?.["patch"];
   return patch === undefined ? undefined : { patch, folder: folders.find((one) => one !== undefined) ?? "." };
 }
 
-/** Returns the paths in a patch for `apply_patch`, each once, in their order; for a move, both. */
+/** Returns the paths in a patch for `apply_patch`, each once, in their order. A move has two paths. */
 export function patchPaths(patch: string): string[] {
   const found = new Set<string>();
   for (const [, path] of patch.matchAll(HEADER)) if (path !== undefined) found.add(path.trim());
@@ -111,14 +132,14 @@ export function patchPaths(patch: string): string[] {
 /** The form in which one agent's hooks describe tool calls. */
 interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
-  /** Returns the agent's id of a call, or a text of the data that identifies it. */
+  /** Returns the agent's own id of a call, or an id made from data that identifies the call. */
   readonly callId: (tool: string, toolInput: HookInput) => string;
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 
 /**
  * Completes a hook's call of the kinds `before` and `after` with its tool, from `tool_name` and `tool_input`. The kind
- * becomes `none` if the tool changes nothing. Throws `USAGE` if the tool's name is missing.
+ * becomes `none` if the tool makes no action to record. Throws `USAGE` if the tool's name is missing.
  */
 export function readToolCall(
   base: Omit<HookCall, "kind">,

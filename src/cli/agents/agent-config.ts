@@ -21,7 +21,7 @@ export interface ConfigFile {
   /** The kinds of Chronicle's entries in this file. */
   readonly holds: "hooks" | "mcp" | "both";
   /**
-   * What the agent does with a file that it does not accept, as the predicate of a sentence: `ignores it`, `does not
+   * The agent's treatment of a file that it does not accept, as the predicate of a sentence: `ignores it`, `does not
    * start with it`.
    */
   readonly otherwise: string;
