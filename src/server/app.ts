@@ -124,7 +124,7 @@ const NOWHERE = "*";
 
 /**
  * Returns true if a request target is a path without a fragment. A whole URL is only for proxies, and fragments are not
- * allowed (RFC 9112 §3.2). The router would ignore these parts, so that a write to `a#b` would change `a`.
+ * allowed (RFC 9112 §3.2). The router would ignore these parts. A write to `a#b` would then change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));

@@ -133,7 +133,7 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Reports events whose hooks are missing, so that the agent's work is only partly recorded. */
+/** Reports events whose hooks are missing. Without these hooks, the agent's work is only partly recorded. */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {

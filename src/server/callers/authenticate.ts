@@ -117,7 +117,7 @@ export interface Refusal {
 
 /**
  * Headers that a request may have only once: those for the actor, the role, the client, the idempotency key and the
- * hints. Node joins the values of a repeated header, so that the result would be ambiguous.
+ * hints. Node joins the values of a repeated header, which would make the result ambiguous.
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
