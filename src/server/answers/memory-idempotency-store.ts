@@ -55,8 +55,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /** Adds a change, or replaces the change of this key. If there are too many changes, forgets the oldest change
-   * that is not being made. */
+  /**
+   * Adds a change, or replaces the change of this key. If there are too many changes, forgets the oldest change that is
+   * not being made.
+   */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
