@@ -38,6 +38,8 @@ export function toolsSuite(start: StartMcp): void {
         offset = piece.data["next_offset"] as number | null;
       }
       expect(read === long).toBe(true);
+      const half = await mcp.client.call("read_version", { path: "long.txt", max_bytes: 1 });
+      expect(half.data).toMatchObject({ encoding: "base64", next_offset: 1 });
       const bytes = await mcp.client.call("read_version", { path: "bytes.bin" });
       expect(bytes.data).toMatchObject({ encoding: "base64", content: Buffer.from([0, 255, 1]).toString("base64") });
     });

@@ -191,6 +191,8 @@ describe("pages of an allowed origin", () => {
       SHARED,
       "origin",
     ]);
+    for (const name of ["etag", "chronicle-mtime-ms", "chronicle-mtime-ns"])
+      expect(listed(String(answer.headers["access-control-expose-headers"]))).toContain(name);
     expect((await serving.ask("/v1/workspaces", { token: null, headers })).status).toBe(401);
   });
 

@@ -149,7 +149,9 @@ function wholeText(
   bytes: Buffer,
   wasCut: boolean,
 ): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
-  for (let dropped = 0; dropped <= (wasCut ? 3 : 0) && dropped <= bytes.length; dropped += 1) {
+  // At least one byte is returned, so that a client that reads on gets further.
+  const most = wasCut ? Math.min(3, bytes.length - 1) : 0;
+  for (let dropped = 0; dropped <= most; dropped += 1) {
     const kept = bytes.subarray(0, bytes.length - dropped);
     const content = kept.toString("utf8");
     if (!content.includes("\0") && Buffer.from(content).equals(kept))

@@ -190,7 +190,7 @@ const whatChanged = defineTool({
         ...actions.slice(0, 20).map(actionLine),
         ...changeLines(changes),
         ...ambiguousLines(ambiguous),
-        ...(result.notes ?? []).map(oneLine),
+        ...(result.notes ?? []).map((note) => oneLine(note)),
       ],
       next:
         changes.length === 0 ? [] : [`undo ${JSON.stringify(selection)} takes exactly this back; later work stays.`],

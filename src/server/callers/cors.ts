@@ -12,6 +12,7 @@ const ANY_FILE: FileShape = {
   hash: "",
   permissions: 0,
   mtime_ms: 0,
+  mtime_ns: 0,
   iteration: 0,
   seq: 0,
 };
