@@ -344,7 +344,7 @@ describe.each(BACKEND_SETS)("random histories in %s", (set) => {
           expect(machine.disk.openDescriptors).toBe(0);
         },
       ),
-      modelRuns(60),
+      modelRuns(60, "1"),
     );
     process.stdout.write(`model: ${histories} random histories in ${set}\n`);
   }, 3_600_000);

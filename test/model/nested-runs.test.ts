@@ -41,7 +41,7 @@ it(
         });
       }),
       {
-        ...modelRuns<[ModelRun, number]>(60),
+        ...modelRuns<[ModelRun, number]>(60, "1"),
         examples: [
           [removesWhatInnerMade, 0],
           [writesWhatUndoneWrote, 0],
