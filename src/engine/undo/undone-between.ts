@@ -4,6 +4,7 @@ import { firstEvent } from "../facts/first-event.ts";
 import type { SeqSpan } from "../facts/own-changes.ts";
 import { fileEvents, type OwnEvents, withEvents } from "../facts/own-work.ts";
 import type { UndoneEvents } from "../facts/undone-events.ts";
+import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 
 /** An event of a path that was undone, with the spans of the undos that undid it. */
@@ -43,7 +44,10 @@ export async function withUndoneBetween(
     if (events.length === 0) continue;
     const { all, bridges } = withoutEffect(rows, { own: seqs, events, taken });
     between.set(path, all);
-    more.push(...events.filter((one) => bridges.has(one.seq) && ofWork.has(eventKey(one))));
+    addAll(
+      more,
+      events.filter((one) => bridges.has(one.seq) && ofWork.has(eventKey(one))),
+    );
     // Before an event whose undo wrote to the path, the path was as it is before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
