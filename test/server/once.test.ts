@@ -167,12 +167,15 @@ describe("the book of replies in a file", () => {
     expect(open().begin("c begun", "print", Date.now())).toMatchObject({ kind: "begun" });
   });
 
-  it("forgets after a day", () => {
+  it("forgets after a day what has ended, or was begun by a process that is gone", () => {
     const { open } = fileBook();
     const book = open();
     const now = Date.now();
-    book.begin("k", "p", now);
+    for (const key of ["k", "begun"]) book.begin(key, "p", now);
+    book.end("k", { status: 200, value: 1 });
     expect(book.begin("k", "q", now + 1).kind).toBe("other");
     expect(book.begin("k", "q", now + 86_400_001).kind).toBe("new");
+    expect(book.begin("begun", "p", now + 86_400_001)).toMatchObject({ kind: "begun", going: true });
+    expect(open().begin("begun", "p", now + 86_400_001).kind).toBe("new");
   });
 });
