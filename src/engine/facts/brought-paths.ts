@@ -48,13 +48,18 @@ export class BroughtPaths {
     this.#context = context;
   }
 
-  /** Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync casts doubt on it. */
+  /**
+   * Returns why the absence of the path after event `seq` is not proved. Returns `undefined` if no sync casts doubt on
+   * it, also if the path was there.
+   */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);
     if ((await this.#progressEvents).length === 0) return undefined;
-    const [first] = await this.#context.index.iterations(path, { limit: 1 });
-    if (first === undefined || first.seq <= seq) return undefined;
-    const row = await this.#context.index.locate(first.seq);
+    const last = await this.#context.index.iterationAt(path, seq);
+    if (last?.entry !== undefined) return undefined;
+    const [next] = await this.#context.index.iterations(path, { after: last?.iteration ?? 0, limit: 1 });
+    if (next === undefined) return undefined;
+    const row = await this.#context.index.locate(next.seq);
     if (row === undefined || isInBase(row)) return undefined;
     const { cause, upstream } = changeOf(await readEvent(this.#context, row), path) ?? {};
     if (cause !== "replica" || upstream === undefined) return undefined;
