@@ -50,6 +50,9 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .pipe(z.int().min(least).max(most))
     .meta({ description: what });
 
+/** A number that begins with 0 has octal digits only: a mistyped one is refused, and not taken as decimal. */
+const BITS = /^(?:0[0-7]{0,15}|[1-9]\d{0,15})$/;
+
 /**
  * Returns the schema of permission bits in a query. A number that begins with 0 is octal, any other is decimal. Setuid,
  * setgid and the sticky bit are refused.
@@ -57,7 +60,7 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
 export const bits = (what: string) =>
   z
     .string()
-    .regex(DIGITS, "must be a whole number from 0, or octal as in 0755")
+    .regex(BITS, "must be a whole number from 0, or octal as in 0755")
     .transform((given) => (/^0[0-7]+$/.test(given) ? Number.parseInt(given, 8) : Number(given)))
     .pipe(z.int().min(0).max(0o777))
     .meta({ description: what });

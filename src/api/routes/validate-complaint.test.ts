@@ -32,6 +32,7 @@ it.each([
   [{ a: "a", c: ["1"] }, "must be a text"],
   [{ a: "a", p: "rw" }, "must be a whole number from 0, or octal as in 0755"],
   [{ a: "a", p: "04755" }, "must be at most 511"],
+  [{ a: "a", p: "0490" }, "must be a whole number from 0, or octal as in 0755"],
   [{ a: "a", p: "512" }, "must be at most 511"],
   [{ a: "a", u: "x" }, "must be last"],
   [{ a: "a", x: 1, y: 1 }, "x, y are not known here"],

@@ -117,7 +117,8 @@ export async function coverageAroundReturned(
   const others = (last?.omitted ?? []).filter(({ path }) => !paths.has(path));
   const unlisted = (last?.count ?? 0) - (last?.omitted.length ?? 0);
   const of = (omitted: readonly OmittedPath[]): CoverageRecord => {
-    const listed = listedOmissions(omitted);
+    // The returned paths must be listed: their recorded states are outdated.
+    const listed = listedOmissions(omitted, paths);
     return { filter, ...listed, count: listed.count + unlisted, fromSeq };
   };
   const between = of([...others, ...returned.map((path) => ({ path, reason: "off-record" as const }))]);
