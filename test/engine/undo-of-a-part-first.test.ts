@@ -152,22 +152,6 @@ it("a database goes back to its state before the work, though others wrote besid
   expect(project.read("x.db")).toBe(database("a").toString());
 });
 
-it("another's edit that the work had reversed, and that was undone since, does not come back", async () => {
-  await using project = new Project();
-  project.write("b", lines("a", "b"));
-  const workspace = await project.init();
-  const other = await act(project, workspace, { session: "other", files: { b: lines("A", "b"), c: "z\n" } });
-  await act(project, workspace, { files: { b: lines("a", "B") } });
-  await workspace.undo({ action: other });
-  expect(project.read("b")).toBe(lines("a", "B"));
-  for (const step of ["undo", "redo", "again"]) {
-    const { unmerged } =
-      step === "undo" ? await workspace.undo({ session: "s" }) : await workspace[step === "redo" ? "redo" : "undo"]();
-    expect([project.read("b"), unmerged]).toEqual([lines("a", step === "redo" ? "B" : "b"), []]);
-  }
-  expect(await workspace.verify()).toMatchObject({ ok: true });
-});
-
 it("what others put back in between, as it was within the work, is no conflict", async () => {
   await using project = new Project();
   project.write("b", lines("a", "b"));

@@ -21,8 +21,8 @@ export interface TakenEvent {
  * back what was undone. These events have no effect:
  *
  * - an undone event, together with what its undo wrote to the path;
- * - an undone event directly before these, if its undo wrote nothing to the path: later events had reversed it. If it
- *   is among `undone`, the events of the same work, it counts as own.
+ * - an undone event of the same work (`undone`) directly before these, if its undo wrote nothing to the path: later events
+ *   had reversed it. It counts as own.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -42,11 +42,12 @@ export async function withUndoneBetween(
       if (event !== undefined) events.push(event);
     }
     if (events.length === 0) continue;
-    const { all, bridges } = withoutEffect(rows, { own: seqs, events, taken });
+    const isOfWork = (seq: number): boolean => ofWork.has(eventKey({ path, seq }));
+    const { all, bridges } = withoutEffect(rows, { own: seqs, events, taken, isOfWork });
     between.set(path, all);
     addAll(
       more,
-      events.filter((one) => bridges.has(one.seq) && ofWork.has(eventKey(one))),
+      events.filter((one) => bridges.has(one.seq)),
     );
     // Before an event whose undo wrote to the path, the path was as it is before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
@@ -74,13 +75,15 @@ interface Beside {
   readonly own: ReadonlySet<number>;
   readonly events: readonly TakenEvent[];
   readonly taken: UndoneEvents;
+  /** True for an event of the same work. */
+  readonly isOfWork: (seq: number) => boolean;
 }
 
 /**
  * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote counts if all
  * that it undid and wrote lies in one run of consecutive events, each own or without effect.
  */
-function withoutEffect(rows: readonly number[], { own, events: all, taken }: Beside) {
+function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];
   const written = new Map(undos.map((undo) => [undo, rows.filter((seq) => isIn(undo, seq))]));
   const standing = standingUndos(written, all);
@@ -94,7 +97,9 @@ function withoutEffect(rows: readonly number[], { own, events: all, taken }: Bes
   for (const { seq, by } of events) for (const undo of by) partsOf.get(undo)?.push(seq);
   const counting = new Set([...standing].filter((undo) => wrote(undo) && taken.clean.has(undo)));
   for (;;) {
-    const counted = events.filter(({ by }) => by.every((undo) => counting.has(undo) || !wrote(undo)));
+    const counted = events.filter(
+      ({ seq, by }) => by.every((undo) => counting.has(undo) || !wrote(undo)) && (!bridges.has(seq) || isOfWork(seq)),
+    );
     const parts = new Set([
       ...counted.map(({ seq }) => seq),
       ...[...counting].flatMap((undo) => written.get(undo) ?? []),
