@@ -163,7 +163,7 @@ function buildProgram(
   const paint = paintFor(sink.colours);
   program.configureOutput({
     writeOut: (text) => sink.write(text),
-    // Nothing is written here, because errors are thrown and then reported in one place.
+    // Commander's own messages are dropped, because errors are thrown and then reported in one place.
     writeErr: () => undefined,
     getOutHelpWidth: () => Math.min(sink.columns, 110),
     getOutHasColors: () => sink.colours,

@@ -177,7 +177,7 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // Of a pruning, remove only the note. The collection frees its contents once the pruning's event is old enough.
+  // Only the note of a pruning is removed. The collection frees its contents once the pruning's event is old enough.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)

@@ -16,7 +16,7 @@ import { type BackendSet, storageOf } from "../helpers/backend-sets.ts";
 import { openForReading } from "./model-aside.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import { givenRoot, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
-import { MOST_BYTES, readTree, textOf, touch, writeText, type Touch } from "./model-tree.ts";
+import { MOST_BYTES, placesWithoutNotes, readTree, textOf, touch, writeText, type Touch } from "./model-tree.ts";
 import { Veil } from "./model-veil.ts";
 
 /** Where, and how, the machine stops. */
@@ -54,6 +54,8 @@ export class ModelMachine {
   touched = new Set<string>();
   /** Places of files that cannot be opened. */
   readonly #locked = new Set<string>();
+  /** Places of files beside their own that an apply has left: see `placesWithoutNotes`. */
+  readonly #unnoted = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
   readonly #set: BackendSet;
@@ -176,6 +178,7 @@ export class ModelMachine {
     this.#left = Number.POSITIVE_INFINITY;
     if (!this.#disk.stopped) return false;
     this.#disk = this.#disk.crash(crash.fate, this.#options);
+    for (const path of placesWithoutNotes(this.#disk, this.tree(), this.roots)) this.#unnoted.add(path);
     this.#storage = storageOf(this.#set, this.#disk);
     this.pid += 1;
     await this.open();
@@ -184,6 +187,8 @@ export class ModelMachine {
 
   tree(): Map<string, string> {
     const tree = readTree(this.#disk, this.roots);
+    for (const path of tree.keys())
+      if (this.#unnoted.values().some((place) => path === place || path.startsWith(`${place}/`))) tree.delete(path);
     this.veil.note(tree);
     return tree;
   }

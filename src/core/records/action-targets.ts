@@ -165,7 +165,7 @@ class Sorter {
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
-    // Of several roots that contain a path, the innermost one owns the path.
+    // The innermost of several roots that contain a path owns the path.
     this.#roots = folders.roots.toSorted((a, b) => b.folder.length - a.folder.length);
     this.base = folders.roots[0]?.folder ?? "/";
   }

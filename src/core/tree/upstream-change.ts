@@ -13,7 +13,7 @@ import {
 import type { WorkspacePath } from "../values/path.ts";
 import { damaged, list, object, optionalText, text, whole } from "../values/record-fields.ts";
 
-/** Who made a change that was made elsewhere. */
+/** The author of a change that was made elsewhere. */
 export interface RemoteWork {
   readonly actor: string;
   readonly session?: string;
@@ -42,7 +42,7 @@ export interface UpstreamChange extends Change {
    * this is a change of its own.
    */
   readonly cause?: "replica" | "merge";
-  /** Who made a change that was made elsewhere. */
+  /** The author of a change that was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**

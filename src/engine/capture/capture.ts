@@ -49,7 +49,7 @@ export interface CaptureOptions extends LookOptions {
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
 
-/** What a capture is about to record after `head`. */
+/** The changes and omissions that a capture is about to record after `head`. */
 export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];

@@ -15,7 +15,7 @@ import {
 } from "../../core/values/path.ts";
 import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
-import { tellOfInexactTimes } from "./operate.ts";
+import { tellOfTimes } from "./operate.ts";
 import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
@@ -87,7 +87,7 @@ async function filled(changes: readonly Change[], filling: Filling): Promise<App
       onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
     });
     if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
-    tellOfInexactTimes(filling.tell, report);
+    if (options.keepMtime === true) tellOfTimes(filling.tell, changes, report);
     return report;
   } finally {
     await cleanUpAndClose(folder, token);

@@ -288,31 +288,27 @@ async function carryOut(
   warnOfOpenDatabases(context, open, report.applied);
   dropDerived(context, report.applied, units);
   tellOfOwners(context, report);
-  const applied = new Set(report.applied);
-  if (operation.keepMtime === true) {
-    tellOfTimes(
-      context,
-      changes.filter(({ path }) => applied.has(path)),
-    );
-  }
-  tellOfInexactTimes(context.tell, report);
+  if (operation.keepMtime === true) tellOfTimes(context.tell, changes, report);
   return report;
 }
 
-/** Reports the files whose times cannot be restored because they are outside the range that is recorded. */
-export function tellOfTimes(context: Pick<Context, "tell">, changes: readonly Change[]): void {
-  const lost = changes.filter(({ after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs));
+/** Reports the written files whose recorded times could not be set, and those whose times are not exact. */
+export function tellOfTimes(tell: Context["tell"], changes: readonly Change[], report: ApplyReport): void {
+  const applied = new Set(report.applied);
+  const lost = changes.filter(
+    ({ path, after }) => after?.kind === "file" && !isKeptTime(after.mtimeMs) && applied.has(path),
+  );
   for (const { path } of lost.slice(0, MOST_TOLD)) {
-    context.tell?.(
+    tell?.(
       `${shownPath(path)} has the present time: its own time is earlier than 1677 or later than 2262, which cannot be kept`,
     );
   }
   const more = lost.length - MOST_TOLD;
-  if (more > 0) context.tell?.(`${more} more files have the present time for the same reason`);
+  if (more > 0) tell?.(`${more} more files have the present time for the same reason`);
+  tellOfInexactTimes(tell, report);
 }
 
-/** Reports the files whose times could not be set exactly. */
-export function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }: ApplyReport): void {
+function tellOfInexactTimes(tell: Context["tell"], { inexactTimes = [] }: ApplyReport): void {
   const [first] = inexactTimes;
   if (first === undefined) return;
   const offNs = inexactTimes.reduce((most, one) => (one.offNs > most ? one.offNs : most), 0n);

@@ -13,7 +13,7 @@ import { isInBase } from "../log/read-base.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** What is known, before a scan, of changes of the disks and mounts on which the workspace's folders lie. */
+/** The changes of the disks and mounts under the workspace's folders, as far as they are known before a scan. */
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;

@@ -384,7 +384,7 @@ async function fitting(
   for (const one of makeable(changes)) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // Nothing is in the way at an absent path. A repository's own state is an exception, because one part of it that is
+    // An absent path has nothing in the way. A repository's own state is an exception, because one part of it that is
     // put back alone would not be that state.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;

@@ -1,5 +1,4 @@
 import { settable } from "../capture/never-set.ts";
-import { tellOfTimes } from "../capture/operate.ts";
 import type { RestoreShape, ChangeShape } from "../../api/shapes.ts";
 import type { RestoreOptions } from "../../api/workspace-api.ts";
 import { type WorkspacePath, comparePaths, isWithin } from "../../core/values/path.ts";
@@ -12,7 +11,7 @@ import { resolveMoment, type ResolvedMoment } from "../read/moments.ts";
 import { leaveErased, refuseAllErased } from "../capture/leave-erased.ts";
 import { secretsAmong } from "../state/protected.ts";
 import { provedEntries } from "../state/proved-rows.ts";
-import { shownPath, skippedShape, changeShape } from "../log/shape.ts";
+import { skippedShape, changeShape } from "../log/shape.ts";
 import type { Change, Entry } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
@@ -194,13 +193,6 @@ export async function restoreTo(context: Context, text: string, options: Restore
       tell: context.tell,
       options: { ...options, force },
     });
-    if (options.keepMtime === true && options.dryRun !== true) {
-      const made = new Set(filled.changes.map(({ path }) => path));
-      tellOfTimes(
-        context,
-        whole.filter(({ path }) => made.has(shownPath(path))),
-      );
-    }
     return { ...filled, skipped: [...skipped, ...erased.map(skippedShape), ...filled.skipped] };
   });
 }
