@@ -33,7 +33,7 @@ export interface KnownAction extends OpenAction {
 /** So long what no process owns may do nothing before it is over (milliseconds). */
 export const UNOWNED_MS = 86_400_000;
 
-interface KnownTransaction extends OpenTransaction {
+export interface KnownTransaction extends OpenTransaction {
   readonly record: TransactionRecord;
   readonly lastSeq: number;
   readonly tree: ReadonlyMap<string, string>;

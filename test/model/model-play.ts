@@ -3,7 +3,14 @@ import type { LogEventShape } from "../../src/api/shapes.ts";
 import { keptAside } from "./model-aside.ts";
 import { ModelBack } from "./model-back.ts";
 import { found } from "./model-expect.ts";
-import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "./model-history.ts";
+import {
+  ModelHistory,
+  sorted,
+  UNOWNED_MS,
+  type Asked,
+  type KnownAction,
+  type KnownTransaction,
+} from "./model-history.ts";
 import { pathOfRecordId } from "../../src/core/values/file-record.ts";
 import { shown } from "./model-roots.ts";
 import { ModelMachine, type Crash, type MachineOptions } from "./model-machine.ts";
@@ -62,6 +69,7 @@ export class ModelPlay {
       await this.machine.close();
       await this.machine.open();
     }
+    await this.#endOrphans();
     const pid = this.machine.pid;
     if (crash === undefined) {
       await this.#safely(() => this.#perform(what));
@@ -75,6 +83,15 @@ export class ModelPlay {
     for (const [path, state] of this.machine.tree())
       if (before.get(path) !== state && isTorn(state)) this.machine.veil.addPath(path);
     await this.#afterCrash(pid, { ...asked, isQuiet: isQuiet(what), before, crash });
+  }
+
+  /** Every change first ends, if it now can, what a dead process left open because something was in its place. */
+  async #endOrphans(): Promise<void> {
+    const isLeft = ({ record: { status, pid } }: KnownTransaction): boolean =>
+      status === "active" && pid !== null && pid !== this.machine.pid;
+    if (![...this.history.transactions.values()].some(isLeft)) return;
+    await this.machine.workspace.snapshot();
+    await this.read({});
   }
 
   /** What was never recorded survives whatever is done, but for what was touched; or an operation has kept it aside. */

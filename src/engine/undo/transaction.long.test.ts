@@ -410,3 +410,23 @@ test("what was undone in a transaction is not among what it has changed: undo an
   await workspace.redo();
   expect(Object.keys(project.tree())).toEqual(["c.txt"]);
 });
+
+test("owners that die together are rolled back in reverse order, so that nothing of either stays", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  const workspace = await project.init();
+  const [first, second] = [await otherProcess(), await otherProcess()];
+  const edit = async (session: string, text: string): Promise<void> => {
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" }, session });
+    project.write("a.txt", text);
+    await workspace.finishAction(action?.id ?? "");
+  };
+  await workspace.beginTransaction({ session: "agent-1", pid: first.pid });
+  await edit("agent-1", "of the first\n");
+  await workspace.beginTransaction({ session: "agent-2", pid: second.pid });
+  await edit("agent-2", "of the second\n");
+  await Promise.all([first.kill(), second.kill()]);
+  await workspace.snapshot();
+  expect(project.read("a.txt")).toBe("before\n");
+  expect((await workspace.transactions()).map(({ status }) => status)).toEqual(["rolled_back", "rolled_back"]);
+});

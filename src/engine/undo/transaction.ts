@@ -434,14 +434,14 @@ export async function listTransactions(context: Context): Promise<TransactionSha
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, with their savepoints, each as its `onOwnerDeath` says. Skips a
- * transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
+ * Ends the transactions whose owner is gone, with their savepoints, each as its `onOwnerDeath` says, latest first. Skips
+ * a transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
   const tried = new Set<string>();
   for (;;) {
-    const orphan = (await activeTransactions(context)).find((one) => one.orphaned && !tried.has(one.id));
+    const orphan = nextOrphan(await activeTransactions(context), tried);
     if (orphan === undefined) return;
     tried.add(orphan.id);
     try {
@@ -454,6 +454,16 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
       if (isActive) context.tell?.(`${ownerGone(orphan)}, and it was not ended: ${error.message}`);
     }
   }
+}
+
+/**
+ * Returns the orphaned transaction to end next: the last one that was begun and that is no savepoint of another one.
+ * Later work is undone first, because a rollback keeps what other transactions have changed since.
+ */
+function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {
+  const orphans = active.filter((one) => one.orphaned && !tried.has(one.id));
+  const savepoints = new Set(orphans.flatMap(({ id }) => familyOf(active, id).slice(1)).map((one) => one.id));
+  return orphans.findLast(({ id }) => !savepoints.has(id));
 }
 
 async function commitByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
