@@ -77,7 +77,8 @@ export class ModelBack {
     if (done.undo_id !== null) return;
     const isOwn = this.#play.history.ownOf(done.selection ?? "");
     if (isOwn === undefined) return;
-    const wanted = takeBack(this.#play.history.steps, isOwn, this.#play.machine.tree());
+    const { steps, between } = this.#play.history;
+    const wanted = takeBack(steps, isOwn, this.#play.machine.tree(), between);
     found({ ...sorted(wanted.tree), unmerged: [...wanted.unmerged] }).toEqual({
       ...sorted(this.#play.machine.tree()),
       unmerged: [],

@@ -289,7 +289,7 @@ export class ModelHistory {
     const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
     const took = new Set(meant.map((step) => step.seq));
     const transaction = /^transaction (.*)$/.exec(label)?.[1];
-    const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree);
+    const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree, this.between);
     if (wanted !== undefined) {
       this.#expectTree(wanted.tree, intent.summary);
       if (this.veil.isEmpty) this.#unmerged.set(id, wanted.unmerged);
@@ -329,7 +329,7 @@ export class ModelHistory {
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     const own = this.#leftOf((step) => this.#isOf(target, step as FileStep));
-    const wanted = takeBack(history, own, before.tree);
+    const wanted = takeBack(history, own, before.tree, this.between);
     this.#expectTree(wanted.tree, `undo of ${target}`);
     this.#whole.set(target, { id, seqs: new Set(history.filter(own).map((step) => step.seq)), at: this.seq });
   }
@@ -383,6 +383,13 @@ export class ModelHistory {
     const fromSeq = Math.max(committed, this.runs.get(run ?? "")?.lastSeq ?? 0);
     const toSeq = this.transactions.get(target)?.lastSeq ?? this.runs.get(target)?.lastSeq ?? seq;
     return seq > fromSeq && seq <= toSeq && this.#owners(record).has(target);
+  }
+
+  /** What an undo passes over between its own steps, and what is recorded now. */
+  get between(): { readonly isVoid: (step: Step) => boolean; readonly left: ReadonlyMap<string, string> } {
+    const undos = new Set([...this.undos.keys(), ...[...this.#whole.values()].map(({ id }) => id)]);
+    const isVoid = (step: FileStep): boolean => this.isTaken(step) || undos.has(step.record.intent ?? "");
+    return { isVoid: isVoid as (step: Step) => boolean, left: this.#recorded };
   }
 
   /** Was it taken back, by an undo up to this event? */

@@ -21,18 +21,37 @@ export interface Outcome {
 
 type Side = "ours" | "theirs";
 
-/** Takes the own steps back, from the newest to the oldest, each merged with what is there then. */
-export function takeBack(history: readonly Step[], isOwn: (step: Step) => boolean, present: Tree): Outcome {
+/** What is known of the steps between the own ones, and what is there after the undo. */
+interface Between {
+  /** Was it undone, or written by an undo that still holds? */
+  readonly isVoid: (step: Step) => boolean;
+  readonly left: Tree;
+}
+
+/**
+ * Takes the own steps back, from the newest to the oldest, each merged with what is there then. Own steps count as one
+ * where all between them is void and leads back to where it began, unless only their merge as one clashes. The undo may
+ * also have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells.
+ */
+export function takeBack(
+  history: readonly Step[],
+  isOwn: (step: Step) => boolean,
+  present: Tree,
+  between?: Between,
+): Outcome {
   const wanted = new Map<string, State>();
   const unmerged = new Set<string>();
   const offered = new Map<string, string>();
   const own = new Set(history.filter(isOwn).map((step) => step.path));
   for (const path of own) {
-    const groups = groupsOf(
-      history.filter((step) => step.path === path),
-      isOwn,
-    );
-    const [ours, theirs] = [fold(groups, present.get(path), "ours"), fold(groups, present.get(path), "theirs")];
+    const steps = history.filter((step) => step.path === path);
+    const [joined, apart] = [between?.isVoid ?? ((): boolean => false), (): boolean => false].map((isVoid) => {
+      const groups = groupsOf(steps, isOwn, isVoid);
+      return { ours: fold(groups, present.get(path), "ours"), theirs: fold(groups, present.get(path), "theirs") };
+    }) as [Folded, Folded];
+    const [first, second] = joined.ours.clash && !apart.ours.clash ? [apart, joined] : [joined, apart];
+    const isSecond = between !== undefined && between.left.get(path) !== first.ours.state;
+    const { ours, theirs } = isSecond && between.left.get(path) === second.ours.state ? second : first;
     wanted.set(path, ours.state);
     if (!ours.clash || ours.state === theirs.state) continue;
     unmerged.add(path);
@@ -46,16 +65,25 @@ interface Group {
   after: State;
 }
 
-function groupsOf(steps: readonly Step[], isOwn: (step: Step) => boolean): Group[] {
+function groupsOf(steps: readonly Step[], isOwn: (step: Step) => boolean, isVoid: (step: Step) => boolean): Group[] {
   const groups: Group[] = [];
-  let wasOwn = false;
+  let isVoidSince = false;
   for (const step of steps) {
     const last = groups.at(-1);
-    if (isOwn(step) && wasOwn && last !== undefined) last.after = step.after;
-    else if (isOwn(step)) groups.push({ before: step.before, after: step.after });
-    wasOwn = isOwn(step);
+    if (!isOwn(step)) {
+      isVoidSince &&= isVoid(step);
+      continue;
+    }
+    if (last !== undefined && isVoidSince && last.after === step.before) last.after = step.after;
+    else groups.push({ before: step.before, after: step.after });
+    isVoidSince = true;
   }
   return groups;
+}
+
+interface Folded {
+  readonly ours: Merged;
+  readonly theirs: Merged;
 }
 
 interface Merged {
