@@ -167,9 +167,13 @@ class Folders {
     unmerged.set(folder, { path: folder, reason: "kind", base: present, current: present, wanted: target });
   }
 
+  /** Keeps a folder. If its own states do not merge, it is only a conflict. */
   #stay(folder: WorkspacePath, present: Entry): void {
-    this.#plan.targets.set(folder, { present, target: present });
-    this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it holds what others made" });
+    const { targets, unmerged } = this.#plan;
+    targets.set(folder, { present, target: present });
+    const conflict = unmerged.get(folder);
+    if (conflict !== undefined) unmerged.set(folder, { ...conflict, current: present });
+    else this.#stayed.set(folder, { path: folder, reason: "not-empty", detail: "it holds what others made" });
   }
 
   async #holdsSomething(folder: WorkspacePath): Promise<boolean> {

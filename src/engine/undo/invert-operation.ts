@@ -1,4 +1,3 @@
-import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type { OperationShape, UndoShape } from "../../api/shapes.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -186,7 +185,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
   const isNothing = plan.changes.length + plan.unmerged.length === 0;
   const { dryRun } = done;
   const left = new Set(done.skipped.map((one) => one.path));
-  const would = plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") }));
+  const would = plan.unmerged.map((one) => ({ id: "", record: recordOf(one, "", "") }));
   return undoShape(done, {
     operation: work.operation,
     direction: work.kind,
@@ -194,7 +193,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
     notes,
     again: againOf(work),
     nothing: isNothing && done.aside.applied.length + done.skipped.length === 0 ? work.nothing : undefined,
-    unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+    unmerged: (dryRun ? would : met).filter((one) => !left.has(one.record.path)).map(unmergedShape),
   });
 }
 

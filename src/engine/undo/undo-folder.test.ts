@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../../test/helpers/project.ts";
 
@@ -73,5 +74,28 @@ describe("undo where somebody removed the folder", () => {
     project.remove("dir");
     await workspace.rollback(id);
     expect(project.read("dir/f")).toBe("f\n");
+  });
+
+  it("a folder in the place of a file that cannot be merged is told as a conflict, also if it stays for what it holds", async () => {
+    await using project = new Project();
+    project.write("f", "first\n");
+    const workspace = await project.init();
+    const act = async (session: string, work: () => void): Promise<void> => {
+      const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "f" }, session });
+      work();
+      await workspace.finishAction(action?.id ?? "");
+    };
+    await act("ann", () => project.write("f", "second\n"));
+    await act("bob", () => project.remove("f"));
+    await act("ann", () => mkdirSync(project.at("f")));
+    project.write("f/of-a-person", "z\n");
+    await workspace.snapshot();
+    const would = await workspace.undo({ session: "ann", dryRun: true });
+    const done = await workspace.undo({ session: "ann" });
+    expect(done.unmerged.map(({ path, current_kind: kind }) => [path, kind])).toEqual([["f", "dir"]]);
+    expect(done.skipped).toEqual([]);
+    expect(would.unmerged.map(({ path, current_kind: kind }) => [path, kind])).toEqual([["f", "dir"]]);
+    expect((await workspace.conflicts()).map(({ path }) => path)).toEqual(["f"]);
+    expect(project.read("f/of-a-person")).toBe("z\n");
   });
 });
