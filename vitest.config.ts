@@ -11,7 +11,7 @@ delete process.env["CHRONICLE_HOME"];
 delete process.env["NODE_EXTRA_CA_CERTS"];
 
 const TESTS = ["src/**/*.test.ts", "test/**/*.test.ts"];
-/** Files that take over five seconds on an idle machine: crash sweeps, simulations, real agents and servers, many processes. */
+/** Files that take over three seconds on two cores: crash sweeps, simulations, real agents and servers, many processes. */
 const LONG = ["**/*.long.test.ts"];
 
 export default defineConfig({

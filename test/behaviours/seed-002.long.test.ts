@@ -4,7 +4,7 @@
  *
  *     chain        formula, edited bytes, wrong types, order        src/core/log/chain.test.ts, canonical-json.test.ts
  *     log          offsets, torn tail, quarantine, rotation         src/testing/event-log-suite.ts
- *     crash        temp file before rename, stale temp, fsync       file-event-log.test.ts, file-event-log-crash.test.ts,
+ *     crash        temp file before rename, stale temp, fsync       file-event-log.long.test.ts, file-event-log-crash.test.ts,
  *                  failures, write failures                         test/crash/engine.long.test.ts
  *     compaction   valid after it, shrinks, empty                   test/crash/compact.long.test.ts, src/testing/event-log-suite.ts
  *     snapshot     truncated, beyond the log, malformed, missing    derived-files.long.test.ts (here it is the index)
@@ -12,7 +12,7 @@
  *     two writers  one chain, also when some are killed             test/crash/two-writers.test.ts
  *
  * The general record store of that seed (`upsert get delete all`, `snapshot.json` every 50 events) has tests of its own:
- * `seed-002-records.test.ts`, `seed-002-records-life.test.ts`, `user-records.test.ts`, test/crash/records.long.test.ts.
+ * `seed-002-records.long.test.ts`, `seed-002-records-life.test.ts`, `user-records.test.ts`, test/crash/records.long.test.ts.
  * A deletion of a file is an upsert with `kind: "absent"`. A damaged line below what was acknowledged makes the history
  * read-only instead of being skipped; above it, it is a torn tail.
  */

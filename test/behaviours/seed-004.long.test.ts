@@ -7,10 +7,10 @@
  *     Objects      to a target atomically                          src/worktree/apply/apply-crash.long.test.ts
  *     Exclusions   component, substring, glob, ignore lines        src/core/filter/ignore.test.ts, ignore-git.test.ts
  *     Snapshots    limits, several roots                           limits-and-roots.test.ts
- *     Snapshots    moments, shapes                                 moments-and-shapes.test.ts
+ *     Snapshots    moments, shapes                                 moments-and-shapes.long.test.ts
  *     Snapshots    session metadata there and back                 sessions.long.test.ts, src/core/records/records.test.ts
  *     Safety       symlinked parent, before creating folders       src/testing/worktree-suite.ts (a parent that became a link)
- *     Safety       "..", NUL, absolute in a manifest               src/core/values/path.test.ts, base.test.ts, records.test.ts
+ *     Safety       "..", NUL, absolute in a manifest               src/core/values/path.test.ts, base.long.test.ts, records.test.ts
  *     Resume       dead and alive processes                        sessions.long.test.ts
  *     Resume       size formatting                                 src/core/values/duration.test.ts
  *     CLI          exit codes, flags, error texts                  test/cli/
