@@ -1,6 +1,7 @@
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
+import type { FileStat } from "../disk/disk.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
@@ -32,6 +33,22 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
     }
   } finally {
     disk.close(fd);
+  }
+}
+
+/**
+ * Returns what the absolute path, or the link at it, leads to; `undefined` if there is nothing. Permissions are those of
+ * the file, because a link has none of its own.
+ */
+export function statBehindLink(path: string): FileStat | undefined {
+  const disk = new NodeDisk();
+  const stat = disk.lstat(path);
+  if (stat?.kind !== "symlink") return stat;
+  try {
+    return disk.lstat(disk.realpath(path));
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
   }
 }
 

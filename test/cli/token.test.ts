@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { expiryOf } from "../../src/cli/commands/serve/token.ts";
 import { FileTokenStore } from "../../src/daemon/file-token-store.ts";
+import { remoteToken } from "../../src/cli/remote/remote-token.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { Authenticator } from "../../src/server/callers/authenticate.ts";
@@ -200,6 +201,22 @@ describe("the operator's token", () => {
     expect(() => ask()).toThrow(/there is no/);
     writeFileSync(file, "y".repeat(30), { mode: 0o644 });
     expect(() => ask()).toThrow(/others can read/);
+  });
+
+  it("may be behind a link: the file's permissions count, here and for the token of a client", () => {
+    using sandbox = new Sandbox();
+    const [file, link] = [join(sandbox.folder, "t"), join(sandbox.folder, "link")];
+    const token = "y".repeat(30);
+    writeFileSync(file, token, { mode: 0o600 });
+    symlinkSync("t", link);
+    const operators = (): string =>
+      operatorToken(disk, { given: undefined, file: link, configFolder: sandbox.folder }).token;
+    const clients = (): string | undefined => remoteToken({ file: link, given: undefined, cwd: () => sandbox.folder });
+    expect([operators(), clients()]).toEqual([token, token]);
+    chmodSync(file, 0o644);
+    for (const read of [operators, clients]) expect(read).toThrow(/others can read/);
+    rmSync(file);
+    expect(operators).toThrow(/there is no/);
   });
 });
 

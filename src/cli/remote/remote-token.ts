@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { isLoopback } from "../../server/callers/listener.ts";
-import { NodeDisk } from "../../disk/node-disk.ts";
 import { readUserFile } from "../../process/read-json-list.ts";
+import { statBehindLink } from "../../process/user-files.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
@@ -27,9 +27,9 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }
 
-/** Throws `USAGE` for a file that others can read. The same rule applies to the file of the operator's token. */
+/** Throws `USAGE` for a file that others can read. */
 function refuseShared(file: string, cwd: string): void {
-  const stat = new NodeDisk().lstat(resolve(cwd, file));
+  const stat = statBehindLink(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;
   throw usageError(`others can read ${file}`, `make it yours alone: chmod 600 ${quotePath(file)}`);
 }

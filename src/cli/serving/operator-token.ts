@@ -3,6 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import { hashToken, newToken } from "../../server/callers/token.ts";
 import { readSmall } from "../../daemon/run-folder.ts";
+import { statBehindLink } from "../../process/user-files.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
@@ -56,8 +57,9 @@ const GIVEN = "$CHRONICLE_TOKEN";
 function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): OperatorToken {
   if (given !== undefined && given !== "") return { token: fit(given, GIVEN), from: GIVEN };
   const path = file ?? operatorTokenFile(configFolder);
-  const stat = disk.lstat(path);
-  if (stat === undefined && file !== undefined) throw usageError(`there is no ${file}`, "make it: a token on one line");
+  const isMade = file !== undefined || disk.lstat(path) !== undefined;
+  const stat = statBehindLink(path);
+  if (stat === undefined && isMade) throw usageError(`there is no ${path}`, "make it: a token on one line");
   if (stat === undefined) {
     makePrivateFolder(disk, configFolder);
     writeFileDurably(disk, path, Buffer.from(`${newToken()}\n`));
