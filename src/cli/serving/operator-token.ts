@@ -2,8 +2,7 @@ import { join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import { hashToken, newToken } from "../../server/callers/token.ts";
-import { readSmall } from "../../daemon/run-folder.ts";
-import { statBehindLink } from "../../process/user-files.ts";
+import { readWholeFile, statBehindLink } from "../../process/user-files.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
@@ -66,7 +65,7 @@ function tokenOf(disk: Disk, { given, file, configFolder }: TokenPlaces): Operat
   } else if ((stat.mode & 0o077) !== 0) {
     throw usageError(`others can read ${path}`, `make it yours alone: chmod 600 ${quotePath(path)}`);
   }
-  return { token: fit((readSmall(disk, path) ?? "").trim(), path), from: path };
+  return { token: fit(readWholeFile(path).toString("utf8").trim(), path), from: path };
 }
 
 function fit(token: string, from: string): string {

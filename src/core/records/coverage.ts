@@ -239,17 +239,15 @@ export function coverageRecordId(workspaceId: string): string {
 
 /**
  * Returns the omissions of a capture that a record lists. Leaves out excluded paths, because they follow from the
- * filters. Leaves out paths that changed while they were read, because they were recorded, and are therefore known to
- * exist. If not all can be listed, the paths in `recorded` have precedence, because an earlier state of them is
- * recorded.
+ * filters. If not all can be listed, the paths in `recorded` have precedence, because an earlier state of them is
+ * recorded. The caller leaves out paths that changed while they were read (`unstable`), if a state of them was read.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],
   recorded: ReadonlySet<WorkspacePath> = new Set(),
 ): Pick<CoverageRecord, "omitted" | "count"> {
   const each = new Map<string, OmittedPath>();
-  for (const { path, reason } of omitted)
-    if (reason !== "excluded" && reason !== "unstable") each.set(path, { path, reason });
+  for (const { path, reason } of omitted) if (reason !== "excluded") each.set(path, { path, reason });
   const all = [...each.values()].sort((a, b) => comparePaths(a.path, b.path));
   if (all.length <= MAX_OMITTED) return { omitted: all, count: all.length };
   const isFirst = ({ path }: OmittedPath): boolean => recorded.has(path);

@@ -164,8 +164,19 @@ async function firstCoverage(context: Context, seq: number): Promise<StatedCover
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
   if (last === undefined) return undefined;
   const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
-  const listed = listedOmissions(coverage.omitted);
+  const listed = listedOmissions(await notRead(context, coverage.omitted, last.seq));
   return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: last.seq };
+}
+
+/**
+ * Returns the omissions of a snapshot without the paths that changed while they were read, if the snapshot has a state
+ * of them.
+ */
+async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq: number): Promise<OmittedPath[]> {
+  const unstable = omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path);
+  const rows = await index.iterationsAt(unstable, seq);
+  const read = new Set(unstable.filter((_, i) => rows[i]?.entry !== undefined));
+  return omitted.filter(({ path, reason }) => reason !== "unstable" || !read.has(path));
 }
 
 /**
