@@ -201,7 +201,6 @@ export interface ConflictsOptions {
   readonly patch?: boolean;
 }
 
-/** Selects versions. */
 export interface VersionsOptions {
   /** Only versions of this path. */
   readonly path?: string;
@@ -217,8 +216,8 @@ export interface ActionApi {
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
    * Records the changes of an action and ends it. An action that ends as `denied` has no changes. Throws `NOT_FOUND`
-   * for an unknown id. Finishing an action a second time does nothing, unless the action had ended as denied or
-   * abandoned and has run after all.
+   * for an unknown id. A second call for the same action does nothing. Exception: an action that ended as denied or
+   * abandoned, but has run after all, is finished again.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**

@@ -112,8 +112,8 @@ export class TransactionBracket {
   }
 
   /**
-   * Commits. If that fails, tries once more, because the failure may have been temporary. If that fails too, rolls
-   * back.
+   * If the first attempt fails, commits once more, because the failure may have been temporary. If that fails too,
+   * rolls back.
    */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
@@ -183,7 +183,7 @@ interface TwoTroubles {
   readonly trouble: unknown;
 }
 
-/** Makes the error for an action that stays open. `error`: the error that `work` threw, if it threw one. */
+/** `error`: the error that `work` threw, if it threw one. */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;
@@ -237,10 +237,6 @@ function leftOpen(id: string, message: string, cause: unknown): ChronicleError {
   });
 }
 
-/**
- * Returns the code, hint and data that an error passes on to the error that wraps it. An error that is no
- * `ChronicleError` passes on the code `IO`.
- */
 function partsOf(error: unknown): Pick<ChronicleError, "code" | "hint" | "data"> {
   return error instanceof ChronicleError ? error : { code: "IO", hint: undefined, data: {} };
 }

@@ -44,7 +44,6 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
   IO: EXIT.failed,
 };
 
-/** Returns the exit code for an error's code. */
 export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
 }
@@ -81,12 +80,10 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   IO: 500,
 };
 
-/** Returns the HTTP status for an error's code. */
 export function httpStatusOf(code: ErrorCode): number {
   return STATUS_OF[code];
 }
 
-/** True if the text is one of the stable codes. */
 export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(STATUS_OF, text);
 }

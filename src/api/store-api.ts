@@ -10,7 +10,6 @@ import type {
 } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
-/** Options for beginning a workspace. */
 export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
   /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
   readonly roots: readonly string[];
@@ -40,7 +39,6 @@ export interface CreateOptions extends ProgressOptions {
   readonly from?: { readonly workspace: string; readonly moment?: string };
 }
 
-/** Options for opening a workspace by its id or name. */
 export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "readOnly" | "role" | "client"> {
   readonly actor?: string;
   /** Accepts only the whole id or the exact name, not the beginning of an id. */
@@ -49,7 +47,6 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
   readonly upstream?: boolean;
 }
 
-/** Options for forgetting a history. */
 export interface ForgetOptions {
   /**
    * Removes the history at once and for good. Throws `REFUSED` while a run, a watch, an agent or a transaction is at
@@ -158,7 +155,6 @@ export interface UnsignedShape {
 /** `StoreOptions.home` of a store in memory. */
 export const MEMORY_STORE = "memory:";
 
-/** Options for opening a store. */
 export interface StoreOptions {
   /**
    * The store's absolute folder, as a path or a `file:` URL. `memory:` is a store in this process's memory. It begins

@@ -9,7 +9,6 @@ import type { ProtectedShape } from "./shapes.ts";
  */
 export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
-/** Settings of a sync. */
 export interface SyncSettings {
   /** Default: `two-way-safe`. */
   readonly mode?: SyncMode;
@@ -42,7 +41,6 @@ export interface SyncSettings {
   readonly debounceMs?: number;
 }
 
-/** Options for starting a sync. */
 export interface SyncStart extends SyncSettings {
   /**
    * The origin's address: `http://HOST:PORT`, `https://…`, `ws://…`, `wss://…`, or `unix:/PATH` of a replication

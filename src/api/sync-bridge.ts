@@ -50,7 +50,6 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
   merge: "merge",
 };
 
-/** Returns the functions of a bridge to one origin. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
     sync.upstream === upstreamUrl(start.upstream) && (sync.workspace === session || sync.asked === session);

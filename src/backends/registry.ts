@@ -27,7 +27,6 @@ import { hasWorkers } from "../workers/worker-file.ts";
 
 /** The registry of backends: the only module that names them and chooses those of a store. See docs/backends.md. */
 
-/** The disk of this machine. */
 export const nodeDisk: Disk = new NodeDisk();
 
 const filesAndSqlite: FileBackendsOptions = {

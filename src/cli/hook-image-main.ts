@@ -4,7 +4,6 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { hookEntryPath } from "../daemon/program-paths.ts";
 import { readSmall } from "../daemon/run-folder.ts";
 
-/** The exports of `hook.cjs`. */
 interface HookProgram {
   startImage(mark: string): void;
   markOfImage(): string;

@@ -39,7 +39,7 @@ function end(code: number): void {
   process.exit(code);
 }
 
-/** Runs the hook. It is called at the end of the bundle if the bundle is the started program. */
+/** The last line of the bundle calls this function if the bundle is the started program. */
 export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }

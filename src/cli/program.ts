@@ -8,7 +8,6 @@ import { parseValue } from "./table/parse-value.ts";
 import { usageError } from "../process/usage-error.ts";
 import { greatestOf } from "../util/long-lists.ts";
 
-/** A parsed command line: the command, its options and its arguments. */
 export interface Parsed {
   /** The command; `undefined` if none was given. */
   readonly spec: CommandSpec | undefined;
@@ -43,10 +42,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/**
- * Adds the global options to a command. `own`: the options of the command. They replace global options of the same
- * name.
- */
+/** `own`: the options of the command. They replace global options of the same name. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -56,7 +52,7 @@ function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   command.helpOption("-h, --help", "help with examples");
 }
 
-/** Returns the usage line of a command, without the program's and the command's name. */
+/** The usage line has neither the program's nor the command's name. */
 export function usageOf(spec: CommandSpec): string {
   return spec.usage ?? ["[options]", ...spec.args.map((arg) => arg.name)].join(" ");
 }
@@ -67,7 +63,6 @@ function examplesOf(spec: CommandSpec): string {
   return `\nExamples:\n${lines.join("\n")}`;
 }
 
-/** Returns hints for an option or argument that the command does not accept. */
 function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly string[], error: CommanderError): string[] {
   const hints = Object.entries(tried).flatMap(([flag, hint]) => (error.message.includes(`'${flag}'`) ? [hint] : []));
   if (meant === undefined || error.code !== "commander.excessArguments") return hints;
@@ -189,10 +184,7 @@ function buildProgram(
   return program;
 }
 
-/**
- * Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command
- * line.
- */
+/** Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command line. */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
   const program = buildProgram({ argv, version }, sink, (result) => {

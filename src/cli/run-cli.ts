@@ -54,7 +54,7 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   return new Input(parsed.options, args, behind);
 }
 
-/** Runs one command line. Resolves to the exit code. Errors are reported and do not make it reject. */
+/** Resolves to the exit code. Errors are reported and do not make it reject. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
   let style: ReportStyle = {
@@ -140,7 +140,6 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   workspaces: async () => (await import("./commands/look/workspaces.ts")).workspaces,
 };
 
-/** Loads the code of a command. `name`: a name in the table of commands. */
 export function loadAction(name: string): Promise<Action> {
   const load = LOADERS[name];
   if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);

@@ -9,7 +9,7 @@ import { standingFolder } from "../process/user-path.ts";
 import { runCli } from "./run-cli.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
-/** Runs the command line of this process. Resolves to the exit code. */
+/** Resolves to the exit code. */
 export async function start(inherited: Inheritance): Promise<number> {
   const out = new StreamSink(process.stdout);
   const code = await runCli(processIo(packageJson.version, inherited, out));
@@ -18,10 +18,7 @@ export async function start(inherited: Inheritance): Promise<number> {
   return out.failure === undefined ? code : tellLost(out.failure, code);
 }
 
-/**
- * Prints that the answer could not be written. Returns the exit code, which is that of the command if the command
- * failed.
- */
+/** Returns the exit code of the command if the command failed, and else `failed`. */
 function tellLost(failure: Error, code: number): number {
   process.stderr.write(
     `chronicle: the answer could not be written: ${failure.message}\n` +
@@ -126,7 +123,6 @@ function endSelf(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-/** Returns the `Io` of this process. */
 export function processIo(version: string, inherited: Inheritance, out: Sink = new StreamSink(process.stdout)): Io {
   return {
     argv: process.argv.slice(2),

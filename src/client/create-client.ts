@@ -14,7 +14,6 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
   return new ChronicleClient(new Wire(new FetchTransport(base, fetch), options), base);
 }
 
-/** Options of a client. */
 export interface ClientOptions {
   /** The server's address: `http://127.0.0.1:7171` or `https://…`, and in Node also `unix:/path/of/the/socket`. */
   readonly url: string;

@@ -113,7 +113,6 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Yields the pieces of a body, and restarts the timer at each piece. */
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
       this.begin();

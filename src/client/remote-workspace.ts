@@ -122,7 +122,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
-  /** Lists files page by page. All pages show the state at the time of the first page. */
+  /** All pages show the state at the time of the first page. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
     let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
@@ -361,9 +361,7 @@ export interface ReadFile extends FileContent {
  */
 const AT_ONCE = 1024 * 1024;
 
-/**
- * Returns the file that a reply contains. `open` returns a function that requests the content of an iteration again.
- */
+/** `open` returns a function that requests the content of an iteration again. */
 export async function readingOf(
   reply: WireReply,
   open: (iteration: number) => OpenContent,

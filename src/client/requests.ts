@@ -54,17 +54,14 @@ export class Requests {
     this.#params = params;
   }
 
-  /** A signal that aborts when this object is closed. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Sends a call. Resolves to the answer, or to all items if the call is a list. */
   answer(call: PlainCall, args: never): Promise<unknown> {
     return isList(call) ? this.all(call, ...args) : this.one(call, ...args);
   }
 
-  /** Sends a call, and resolves to the answer. */
   async one<Args extends readonly unknown[], Reply extends OneReply>(
     call: OneCall<Args, Reply>,
     ...args: Args
@@ -73,7 +70,6 @@ export class Requests {
     return this.#whileOpen(() => this.wire.json({ call, asking }));
   }
 
-  /** Requests all pages of a list, and resolves to all items. */
   async all<Args extends readonly unknown[], K extends keyof ReplyShapes>(
     call: PageCall<Args, K>,
     ...args: Args
@@ -99,7 +95,7 @@ export class Requests {
     }
   }
 
-  /** Requests a content. The body of the reply is not read yet. */
+  /** The body of the reply is not read yet. */
   content<Args extends readonly unknown[]>(
     call: ContentCall<Args>,
     args: Args,

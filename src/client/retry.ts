@@ -24,7 +24,6 @@ const LONG_ENOUGH_MS = 20_000;
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
-/** True if another try may succeed. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ChronicleError && PASSING.includes(error.code) && error.data["lasting"] !== true;
 }

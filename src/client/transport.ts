@@ -19,11 +19,9 @@ export interface WireReply {
   header(name: string): string | undefined;
   /** The pieces of the body as they arrive. Throws `UNAVAILABLE` if the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Discards the rest of the body. */
   discard(): Promise<void>;
 }
 
-/** Sends requests to a server. */
 export interface Transport {
   /** Sends a request. Throws `UNAVAILABLE` when no server answers, and when `signal` aborts it. */
   send(request: WireRequest): Promise<WireReply>;

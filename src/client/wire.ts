@@ -16,7 +16,6 @@ interface WireOptions {
   readonly retry?: RetryRule;
 }
 
-/** A request for any route. */
 export interface Ask {
   readonly call: Pick<Call<never, unknown, unknown, ReplyKind>, "operation" | "method" | "path">;
   readonly asking: Asking<object, unknown>;
@@ -36,7 +35,6 @@ export class Wire {
     this.#options = options;
   }
 
-  /** Returns a wire to the same server with changed options. */
   with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
     const acting = { ...this.#options.acting, ...options.acting };
     return new Wire(this.#transport, { ...this.#options, ...options, acting });
@@ -63,7 +61,7 @@ export class Wire {
     }
   }
 
-  /** Sends a request. Resolves to the reply, whose body is not read yet. */
+  /** Resolves to the reply, whose body is not read yet. */
   open(ask: Ask): Promise<WireReply> {
     return this.#send(ask, (reply) => Promise.resolve(reply));
   }
@@ -145,7 +143,7 @@ function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
 
-/** Returns a new random key. Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
+/** Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -263,10 +261,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Returns the encoded path and query of a request. Replaces the `{names}` in the pattern by their values, and leaves
- * out query fields that are `undefined`.
- */
+/** Replaces the `{names}` in the pattern by their values, and leaves out query fields that are `undefined`. */
 function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? "";

@@ -18,7 +18,6 @@ interface NewWorkspace extends Pick<CreateOptions, "name"> {
   readonly source?: ForkSource | undefined;
 }
 
-/** Throws `USAGE` if a text cannot be the name of a workspace. */
 export function checkName(name: string): void {
   if (isWorkspaceName(name)) return;
   throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
@@ -45,7 +44,6 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
   });
 }
 
-/** Throws `REFUSED` if a workspace has this text as its name or as its id. */
 function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
   const taken = all.find((one) => one.name === name || one.id === name);
   if (taken === undefined) return;

@@ -27,7 +27,6 @@ const UNWATCHED = "other machines may change it without notice to this one, so a
 /** The free space in bytes below which the check fails. */
 const LOW_SPACE = 256 * 1024 * 1024;
 
-/** Checks the machine, the store, its histories and the key. */
 export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
   const { disk } = parts.backends;
   const faults = await historyFaults(parts);
@@ -101,7 +100,6 @@ function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): 
   };
 }
 
-/** Returns the workspaces that have a signed head in a folder of configuration. */
 function headsIn(disk: Disk, folder: string): string[] {
   const heads = disk.lstat(`${folder}/heads`) === undefined ? [] : disk.list(`${folder}/heads`);
   return heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id));
@@ -265,7 +263,6 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
   }
 }
 
-/** The most files of a workspace that a check names. */
 const MOST_NAMED = 3;
 
 /**
@@ -317,7 +314,7 @@ interface HistoryFault {
   readonly reason: SigningReason | null;
 }
 
-/** Returns the faults of the histories that take no writes or are not signed. Reads each whole log, but no contents. */
+/** Reads each whole log, but no contents. */
 async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
   const faults: HistoryFault[] = [];
   for (const id of workspaceIds(parts)) {

@@ -30,13 +30,9 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
   }
 }
 
-/** The backends that a record store needs. */
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
-/**
- * Opens the record store in a folder. Makes the store and its folder if they are missing. With `readOnly`, throws
- * `NOT_FOUND` if there is no store.
- */
+/** Makes the store and its folder if they are missing. With `readOnly`, throws `NOT_FOUND` if there is no store. */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,
@@ -65,7 +61,6 @@ export function openFileRecordStore(
   });
 }
 
-/** The files of a record store beside its log, on a disk. */
 class DiskRecordFiles implements RecordFiles {
   readonly #disk: Disk;
   readonly #layout: RecordStoreLayout;

@@ -315,9 +315,7 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  /**
-   * Returns the API of a workspace. This is an agent's view if the caller or the whole store has the role of an agent.
-   */
+  /** Returns an agent's view if the caller or the whole store has the role of an agent. */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
@@ -375,7 +373,6 @@ class FileStore implements StoreApi {
     return this.#with(id, ({ context }) => readForkSource(context, moment), { readOnly: moment !== "now" });
   }
 
-  /** Opens a workspace, runs `work` on it, and closes it. */
   async #with<T>(id: string, work: (opened: OpenedContext) => Promise<T>, how: HowToOpen = {}): Promise<T> {
     const opened = await this.#openId(id, how);
     try {
@@ -483,8 +480,8 @@ class FileStore implements StoreApi {
 }
 
 /**
- * Checks the options. Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an
- * agent names itself like a person or like Chronicle.
+ * Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an agent names itself
+ * like a person or like Chronicle.
  */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
@@ -498,7 +495,7 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/** Opens a store on these backends. Makes the folders of the store (0700) if they are missing. */
+/** Makes the folders of the store (0700) if they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

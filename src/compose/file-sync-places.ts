@@ -410,10 +410,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   };
 }
 
-/**
- * Opens the mirror. If the mirror is damaged, the hint of the error names its folder, because a whole mirror can be
- * fetched again.
- */
+/** If the mirror is damaged, the hint of the error names its folder, because a whole mirror can be fetched again. */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
     return await LogMirror.open(new FileMirrorPlaces(parts, layout));

@@ -166,7 +166,6 @@ function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
   return stones.list().filter(({ part }) => part !== undefined && isThere(parts, part.workspace));
 }
 
-/** Returns the workspaces whose folders were moved away. */
 function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
   if (disk.lstat(layout.forgotten)?.kind !== "dir") return [];
   const folders = disk.list(layout.forgotten).filter(({ kind }) => kind === "dir");

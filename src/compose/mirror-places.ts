@@ -69,8 +69,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a free name. A different copy with the same first and last event may have been given up before, because an
- * origin that was restored to an older state records other lines under the same numbers.
+ * A different copy with the same first and last event may have been given up before, because an origin that was
+ * restored to an older state records other lines under the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -99,7 +99,7 @@ function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   return starts.toSorted((a, b) => a - b);
 }
 
-/** Returns the anchor of a part. Returns `undefined` if it was not written. Throws `LOG_DAMAGED` if it is damaged. */
+/** Returns `undefined` if the anchor was not written. Throws `LOG_DAMAGED` if the anchor is damaged. */
 function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryAnchor | undefined {
   const path = layout.mirror(start).anchor;
   const text = readText(disk, path);
@@ -115,7 +115,7 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
   });
 }
 
-/** Opens the files of one part of a mirror. Its folder must exist. */
+/** The folder of the part must exist. */
 export async function openMirrorFiles(
   { backends, blobs, waitMs }: StoreParts,
   layout: UpstreamLayout,

@@ -11,7 +11,7 @@ interface HowGivenUp {
   readonly part?: GivenUpPart;
 }
 
-/** Returns the note of a history, or a part of one, that is given up now. The note names the last signed head. */
+/** The note names the last signed head. */
 export async function tombstoneOf(
   parts: StoreParts,
   workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,
@@ -34,9 +34,7 @@ export async function tombstoneOf(
   };
 }
 
-/**
- * Writes a note beside the key: a part of a history is given up now, and can be brought back during the grace period.
- */
+/** Writes the note beside the key. The part can be brought back during the grace period. */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
   const listed = (await new RootsCache(parts.backends, parts.layout).list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });

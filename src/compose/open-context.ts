@@ -72,12 +72,10 @@ export interface StoreParts extends OpenedBlobs {
   readonly userHome: string | undefined;
 }
 
-/** The events that one commit has recorded, and their workspace. */
 export interface RecordedInStore extends Recorded {
   readonly workspaceId: string;
 }
 
-/** A content that is about to be recorded, and its workspace. */
 export interface AnnouncedInStore extends AnnouncedContent {
   readonly workspaceId: string;
 }
@@ -95,14 +93,12 @@ export interface OpenedContext {
   readonly close: () => Promise<void>;
 }
 
-/** Options for opening a workspace. */
 export interface HowToOpen {
   /** The tracked roots. Default: the roots that the log records. */
   readonly roots?: readonly RootRecord[] | undefined;
   readonly readOnly?: boolean;
   /** The present place of the first root, if this place is not recorded yet. */
   readonly movedTo?: string | undefined;
-  /** The name of the client that asks. */
   readonly client?: string | undefined;
   /** The actor. Default: the actor with whom the store was opened. */
   readonly actor?: string | undefined;
@@ -112,7 +108,6 @@ export interface HowToOpen {
   readonly follows?: boolean;
 }
 
-/** Opens the engine of a workspace. */
 export async function openContext(
   parts: StoreParts,
   id: string,
@@ -139,7 +134,7 @@ export async function openContext(
   }
 }
 
-/** Adds the files and the actor to an open history. `close` also closes the history. */
+/** `close` also closes the history. */
 export function openHistory(
   parts: StoreParts,
   given: HistoryContext,
@@ -265,7 +260,7 @@ function folderFiles(
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
-/** Returns a function that finds out the traits of a folder. With `readOnly`, it writes nothing to the disk. */
+/** With `readOnly`, the returned function writes nothing to the disk. */
 export function traitsOf(
   { backends, layout }: Pick<StoreParts, "backends" | "layout">,
   readOnly: boolean,
@@ -290,9 +285,7 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   };
 }
 
-/**
- * Returns the workers that write many files of a restore. If it is `undefined`, the restoring thread writes all files.
- */
+/** If the result is `undefined`, the restoring thread writes all files. */
 export function restoreWorkers(
   { backends, layout, placesOf }: StoreParts,
   pools = new KeptStagePool(layout.home),
@@ -302,7 +295,7 @@ export function restoreWorkers(
     : undefined;
 }
 
-/** Returns the path of a folder with links resolved. Returns an empty list if the path cannot be resolved. */
+/** Returns an empty list if the path cannot be resolved. */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

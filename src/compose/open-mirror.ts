@@ -60,8 +60,8 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * Returns the tasks of a mirror. A contradiction that the witness has noted is reported as a fault of the mirror,
- * because one of the two histories was changed.
+ * A contradiction that the witness has noted is reported as a fault of the mirror, because one of the two histories was
+ * changed.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;
@@ -77,7 +77,6 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
 
 /** A history whose contents the store must keep: a workspace's own, or a part of its mirror of the origin's. */
 export interface MarkedHistory {
-  /** A unique key. */
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;
   openLog(): Promise<EventLog>;
@@ -87,7 +86,6 @@ export interface MarkedHistory {
   known(): Promise<readonly Head[]>;
 }
 
-/** Returns all histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
   // Throw for a history of another format: the contents that it needs are unknown, so nothing may be freed.

@@ -45,7 +45,7 @@ function eachOnce(tell: ((note: string) => void) | undefined): (note: string) =>
   };
 }
 
-/** Opens the parts that all workspaces of a store share. Makes the store's folders (0700) if they are missing. */
+/** Makes the store's folders (0700) if they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
@@ -79,12 +79,11 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
 
 const PARTS = new WeakMap<StoreApi, StoreParts>();
 
-/** Remembers the parts of a store for `partsOf`. */
 export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
 
-/** Returns the parts of a store. Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
+/** Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
 export function partsOf(store: StoreApi): StoreParts {
   const parts = PARTS.get(store);
   if (parts !== undefined) return parts;

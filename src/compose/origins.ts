@@ -251,9 +251,7 @@ async function openOrigin(
   };
 }
 
-/**
- * Records the changes in the folder. Does nothing if the workspace is read-only. Reports all other errors and throws.
- */
+/** Does nothing if the workspace is read-only. Passes any other error to `onError`, and throws it. */
 async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
   if (context.readOnly) return;
   try {
@@ -287,7 +285,6 @@ async function locate({ index }: Context, seq: number) {
   return row === undefined || isInBase(row) ? undefined : { seq, offset: row.offset };
 }
 
-/** An open engine that decides what replicas write back. */
 export interface OpenWriteBack extends AsyncDisposable {
   readonly parts: WriteBackParts;
 }

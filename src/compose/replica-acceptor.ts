@@ -9,7 +9,7 @@ import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
-/** Serves replicas from the workspaces of a store. `onError` receives errors of this side. */
+/** `onError` receives errors of this side. */
 export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
   const origins = new Origins(parts, { onError });
   const acceptor = new OriginAcceptor({

@@ -30,7 +30,6 @@ import { FileOffRecord } from "../store/file-off-record.ts";
 import { faultOfWorkspaceFile } from "../store/workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** Returns the tasks that an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   const { configFolder, layout, backends } = parts;
   const refuseOwn = (what: string, given: string): void =>
@@ -175,10 +174,7 @@ interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
 
-/**
- * Returns a marker of the contents that the store's histories need. Each further call of `mark` reads only the lines
- * that were appended since.
- */
+/** Each further call of `mark` reads only the lines that were appended since the last call. */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
@@ -359,10 +355,7 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
 /** The errors whose own hint is shown: another format, an unsigned history, a contradicted head. */
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
-/**
- * Returns the error that names the history which blocks the collection. Contents are shared, so one unreadable history
- * blocks the whole store.
- */
+/** Contents are shared, so one unreadable history blocks the whole store. */
 function blockedBy(id: string, error: unknown): unknown {
   return unreadable(error, { id, what: `nothing was freed, because of workspace ${id}`, hint: hintFor(id, error) });
 }
@@ -370,13 +363,12 @@ function blockedBy(id: string, error: unknown): unknown {
 /** The errors of a damaged history whose contents can be salvaged. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
-/** Returns the error for a forgotten history that cannot be read. It may need any content, so nothing is freed. */
+/** The history may need any content, so nothing is freed. */
 function blockedByForgotten(id: string, error: unknown): unknown {
   const what = `nothing was freed, because of the forgotten history ${id}`;
   return unreadable(error, { id, what, hint: hintForForgotten(id) });
 }
 
-/** A history that cannot be read, the consequence, and the hint for a person. */
 interface Unreadable {
   readonly id: string;
   readonly what: string;
@@ -413,9 +405,7 @@ export function workspaceIds({ backends, layout }: StoreParts): string[] {
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
 }
 
-/**
- * Measures the space that the store takes. `other_bytes` is everything that the other parts of the total do not name.
- */
+/** `other_bytes` is everything that the other parts of the total do not name. */
 export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   const { backends, layout, blobs } = parts;
   const { disk } = backends;

@@ -24,10 +24,7 @@ export async function isWithinAgent(parts: StoreParts, whose: Around = "agents a
   return false;
 }
 
-/**
- * Returns the owners of agents' open sessions, of open actions and, unless `whose` is `agents`, of open runs. Returns
- * none for a history that cannot be read.
- */
+/** Returns no owners for a history that cannot be read. */
 async function ownersIn(parts: StoreParts, id: string, whose: Around): Promise<OwnerProcess[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });

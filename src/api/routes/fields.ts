@@ -12,36 +12,32 @@ const MAX_DEPTH = 64;
 
 const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
 
-/** Returns the schema of a word: an id, a name, a moment. */
+/** An id, a name, or a moment. */
 export const word = (what: string): z.ZodString =>
   z.string().min(1).max(MAX_WORD).regex(noControls, "must hold no control characters").describe(what);
 
-/** Returns the schema of a text for people. */
 export const text = (what: string, most: number): z.ZodString => z.string().max(most).describe(what);
 
-/** Returns the schema of a path of the workspace. */
 export const path = (what: string): z.ZodString => z.string().max(MAX_PATH).describe(what);
 
-/** Returns the schema of a list of paths in a body. */
 export const paths = (what: string): z.ZodArray<z.ZodString> =>
   z.array(z.string().max(MAX_PATH)).max(MAX_PATHS).describe(what);
 
-/** Returns the schema of a moment. */
 export const moment = (what: string): z.ZodString =>
   word(
     `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601 (without a zone: UTC)`,
   );
 
-/** Returns the schema of a whole number in a body. */
+/** A whole number in a body. */
 export const number = (what: string, most = Number.MAX_SAFE_INTEGER): z.ZodInt =>
   z.int().min(0).max(most).describe(what);
 
-/** Returns the schema of a boolean in a body. */
+/** A boolean in a body. */
 export const bool = (what: string): z.ZodBoolean => z.boolean().describe(what);
 
 const DIGITS = /^\d{1,16}$/;
 
-/** Returns the schema of a whole number in a query. */
+/** A whole number in a query. */
 export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) =>
   z
     .string()
@@ -50,13 +46,10 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .pipe(z.int().min(least).max(most))
     .meta({ description: what });
 
-/** A number that begins with 0 has octal digits only: a mistyped one is refused, and not taken as decimal. */
+/** A number that begins with 0 has octal digits only: a mistyped octal number is refused, and not parsed as decimal. */
 const BITS = /^(?:0[0-7]{0,15}|[1-9]\d{0,15})$/;
 
-/**
- * Returns the schema of permission bits in a query. A number that begins with 0 is octal, any other is decimal. Setuid,
- * setgid and the sticky bit are refused.
- */
+/** A number that begins with 0 is octal, any other is decimal. Setuid, setgid and the sticky bit are refused. */
 export const bits = (what: string) =>
   z
     .string()
@@ -65,7 +58,7 @@ export const bits = (what: string) =>
     .pipe(z.int().min(0).max(0o777))
     .meta({ description: what });
 
-/** Returns the schema of a boolean in a query: `true` or `false`. */
+/** A boolean in a query: `true` or `false`. */
 export const flag = (what: string) =>
   z
     .enum(["true", "false"])
@@ -73,7 +66,7 @@ export const flag = (what: string) =>
     .pipe(z.boolean())
     .meta({ description: what });
 
-/** Returns the schema of a list of texts in a query, in which the key is repeated for each text. */
+/** A list of texts in a query, in which the key is repeated for each text. */
 export const many = (what: string, most: number) =>
   z
     .union([
@@ -99,7 +92,6 @@ export const by = {
   session: word("the agent's session").optional(),
 };
 
-/** Returns the schema of a JSON object that is nested at most `MAX_DEPTH` deep. */
 export const jsonObject = (what: string) =>
   z
     .record(z.string(), z.unknown())
@@ -107,8 +99,8 @@ export const jsonObject = (what: string) =>
     .describe(what);
 
 /**
- * Returns how deep arrays and objects are nested in a parsed value, but stops counting at `MAX_DEPTH` + 1. Does not
- * recurse, because an untrusted value could overflow the stack.
+ * Returns how deep arrays and objects are nested, but at most `MAX_DEPTH` + 1. Does not recurse, because an untrusted
+ * value could overflow the stack.
  */
 function depthOf(value: unknown): number {
   let level: unknown[] = [value];

@@ -1,7 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 
-/** The operation that a GET of `files/…` requests, and its parameters. */
 interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
   /** Parameters for the row: `path`, and `n` for an iteration. */
@@ -14,7 +13,6 @@ const OPERATION_OF: Readonly<Record<string, FileRequest["operation"]>> = {
   iteration: "fileAtIteration",
 };
 
-/** Returns the operation that a virtual path requests; `undefined` for any other path. */
 function virtualMeaning(rest: string): FileRequest | undefined {
   const virtual = virtualPath(rest);
   if (virtual === undefined) return undefined;

@@ -7,7 +7,6 @@ interface Paging {
   readonly cursor?: string | undefined;
 }
 
-/** The default page size. */
 export const PAGE = 100;
 
 export const MAX_PAGE = 1_000;
@@ -32,7 +31,7 @@ export function pageWithMore<Item>(found: readonly Item[], limit: number, key: (
   return { items, next: found.length > limit && last !== undefined ? key(last) : null };
 }
 
-/** Returns a cursor as a number. Throws `USAGE` if the cursor is no whole number. */
+/** Throws `USAGE` if the cursor is no whole number. */
 export function numberOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw strayCursor();
   return Number(cursor);

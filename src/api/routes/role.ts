@@ -7,7 +7,6 @@ export type Role = "reader" | "agent" | "operator";
 /** All roles, the least powerful first. */
 export const ROLES: readonly Role[] = ["reader", "agent", "operator"];
 
-/** True if `role` has all rights of the role `needed`. */
 export function mayDo(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }

@@ -13,7 +13,6 @@ export type { Role } from "./role.ts";
 
 export type Method = "GET" | "PUT" | "POST" | "DELETE";
 
-/** The kinds of reply. */
 export type ReplyKind =
   /** JSON of this shape; with `orNull`, the reply may also be `null`. */
   | { readonly json: keyof ReplyShapes; readonly status?: 201; readonly orNull?: true }
@@ -41,7 +40,6 @@ export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: i
 export interface ContentReply {
   /** The content's hash, which becomes the `ETag`; empty for a folder. */
   readonly hash: string;
-  /** The size in bytes. */
   readonly size: number;
   /**
    * The file that has the content, for the headers (see `content-headers.ts`). Absent if the content was requested by
@@ -84,7 +82,6 @@ export interface Asking<Query, Body> {
   readonly requestId?: string | undefined;
   /** The value for `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;
-  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -121,7 +118,6 @@ export interface Asked<Query, Body> {
    */
   readonly condition: { readonly ifMatch?: string | readonly string[]; readonly requestId?: string };
   readonly lastEventId: number | undefined;
-  /** The caller. */
   readonly me: MeShape;
   /** Aborts when the caller's connection closes. */
   readonly signal: AbortSignal;

@@ -16,7 +16,6 @@ import type * as z from "zod";
  */
 export type Heavy = "history" | "answer" | "scan";
 
-/** The texts of a route, the role that the route needs, and how a server treats it. */
 interface RouteText {
   /** The least powerful role that may use the route. */
   readonly role: Role;
@@ -107,7 +106,7 @@ type CallFor<Query extends z.ZodObject, Body extends z.ZodType, Reply extends Re
   Reply
 >;
 
-/** Joins the halves of a row about one workspace. */
+/** Joins the halves of a row (see `route.ts`). */
 export function workspaceRoute<
   const Reply extends ReplyKind,
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
@@ -116,7 +115,6 @@ export function workspaceRoute<
   return { ...joined(call, handling), on: "workspace" };
 }
 
-/** Joins the halves of a row about the store. */
 export function storeRoute<
   const Reply extends ReplyKind,
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
@@ -125,7 +123,6 @@ export function storeRoute<
   return { ...joined(call, handling), on: "store" };
 }
 
-/** Joins the halves of a row about syncs. */
 export function syncRoute<
   const Reply extends ReplyKind,
   Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
@@ -201,7 +198,6 @@ export function needsMachine({ role, workspaces }: MeShape): void {
   );
 }
 
-/** Returns a copy without the members that are `undefined`. */
 export function withoutUndefined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const members = Object.entries(given).filter(([, value]) => value !== undefined);
   return Object.fromEntries(members) as { [K in keyof T]?: Exclude<T[K], undefined> };

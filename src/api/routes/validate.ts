@@ -1,13 +1,11 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import * as z from "zod";
 
-/** The query schema of rows that have no query. */
 export const NO_QUERY = z.strictObject({});
 
 /** The result of a validation: the parsed value, or the error `USAGE`, which names the invalid field. */
 export type Validated = { readonly value: unknown } | { readonly error: ChronicleError };
 
-/** Validates the query or the body of a request by the schema of its row. */
 export function validate(schema: z.ZodType, given: unknown, part: "query" | "body"): Validated {
   if (schema === NO_QUERY) return noQuery(given);
   const parsed = schema.safeParse(given);
@@ -32,9 +30,7 @@ function shortened(text: string): string {
   return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
 }
 
-/**
- * Describes in plain words what is wrong with a field. Returns the schema's message if there is no better description.
- */
+/** Returns the schema's message if there is no better description. */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -20,7 +20,6 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { AGENT_CONFIGS } from "./agent-table.ts";
 
-/** The status of Chronicle's installation for one agent. */
 export interface AgentStatus {
   readonly agent: string;
   readonly title: string;
@@ -173,7 +172,6 @@ function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly F
   });
 }
 
-/** Returns the program in a hook's command line, without the quotes of the shell. */
 function programOf(command: string): string {
   const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
   return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
@@ -201,7 +199,6 @@ function silence(
   ];
 }
 
-/** Returns the lines that show a status to people. */
 export function statusLines(status: AgentStatus, now: number): string[] {
   const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
   const strict = status.strict ? ", strict" : "";
@@ -213,7 +210,6 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   return lines;
 }
 
-/** Returns the diagnostics of the last day, grouped by their source, and the path of their file. */
 export function recentTroubles(
   io: Io,
   { home }: HookPlaces,
@@ -259,10 +255,7 @@ function snakeCase(event: string): string {
 const MAX_NAMES = 20_000;
 const MAX_DEPTH = 5;
 
-/**
- * Returns the time at which an agent last wrote to one of its sessions, in epoch milliseconds; `undefined` if there is
- * no session.
- */
+/** In epoch milliseconds; `undefined` if there is no session. */
 function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MAX_NAMES;
   let newest: number | undefined;
@@ -328,7 +321,6 @@ const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
   ],
 };
 
-/** Returns the settings of the user and the project that switch an agent's installed hooks off. */
 function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
   return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
     const file = configPath(agent, path, { ...base, scope });
@@ -368,10 +360,7 @@ function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, u
   }
 }
 
-/**
- * Returns sentences about agents whose hooks are installed but do not record everything. `folders`: the folders of
- * projects that may have hooks.
- */
+/** Returns sentences for people. `folders`: the folders of projects that may have hooks. */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
     { scope: "user", project: folders[0] ?? io.cwd() } as const,

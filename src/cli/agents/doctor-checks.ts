@@ -58,7 +58,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** Checks the hooks of each agent. If a file is unreadable, only the check of its agent fails. */
+/** If a file is unreadable, only the check of its agent fails. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -161,7 +161,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   return { name, ok: true, detail: `answered on ${socket}` };
 }
 
-/** Returns the path of the socket. If the address in the store is a link, returns the target of the link. */
+/** If the address in the store is a link, returns the target of the link. */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {
   const kind = disk.lstat(address)?.kind;
   if (kind === undefined) return socket;
@@ -177,7 +177,6 @@ function watchChecks(disk: Disk): DoctorCheck[] {
   return [watchCheck({ detail, most, instances, used })];
 }
 
-/** Makes the check of watches from the limits and the numbers in use. */
 export function watchCheck(counts: {
   readonly detail: string;
   readonly most: number;

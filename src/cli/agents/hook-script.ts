@@ -21,7 +21,6 @@ interface HookScript {
   readonly configHome: string | undefined;
 }
 
-/** Quotes a word for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -230,18 +229,15 @@ failed $?
 ${PERL}`;
 }
 
-/** The folder of a store, and the folder of the configuration and the key. */
 export interface HookPlaces {
   readonly home: string;
   readonly configFolder: string;
 }
 
-/** Returns the path of the installed hook. */
 export function hookScriptPath({ configFolder }: HookPlaces): string {
   return join(configFolder, "bin", "chronicle-hook");
 }
 
-/** Writes the hook that agents run, unless the present hook is current. Returns the hook's path. */
 export function writeHookScript(io: Io, places: HookPlaces): string {
   const path = hookScriptPath(places);
   if (isHookCurrent(io, places)) return path;
@@ -252,20 +248,17 @@ export function writeHookScript(io: Io, places: HookPlaces): string {
   return path;
 }
 
-/** True if the hook exists and is current. */
 export function isHookCurrent(io: Io, places: HookPlaces): boolean {
   const path = hookScriptPath(places);
   return readTextIfThere(path) === hookText(io, places) && new NodeDisk().lstat(path)?.mode === 0o755;
 }
 
-/** Returns the current text of the hook. */
 export function hookText(io: Io, { home }: HookPlaces): string {
   const configHome = io.env["XDG_CONFIG_HOME"];
   const image = basename(hookImagePath(home));
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
-/** Returns the commands for an agent's configuration. */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
   // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. All agents treat 1 as a

@@ -7,7 +7,6 @@ import { wholePath } from "../../core/tree/root-place.ts";
 import type { Misfit } from "./json-dialect.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The scope of an installation, and the inputs that determine the paths of the agent's files. */
 export interface AgentBase {
   readonly scope: Scope;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -16,7 +15,6 @@ export interface AgentBase {
   readonly project: string;
 }
 
-/** The planned change of one file. */
 export interface FilePlan {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
@@ -38,7 +36,7 @@ export interface FileState {
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
-/** Returns the absolute path of a file. Throws `USAGE` if the agent's environment variable is no absolute path. */
+/** Throws `USAGE` if the agent's environment variable is no absolute path. */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
   const { moved } = agent;
@@ -60,10 +58,7 @@ function backupOf(path: string): string {
   return `${path}.before-chronicle`;
 }
 
-/**
- * Returns the changes of `install`, file by file. Throws `REFUSED` if the agent does not accept a file, or if a file
- * cannot be edited. Writes nothing.
- */
+/** Throws `REFUSED` if the agent does not accept a file, or if a file cannot be edited. Writes nothing. */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -78,9 +73,7 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
   });
 }
 
-/**
- * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed. Writes nothing.
- */
+/** A file that was made only for Chronicle is removed. Writes nothing. */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -94,7 +87,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   });
 }
 
-/** Makes the planned changes. Removes a backup that is equal to the new text of its file. Throws system errors. */
+/** Removes a backup that is equal to the new text of its file. Throws system errors. */
 export function carryOut(plans: readonly FilePlan[]): void {
   for (const { path, before, after, backup } of plans) {
     if (after === before) continue;
@@ -105,10 +98,6 @@ export function carryOut(plans: readonly FilePlan[]): void {
   }
 }
 
-/**
- * Returns the state of each of the agent's files: the entries of Chronicle in it, and the reason if the agent does not
- * accept it.
- */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
@@ -133,9 +122,7 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
   return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
 }
 
-/**
- * Returns Chronicle's entries in a text. Returns `undefined` if the text cannot be parsed and `misfit` gives a reason.
- */
+/** Returns `undefined` if the text cannot be parsed and `misfit` gives a reason. */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
     return found(file, text);
@@ -152,13 +139,13 @@ function found(file: ConfigFile, text: string): Found {
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** Edits a text. If the text begins with a byte order mark, the mark stays. */
+/** A byte order mark at the beginning of the text stays. */
 function edited(text: string | undefined, edit: (plain: string | undefined) => string): string {
   const mark = text === undefined ? "" : (BYTE_ORDER_MARK.exec(text)?.[0] ?? "");
   return mark + edit(text?.slice(mark.length));
 }
 
-/** Reads a file. Throws `REFUSED` if its bytes are not UTF-8, because they could not be written back unchanged. */
+/** Throws `REFUSED` if the file's bytes are not UTF-8, because they could not be written back unchanged. */
 function readConfig(path: string): string | undefined {
   try {
     return readTextIfThere(path, "exactly");

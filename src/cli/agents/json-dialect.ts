@@ -17,7 +17,7 @@ export interface Misfit {
   readonly hint: string;
 }
 
-/** Returns the number of the line that contains an offset. The first line is 1. */
+/** The first line is 1. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }

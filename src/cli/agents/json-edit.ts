@@ -30,7 +30,6 @@ export function readJsonc(text: string): JsonObject {
   return value;
 }
 
-/** Makes the error for a file that cannot be edited. */
 export function malformed(why: string): ChronicleError {
   return new ChronicleError("REFUSED", `this configuration file cannot be read: ${why}`, {
     hint: "mend it first; nothing was written",
@@ -41,7 +40,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The formatting of a text: the indentation of one level, and the line ending. */
 interface Style {
   readonly step: string;
   readonly eol: string;

@@ -23,13 +23,11 @@ function hooksOf(group: unknown): readonly unknown[] {
   return isObject(group) && Array.isArray(group["hooks"]) ? group["hooks"] : [];
 }
 
-/** Returns the command line if a hook belongs to Chronicle; `undefined` for other hooks. */
 function ourCommand(hook: unknown): string | undefined {
   const command = isObject(hook) ? hook["command"] : undefined;
   return typeof command === "string" && OURS.test(command) ? command : undefined;
 }
 
-/** True if the group has hooks and all of them belong to Chronicle. */
 function isOurs(group: unknown): boolean {
   const hooks = hooksOf(group);
   return hooks.length > 0 && hooks.every((hook) => ourCommand(hook) !== undefined);
@@ -44,12 +42,11 @@ function ourHooks(text: string): (readonly [event: string, commands: readonly st
   });
 }
 
-/** Returns the different command lines of Chronicle's hooks. */
 export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Returns the wanted events that have no hook of Chronicle. Returns an empty list if no event has one. */
+/** Returns an empty list if no event has a hook of Chronicle. */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
@@ -97,7 +94,7 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** Writes a value at a path. If the present value is equal, nothing is written, so that its formatting stays. */
+/** If the present value is equal, nothing is written, so that its formatting stays. */
 function putOver(
   text: string,
   path: JsonPath,
@@ -115,7 +112,7 @@ function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
-/** Returns the text without Chronicle's hooks. Lists and objects that become empty are removed as well. */
+/** Lists and objects that become empty are removed as well. */
 export function dropHooks(text: string): string {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return text;
@@ -127,7 +124,7 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-/** Removes Chronicle's hooks from the groups of an event. `kept`: the index of a group that is not changed. */
+/** `kept`: the index of a group that is not changed. */
 function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
@@ -141,7 +138,6 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
-/** Removes Chronicle's hooks from a group that also has other hooks. */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },

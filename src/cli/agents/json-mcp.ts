@@ -9,7 +9,6 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers[NAME] : undefined;
 }
 
-/** Returns the command line of Chronicle's MCP server in a text; `undefined` if there is none. */
 export function ourServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
@@ -36,7 +35,6 @@ export function putServer(text: string, command: readonly string[], extra: Reado
     .reduce((result, [key, value]) => putAt(result, [SERVERS, NAME, key], value), text);
 }
 
-/** Returns the text without Chronicle's MCP server. */
 export function dropServer(text: string): string {
   const servers = readJsonc(text)[SERVERS];
   if (!isObject(servers) || ourServer(text) === undefined) return text;

@@ -60,10 +60,7 @@ function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
   }
 }
 
-/**
- * Describes a value that does not have the type `wanted`. `name`: the path of the value for people, such as
- * `hooks.PreToolUse[0].matcher`.
- */
+/** `name`: the path of the value for people, such as `hooks.PreToolUse[0].matcher`. */
 function wrong(at: Node, name: string, wanted: string): Found {
   const article = /^[aeiou]/.test(wanted) ? "an" : "a";
   const what = `${name === "" ? "the file" : name} is not ${article} ${wanted}`;

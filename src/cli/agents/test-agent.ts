@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** Returns the events of a test session with one tool call. The file that the call names is never written. */
+/** The file that the tool call names is never written. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -57,7 +57,6 @@ export async function testAgent(context: CommandContext, agent: string, commands
   }
 }
 
-/** The command lines of the hooks in an agent's configuration. */
 export interface HookCommands {
   readonly hook: string;
   /** The command line of the hook before a tool. */

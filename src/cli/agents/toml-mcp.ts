@@ -10,7 +10,7 @@ const IS_BEGIN = /^# >>> chronicle:/;
 const IS_END = /^# <<< chronicle\s*$/;
 const SERVER: readonly string[] = ["mcp_servers", "chronicle"];
 
-/** Parses a TOML text. Throws `REFUSED` if it is not valid TOML. */
+/** Throws `REFUSED` for invalid TOML. */
 export function readToml(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
@@ -19,7 +19,6 @@ export function readToml(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns the reason why a text is not valid TOML; `undefined` if it is valid. */
 export function tomlMisfit(text: string): Misfit | undefined {
   try {
     parse(text);
@@ -158,7 +157,6 @@ function tomlLines(text: string): TomlLine[] {
   return lines.map((line, index) => (isBehindTable(lines, index) ? { ...line, table: undefined } : line));
 }
 
-/** Returns the length and the kind of each logical line. */
 function shapes(text: string): { readonly length: number; readonly kind: TomlLine["kind"] }[] {
   const masked = text.replace(OPAQUE, (found) => (found.startsWith("#") ? " " : "_").repeat(found.length));
   const rows = masked.match(/[^\n]*\n|[^\n]+$/g) ?? [];

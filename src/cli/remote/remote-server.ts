@@ -20,7 +20,6 @@ const MOST_LISTED = 20;
 const ASK_AGAIN_MS = 500;
 const STARTS = "the server is starting: it opens the folder that it was started in";
 
-/** The options for connecting to a server. */
 export interface RemoteOptions {
   readonly address: RemoteAddress;
   /** The value of `--token-file`. */
@@ -90,10 +89,7 @@ export class RemoteServer {
     }
   }
 
-  /**
-   * Returns what the server knows about this caller. Throws `UNAUTHENTICATED` if the token is not accepted, and
-   * `UNAVAILABLE` if the server does not answer.
-   */
+  /** Throws `UNAUTHENTICATED` if the token is not accepted, and `UNAVAILABLE` if the server does not answer. */
   me(): Promise<MeShape> {
     return this.#client.me();
   }
@@ -108,7 +104,7 @@ function stillStarting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
-/** Returns the id of the only workspace. Archived workspaces are ignored unless all workspaces are archived. */
+/** An archived workspace counts only if all workspaces are archived. */
 function onlyOne(all: readonly WorkspaceShape[]): string {
   const going = all.filter(({ archived }) => archived !== true);
   const meant = going.length === 0 ? all : going;
@@ -132,10 +128,7 @@ function labelOf({ name, path }: WorkspaceShape): string {
   return name ?? path;
 }
 
-/**
- * Returns the address of the server of this machine's own store, for the address `unix:`. Throws `UNSAFE` if the socket
- * could belong to another user.
- */
+/** For the address `unix:`. Throws `UNSAFE` if the socket could belong to another user. */
 function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();
   const { home } = placesOf({ env, userHome, cwd, store: undefined });

@@ -6,7 +6,6 @@ import { columns } from "./columns.ts";
 import { counted } from "./words.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
-/** The style of a list of changes. */
 export interface ChangesStyle {
   readonly paint: Paint;
   /** Returns the path as the user would type it, with control characters escaped. */
@@ -68,7 +67,6 @@ export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle
   return [...columns(rows), ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-/** Returns one line per skipped path, with the reason. */
 export function skippedLines(
   skipped: readonly SkippedShape[],
   style: ChangesStyle & { readonly sign?: string },
@@ -102,10 +100,7 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/**
- * Returns lines about coverage. Each missing path has its own line. Paths that were left out on purpose are counted,
- * and the first few are named.
- */
+/** Each missing path has its own line. Paths that were left out on purpose are counted, and the first few are named. */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;
@@ -128,7 +123,6 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
 
 const MOST_AMBIGUOUS = 5;
 
-/** Returns lines about ambiguous paths, and about how to undo the changes of one of them. */
 export function ambiguousLines(
   ambiguous: readonly string[],
   { paint, shown, worded }: ChangesStyle & { readonly worded: WithGlobalOptions },

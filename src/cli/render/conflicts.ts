@@ -44,10 +44,7 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
   return permissions === undefined ? formatBytes(size) : `${formatBytes(size)} ${modeText(permissions)}`;
 }
 
-/**
- * Returns a text about both sides of a conflict: the present state, and the state of the undo or the upstream.
- * Permissions are included only if they differ.
- */
+/** Permissions are included only if they differ. */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
   const differ = now !== undefined && then !== undefined && now !== then;
@@ -80,9 +77,8 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
   return lines.map((line, at) => (rows[at]?.isLong === true ? `${rows[at].name}\n${line}` : line));
 }
 
-/** The hint with the command that settles conflicts. */
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
 
-/** The hint with the command that settles conflicts of a folder that follows an upstream. */
+/** For conflicts of a folder that follows an upstream. */
 export const SETTLE_SYNC =
   "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge [--merged FILE | --tool COMMAND]";

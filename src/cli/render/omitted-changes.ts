@@ -5,7 +5,6 @@ import { printable } from "../../process/printable.ts";
 
 const MOST_PATHS = 5;
 
-/** The sentence for one kind of change. */
 interface Sentence {
   readonly isMeant: (change: OmittedChangeShape) => boolean;
   /** Returns the predicate of the sentence. `how`: an addition about the way in which paths were created. */

@@ -18,7 +18,7 @@ function coloured(line: string, paint: Paint): string {
 }
 
 /**
- * Returns the lines that replace a missing patch. If a content has changed, they are comments and a patch without text.
+ * Returns the lines that replace a missing patch. For a changed content, these are comments and a patch without text.
  * `git apply` refuses such a patch, so that the change is not lost silently.
  */
 function withoutText(change: ChangeShape): string[] {
@@ -78,7 +78,7 @@ export function patchLines(
   });
 }
 
-/** Returns the lines of one patch. `escape` has the same meaning as for `patchLines`. */
+/** `escape` has the same meaning as for `patchLines`. */
 export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
   const text = style.escape ? printableText(patch) : patch;
   return text

@@ -13,10 +13,6 @@ export function mostLines(result: RestoreShape, asked: boolean): number {
   return result.dry_run ? result.changes.length : MOST_LINES;
 }
 
-/**
- * Returns lines about the result of a restore: its changes, the skipped paths, and the contents that others wrote
- * meanwhile.
- */
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
   const { paint } = style;
   return [

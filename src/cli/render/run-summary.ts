@@ -94,7 +94,6 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-/** Returns a line about the changes of a failed command that were not undone, with the next step. */
 function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded }: SummaryStyle): string[] {
   if (left === null) return [];
   const why = `${printable(left.reason)}; the command failed with exit code ${code}`;
@@ -102,7 +101,6 @@ function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded
   return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
-/** Returns lines about listed paths whose earlier state is unknown. */
 function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
@@ -193,7 +191,6 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   ];
 }
 
-/** Returns the lines that are printed at the end of a run. */
 export function runSummary(result: RunShape, style: SummaryStyle): string[] {
   return style.forPeople ? fullLines(result, style) : briefLines(result, style);
 }

@@ -1,10 +1,6 @@
 import type { ProtectedShape } from "../../api/shapes.ts";
 import { counted } from "./words.ts";
 
-/**
- * Returns one line about the files that are secrets by their names and how they are treated. Returns no line if there
- * are no such files.
- */
 export function secretsLine({ files, first }: ProtectedShape, shown: (path: string) => string): string[] {
   if (files === 0) return [];
   return [`${named({ files, first }, shown)}: recorded, in no diff, and shown to no agent or reader`];

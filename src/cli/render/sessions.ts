@@ -4,13 +4,12 @@ import { type Paint, printable, shownCommand } from "../../process/printable.ts"
 /** The length of a shortened replica id, in characters. */
 const SHORT = 8;
 
-/** Returns the command of a session. For a session without a command, returns its kind. */
+/** For a session without a command, returns its kind. */
 export function sessionCommand({ command, kind, actor }: SessionShape): string {
   if (command.length > 0) return shownCommand(command);
   return kind === "agent" ? `(agent: ${printable(actor)})` : `(${kind})`;
 }
 
-/** Returns the state of a session, or the way in which it ended, in one or two words. */
 export function sessionEnd(session: SessionShape, paint: Paint): string {
   if (session.state === "elsewhere")
     return paint("cyan", `at replica ${printable(session.replica ?? "").slice(0, SHORT)}`);

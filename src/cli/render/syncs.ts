@@ -162,7 +162,6 @@ export function originOf({ upstream, workspace, asked = workspace }: SyncShape):
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-/** Returns the state of a sync in words. */
 export function stateText(sync: SyncShape, paint: Paint): string {
   const { state, reason, lag, pending, elsewhere } = sync;
   if (elsewhere === true) return paint("dim", "run by another process");
@@ -186,8 +185,8 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 }
 
 /**
- * Returns the text for the state `in-sync`. It is `up to date` if the origin refuses changes of the folder or the token
- * may only read, because the sides may then differ.
+ * Returns the text for the state `in-sync`. The text is `up to date` if the origin refuses changes of the folder or the
+ * token may only read, because the sides may then differ.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {
@@ -241,7 +240,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
-/** Returns a text of one line about an event; `undefined` if people need not see the event. */
+/** Returns `undefined` if people need not see the event. */
 export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
   switch (event.kind) {
     case "state":

@@ -7,13 +7,9 @@ import { usageError } from "../../process/usage-error.ts";
 import { FileTokenStore, makePrivateFolder } from "../../daemon/file-token-store.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/**
- * The minimum length of a token, in characters. It applies because a token that a person has chosen must be hard to
- * guess.
- */
+/** The minimum length of a token, in characters. A token that a person has chosen must be hard to guess. */
 const MIN_LENGTH = 24;
 
-/** The possible sources of the operator's token. */
 export interface TokenPlaces {
   /** The value of `$CHRONICLE_TOKEN`. */
   readonly given: string | undefined;
@@ -28,16 +24,14 @@ export interface OperatorToken {
   readonly from: string;
 }
 
-/** Returns the path of the file with the operator's token that is used if none is given. */
 function operatorTokenFile(configFolder: string): string {
   return join(configFolder, "operator.token");
 }
 
 /**
- * Returns the operator's token. It is the value of `$CHRONICLE_TOKEN`, or else the token in the file. If `--token-file`
- * is not given and the default file is missing, a new token is written to that file (0600). Throws `USAGE` if
- * `--token-file` is missing, if others can read the file, if the token is too short, or if the token is in the list of
- * tokens.
+ * The value of `$CHRONICLE_TOKEN`, or else the token in the file. If `--token-file` is not given and the default file
+ * is missing, a new token is written to that file (0600). Throws `USAGE` if the file that `--token-file` names is
+ * missing, if others can read the file, if the token is too short, or if the token is in the list of tokens.
  */
 export function operatorToken(disk: Disk, places: TokenPlaces): OperatorToken {
   const operator = tokenOf(disk, places);

@@ -10,10 +10,7 @@ import { optional } from "../../util/optional.ts";
 
 const MAX_PORT = 65_535;
 
-/**
- * Returns the ports that a command line requests. Throws `USAGE` for invalid or incomplete options, and for an unsafe
- * port unless an option allows it.
- */
+/** Throws `USAGE` for invalid or incomplete options, and for an unsafe port that no option allows. */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
   const listen = input.text("listen");

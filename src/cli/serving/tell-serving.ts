@@ -7,7 +7,6 @@ import { printable } from "../../process/printable.ts";
 import type { OperatorToken } from "./operator-token.ts";
 import type { PortPlan } from "../../daemon/serve-options.ts";
 
-/** The addresses on which a server listens. */
 export interface Listening {
   readonly socket: string;
   readonly urls: readonly string[];
@@ -15,7 +14,6 @@ export interface Listening {
   readonly operator: OperatorToken | undefined;
 }
 
-/** Prints the addresses on which a server listens, and an example of a request. */
 export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
   if (context.json) {
     const replication = context.input.flag("replication");
@@ -43,8 +41,8 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
 }
 
 /**
- * Returns the address for requests to a port. It has a name of `--allow-host` if the port is for other machines,
- * because such a port only accepts these names.
+ * Returns the address for requests to a port. The address has a name of `--allow-host` if the port is for other
+ * machines, because such a port only accepts these names.
  */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
@@ -55,7 +53,6 @@ function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): 
   return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
 }
 
-/** A server that is already running. */
 export interface AlreadyThere {
   readonly home: string;
   readonly socket: string;
@@ -93,7 +90,6 @@ export function tellAlreadyThere(
   return EXIT.done;
 }
 
-/** Returns a text about the requested options that the running server does not serve. */
 function whatIsNot(ports: readonly PortPlan[], unserved: string | undefined): string {
   if (ports.length > 0) return "the ports that are asked for are not served";
   return unserved === undefined

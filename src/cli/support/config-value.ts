@@ -39,7 +39,6 @@ export function configKey(typed: string): keyof ConfigShape {
   throw usageError(`there is no key '${typed}'`, `${meant}keys: ${CONFIG_KEYS.join(", ")}`);
 }
 
-/** Returns the change that sets a key to the typed values. Throws `USAGE` if the key does not take these values. */
 export function configChange(key: keyof ConfigShape, values: readonly string[]): Partial<ConfigShape> {
   const { read, wanted } = KEYS[key];
   const value = read(values);
@@ -47,7 +46,6 @@ export function configChange(key: keyof ConfigShape, values: readonly string[]):
   return { [key]: value };
 }
 
-/** True if the value of the key is a list. */
 export function isListKey(key: keyof ConfigShape): boolean {
   return KEYS[key].read === readList;
 }

@@ -213,7 +213,6 @@ export class CommandContext {
     return begun;
   }
 
-  /** Opens the workspace for commands that only read. */
   reading(): Promise<WorkspaceApi> {
     return this.workspace({ readOnly: true });
   }
@@ -252,8 +251,8 @@ export class CommandContext {
 
   /**
    * Returns the translation between typed paths and paths of the workspace. If the workspace was chosen by name, typed
-   * paths are relative to its root, unless the current folder is inside it. In a workspace of a server, they are always
-   * relative to its root.
+   * paths are relative to its root; inside the workspace, they are relative to the current folder. In a workspace of a
+   * server, typed paths are always relative to its root.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);
@@ -268,7 +267,7 @@ export class CommandContext {
     return { onProgress: (progress) => line.show(progress) };
   }
 
-  /** Prints a line of the answer on stdout. */
+  /** Prints a line of the answer. */
   print(line = ""): void {
     this.#progress?.clear();
     this.io.out.write(`${line}\n`);
@@ -285,7 +284,6 @@ export class CommandContext {
     this.say(`note: ${printable(this.worded(text))}`);
   }
 
-  /** Prints the answer as JSON on stdout. */
   printJson(value: unknown): void {
     this.#progress?.clear();
     writeJson(value, (text) => this.io.out.write(text));
@@ -305,7 +303,7 @@ export class CommandContext {
   }
 }
 
-/** The function that does the work of a command. Resolves to the exit code. */
+/** Resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;
 
 const QUIET_MS = 1000;
@@ -356,7 +354,6 @@ export class ProgressLine {
     this.#sink.write(`\r\u001b[2K${this.#text(progress, now).slice(0, this.#sink.columns - 1)}`);
   }
 
-  /** Removes the line. */
   clear(): void {
     if (this.#visible) this.#sink.write("\r\u001b[2K");
     this.#visible = false;

@@ -20,7 +20,6 @@ async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<str
   return closestTo(basename(path), [...names.keys()], 3).map((name) => names.get(name) ?? name);
 }
 
-/** Returns the error for a path that was never recorded. */
 export async function notRecorded(workspace: WorkspaceApi, typed: string, path: string): Promise<ChronicleError> {
   const candidates = await candidatesFor(workspace, path);
   const hint =

@@ -3,7 +3,6 @@ import type { CommandContext } from "./context.ts";
 import { writtenPath } from "./written-path.ts";
 import { typedPath } from "../../process/user-path.ts";
 
-/** Calls `work` with the records in `--folder`, or else with the records of the workspace. */
 export async function withRecords<T>(
   context: CommandContext,
   how: { readonly readOnly: boolean },

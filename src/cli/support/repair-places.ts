@@ -17,9 +17,8 @@ interface AskedServer {
 }
 
 /**
- * Opens the places that `--repair-from` names. Disposing `opened` closes the connections. Throws `USAGE` for an invalid
- * address, and for `origin` if the workspace follows no origin. Throws `NOT_FOUND` if a server does not have the
- * workspace.
+ * Disposing `opened` closes the connections. Throws `USAGE` for an invalid address, and for `origin` if the workspace
+ * follows no origin. Throws `NOT_FOUND` if a server does not have the workspace.
  */
 export async function repairPlaces(
   context: CommandContext,
@@ -41,7 +40,6 @@ async function localPlace({ io }: CommandContext, text: string): Promise<RepairP
   return repairPlaceAt(typedPath(() => io.cwd(), OPTION, text));
 }
 
-/** Returns the server that a place names; `undefined` if the place is a path. */
 async function serverOf(
   context: CommandContext,
   workspace: WorkspaceApi,

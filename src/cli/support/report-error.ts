@@ -5,7 +5,6 @@ import { type Paint, printable, printableText } from "../../process/printable.ts
 import { writeJson } from "../render/json.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
 
-/** The form, stream and colours of a reported error. */
 export interface ReportStyle {
   readonly json: boolean;
   /** True if JSON is written to stderr, because stdout belongs to the command that was run. */
@@ -34,7 +33,7 @@ function told(thrown: unknown): Told {
   return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
 }
 
-/** Reports an error to people or programs. Returns the exit code. */
+/** Returns the exit code. */
 export function reportError(error: unknown, io: Io, style: ReportStyle): number {
   const { exitCode, ...shape } = told(error);
   const { worded = (text: string) => text } = style;

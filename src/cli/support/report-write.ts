@@ -10,16 +10,12 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const MOST_LINES = 100;
 
-/** Returns the condition that `--if-match` gives. */
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {
   const hash = input.text("ifMatch");
   return hash === undefined ? {} : { ifMatch: hash };
 }
 
-/**
- * Prints the result of a write. Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the
- * same time.
- */
+/** Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the same time. */
 export async function reportWrite(
   context: CommandContext,
   workspace: WorkspaceApi,

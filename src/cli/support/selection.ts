@@ -5,7 +5,6 @@ import { usageError } from "../../process/usage-error.ts";
 
 const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
-/** Returns the selection in the command line; `{}` if there is none. Throws `USAGE` if there are several. */
 export async function selectionOf(context: CommandContext, workspace: WorkspaceApi): Promise<Selection> {
   const { input } = context;
   const given = OPTIONS.filter((name) => input.text(name) !== undefined);

@@ -4,7 +4,6 @@ import { printable } from "../../process/printable.ts";
 import { namingSync } from "./sync-client.ts";
 import { eventText, originOf, stateText } from "../render/syncs.ts";
 
-/** The syncs that are followed, and the conditions for the end. */
 export interface Following {
   /** The id of the only sync that is followed (default: all syncs). */
   readonly id?: string;

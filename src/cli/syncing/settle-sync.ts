@@ -31,7 +31,7 @@ import { namingSync, onSync, targetHolding, targetOf } from "./sync-client.ts";
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
 
-/** The command `sync conflicts`: prints the open conflicts of a sync. */
+/** The command `sync conflicts`. */
 export async function listConflicts(
   context: CommandContext,
   syncs: SyncApi,
@@ -58,7 +58,7 @@ export async function listConflicts(
   return EXIT.done;
 }
 
-/** The command `sync resolve`: settles a conflict of a sync. */
+/** The command `sync resolve`. */
 export async function settleConflict(
   context: CommandContext,
   syncs: SyncApi,
@@ -88,10 +88,7 @@ async function settleOne(context: CommandContext, asked: Asked, way: SyncResolut
   return EXIT.done;
 }
 
-/**
- * Throws the error. If the error means that the sides have changed, first keeps the content that was merged with a tool
- * in a file.
- */
+/** If the error means that the sides have changed, first writes the merged content to a file. */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
   if (!isChanged || merged === undefined) throw error;
@@ -176,7 +173,6 @@ async function byTool(context: CommandContext, sync: SyncShape, conflict: Confli
   return { keep: "merge", content };
 }
 
-/** Returns the translation between typed paths and paths of a sync's folder. */
 function pathsOf({ io }: CommandContext, { folder }: SyncShape): UserPaths {
   const workspace = { path: folder, status: () => Promise.resolve({ roots: [] }) };
   return new UserPaths(workspace, standingFolderIfThere(io) ?? workspace.path, true);
@@ -197,9 +193,8 @@ interface MergeTool {
 }
 
 /**
- * Runs the user's tool to merge both sides of a conflict. At first, `$MERGED` has the folder's side. Its content after
- * the tool has ended is the result. Throws `REFUSED` if one side is no file, if the tool fails, or if it does not write
- * `$MERGED`.
+ * At first, `$MERGED` has the folder's side. The result is the content of `$MERGED` after the tool has ended. Throws
+ * `REFUSED` if one side is no file, if the tool fails, or if it does not write `$MERGED`.
  */
 async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,
@@ -227,10 +222,7 @@ async function mergeByTool(
   });
 }
 
-/**
- * Writes a merged content to a new file in the folder for temporary files, and returns the path. The file is not
- * removed.
- */
+/** The file is not removed. */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);
@@ -250,7 +242,6 @@ async function contentOf(workspace: Pick<WorkspaceApi, "blob">, hash: string): P
   return Buffer.concat(pieces);
 }
 
-/** A temporary private folder with the files of a merge. */
 class ToolFolder implements Disposable {
   readonly #path = makeEmptyFolder(`chronicle-merge-${randomBytes(8).toString("hex")}`);
   readonly #ending: string;

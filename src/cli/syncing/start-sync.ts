@@ -45,8 +45,8 @@ export async function startSync(context: CommandContext, args: readonly string[]
 }
 
 /**
- * Returns the options for `start`. Throws `USAGE` for invalid options, `UNSAFE` for a folder in the store or the
- * configuration folder, and `FORBIDDEN` if an agent asks for secrets.
+ * Throws `USAGE` for invalid options, `UNSAFE` for a folder in the store or the configuration folder, and `FORBIDDEN`
+ * if an agent asks for secrets.
  */
 export async function startOptions(
   context: CommandContext,
@@ -77,7 +77,6 @@ function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShap
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
-/** Returns a note about what happens to files that the folder had before; `undefined` if it had none. */
 function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
   if (joined === 0) return undefined;
   const files = `${counted(joined, "file")} of ${printable(folder)}`;
@@ -163,8 +162,8 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
 }
 
 /**
- * Makes the store's server stop the sync. Returns true if the server no longer runs it. Returns false if the server
- * does not run or does not know the sync, or if another process runs the sync in the foreground.
+ * Makes the store's server stop the sync. Returns true if the server no longer runs the sync. Returns false if no
+ * server is running, if the server does not know the sync, or if another process runs the sync in the foreground.
  */
 async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
   try {
@@ -218,8 +217,8 @@ async function followed(context: CommandContext, { store, runner, id, ...more }:
 }
 
 /**
- * Opens the socket by which other processes control the sync. If that fails, reports the error and returns `undefined`,
- * and the sync still runs.
+ * Opens the socket by which other processes control the sync. If the socket cannot be opened, reports the error and
+ * returns `undefined`, and the sync still runs.
  */
 async function socketFor(
   context: CommandContext,
@@ -241,9 +240,6 @@ async function socketFor(
 
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/**
- * Returns the settings of a sync from the options of `replicate` and `sync start`. Throws `USAGE` for invalid options.
- */
 function followOptions({ input }: CommandContext): SyncSettings {
   const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
   const editorFiles = input.text("editorFiles");
@@ -281,7 +277,7 @@ function modeOf(text: string): SyncMode {
   return mode;
 }
 
-/** Returns the token for an origin on a port; none for a Unix socket. Throws `USAGE` if a port has no token. */
+/** A Unix socket needs no token. Throws `USAGE` if a port has no token. */
 function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};
   const { io, input } = context;

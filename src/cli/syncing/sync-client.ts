@@ -14,7 +14,6 @@ import { startServer } from "../../daemon/start-server.ts";
 import { placesOf } from "../../process/places.ts";
 import { hasReplicas } from "../../daemon/has-replicas.ts";
 
-/** A connection to the syncs of the store's server. */
 export interface SyncClient extends AsyncDisposable {
   readonly syncs: SyncApi;
 }
@@ -50,7 +49,7 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   return clientAt(run);
 }
 
-/** Connects to the syncs of the store's server; returns `undefined` if it is not running. */
+/** Returns `undefined` if the store's server is not running. */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
   // If others can enter the folder of the socket, the socket could belong to another user.
@@ -59,8 +58,8 @@ export async function runningClient(context: CommandContext): Promise<SyncClient
 }
 
 /**
- * Connects to the syncs of the store's server, for commands that only read. Starts the server if none is running,
- * unless the store has no syncs. In that case, returns `undefined`.
+ * For commands that only read. If no server is running, starts one; in a store without syncs, returns `undefined`
+ * instead.
  */
 export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
   const running = await runningClient(context);
@@ -109,10 +108,7 @@ export async function targetHolding(context: CommandContext, syncs: SyncApi, pat
   return syncAround(all, above) ?? onlyOf(meantHere(context, all), "there is no sync", "name one with -w, by");
 }
 
-/**
- * Returns the syncs that a command may mean if it names no sync. If the result has several syncs, the command is
- * ambiguous.
- */
+/** If the result has several syncs, the command is ambiguous. */
 function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): readonly SyncShape[] {
   const named = input.text("workspace");
   if (named !== undefined) return matching(all, named, io.cwd());
@@ -140,10 +136,7 @@ export function namingSync(
   return (text) => text.replaceAll(OF_ONE_SYNC, `chronicle -w ${id.slice(0, 8)} `);
 }
 
-/**
- * Calls `work`, which is about a sync. If it throws, the commands in the error's hint name the sync where that is
- * necessary.
- */
+/** If `work` throws, the commands in the error's hint name the sync where necessary. */
 export async function onSync<T>(
   context: CommandContext,
   { syncs, sync }: { readonly syncs: SyncApi; readonly sync: SyncShape },
@@ -166,7 +159,6 @@ function syncAround(all: readonly SyncShape[], place: string): SyncShape | undef
   return around.toSorted((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-/** Returns the syncs that match a folder, an id or a prefix of an id. */
 function matching(all: readonly SyncShape[], named: string, cwd: string): readonly SyncShape[] {
   const folder = realFolder(resolve(cwd, named));
   const exact = all.filter((one) => one.id === named || one.folder === folder);
@@ -192,7 +184,7 @@ function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"):
   });
 }
 
-/** Returns the real path of a folder. If the folder is missing, returns the given path. */
+/** If the folder is missing, returns the given path. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);

@@ -41,16 +41,12 @@ export function originUrl(url: string, cwd: string): string {
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 
-/** Returns a hint for an address without a known scheme. */
 function meantBy(text: string): string {
   if (/^\.{0,2}\//.test(text)) return `for a socket: unix:${text}`;
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/**
- * Returns the address of a Unix socket. `path`: the path as it was typed. Throws `USAGE` if the path is empty or too
- * long.
- */
+/** `path`: the path as it was typed. Throws `USAGE` if the path is empty or too long. */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);

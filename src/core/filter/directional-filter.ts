@@ -13,7 +13,6 @@ export interface FilterSubject {
   readonly size?: number;
 }
 
-/** The settings of a named filter. */
 export interface FilterPolicy {
   readonly toReplica: readonly string[];
   readonly fromReplica: readonly string[];
@@ -41,7 +40,6 @@ export class DirectionalFilter {
   readonly #compiled: Partial<Record<ReplicaDirection, PathTest>> = {};
   #maxBytesFromReplica = Infinity;
 
-  /** Builds the filter of a policy. */
   static of(policy: FilterPolicy): DirectionalFilter {
     const filter = new DirectionalFilter();
     for (const text of policy.toReplica) filter.addPattern(new FilterPattern(text), "to-replica");
@@ -59,7 +57,6 @@ export class DirectionalFilter {
     return this;
   }
 
-  /** Returns the patterns of a direction, as given. */
   patterns(direction: ReplicaDirection): readonly string[] {
     return this.#patterns[direction].map(({ text }) => text);
   }

@@ -4,8 +4,8 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The file to which this file belongs. This is an editor's file only while the other file exists. `undefined` if it
-   * is one in any case.
+   * The file to which this file belongs: only while that other file exists is this file an editor's file. `undefined`:
+   * this file is an editor's file in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }

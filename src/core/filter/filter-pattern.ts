@@ -16,7 +16,6 @@ export type PathTest = (path: string, isFolder: boolean) => boolean;
  * comments match nothing.
  */
 export class FilterPattern {
-  /** The text of the pattern as it was given. */
   readonly text: string;
 
   /** Throws `USAGE` if the text is not one line, or has more than 4,096 characters. */
@@ -53,7 +52,7 @@ export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefin
   return inside === undefined ? pathTest(path, folderOnly) : (given) => given.startsWith(inside);
 }
 
-/** Tests a path from the root. Matches the path itself and everything beneath it. */
+/** Matches the path itself and everything beneath it. */
 function pathTest(path: string, folderOnly: boolean): PathTest {
   const { length } = path;
   return (given, isFolder) => {

@@ -6,15 +6,15 @@ export interface FilterOptions {
    */
   readonly useGitignore: boolean;
   /**
-   * Patterns. One without `/` matches an equal component of a path. One with `/` matches if it is a substring of the
+   * A pattern without `/` matches an equal component of a path. A pattern with `/` matches if it is a substring of the
    * path.
    */
   readonly excludePatterns: readonly string[];
   /** Globs that match file names. */
   readonly excludeGlobs: readonly string[];
   /**
-   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule. They take precedence
-   * over the rule for `.git` only if the pattern has a component `.git`. They never include the store itself.
+   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule; over the rule for
+   * `.git`, only if the pattern has a component `.git`. They never include the store itself.
    */
   readonly forceInclude: readonly string[];
 }

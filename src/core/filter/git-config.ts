@@ -40,7 +40,7 @@ class ConfigReader {
     return { settings: this.#settings };
   }
 
-  /** Reads a blank, a comment, the head of a section or a setting. Returns false if git would refuse the line. */
+  /** Returns false if git would refuse the line. */
   #one(): boolean {
     const c = this.#text[this.#at] ?? "";
     if (SPACE.test(c)) this.#at += 1;
@@ -87,7 +87,8 @@ class ConfigReader {
   }
 
   /**
-   * Reads the value up to the end of the line, without the blanks around it. Returns `undefined` if it is malformed.
+   * Reads the value up to the end of the line, without the blanks around it. Returns `undefined` if the value is
+   * malformed.
    */
   #value(): string | undefined {
     let value = "";

@@ -15,7 +15,6 @@ const KIND = 0o170000;
 const REPOSITORY = 0o160000;
 const SPARSE_FOLDER = 0o040000;
 
-/** The paths of an index. */
 export interface GitIndex {
   readonly size: number;
   /** All names, concatenated, with a NUL after each. */
@@ -209,7 +208,6 @@ function nameAt(names: Buffer, starts: Uint32Array, i: number, used = starts[i +
   return names.subarray(starts[i] ?? 0, used - 1);
 }
 
-/** Returns one of the names of an index. */
 export function indexedName({ names, starts }: GitIndex, i: number): Buffer {
   return nameAt(names, starts, i);
 }

@@ -138,7 +138,6 @@ function boundsOf(steps: readonly number[]): { minLength: number; prefix: string
   };
 }
 
-/** Returns the text of steps that are all code points. */
 export function textOf(steps: readonly number[]): string {
   let text = "";
   for (const step of steps) text += String.fromCodePoint(step);

@@ -11,8 +11,8 @@ import type {
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 import { optional } from "../../../util/optional.ts";
 
-// This file has the calls on sessions, actions, transactions, conflicts and versions. A server does not watch the
-// caller's processes. A session, action or transaction of a client therefore does not end with a process.
+// A server does not watch the caller's processes. A session, action or transaction of a client therefore does not end
+// with a process.
 
 /** Throws `USAGE` for the id of a process, because the server may be on another machine. */
 function refuseProcess(pid: number | null | undefined): void {

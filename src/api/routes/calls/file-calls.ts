@@ -9,8 +9,6 @@ import type {
 } from "../../file-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-// This file has the calls that list, read, write and follow files.
-
 const by = ({ actor, session }: WriteBy): { actor: string | undefined; session: string | undefined } => ({
   actor,
   session,

@@ -2,8 +2,6 @@ import type { RollbackOptions, Selection } from "../../action-api.ts";
 import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
-// This file has the calls that read history, and the calls that restore and undo.
-
 export const status = defineCall({
   operation: "status",
   method: "GET",

@@ -2,8 +2,7 @@ import type { RecordBody } from "../../../core/values/canonical-json.ts";
 import type { ImportOptions, RecordPut } from "../../record-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-// This file has the calls on users' records. A record's id is in the query and not in the path, because it may be any
-// text.
+// A record's id is in the query and not in the path of a call, because the id may be any text.
 
 export const listRecords = defineCall({
   operation: "listRecords",

@@ -1,8 +1,6 @@
 import type { CreateOptions } from "../../store-api.ts";
 import { defineCall, WORKSPACE } from "../row.ts";
 
-// This file has the calls on the store and its workspaces.
-
 export const me = defineCall({
   operation: "me",
   method: "GET",

@@ -1,8 +1,7 @@
 import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
 import { defineCall } from "../row.ts";
 
-// This file has the calls on syncs: folders that follow other stores' workspaces. The parameter `sync` is the sync's id
-// or its folder.
+// The parameter `sync` is the sync's id or its folder.
 
 const SYNC = "/v1/syncs/{sync}";
 
@@ -99,7 +98,7 @@ export const resolveSync = defineCall({
   }),
 });
 
-/** Encodes bytes as Base64. Works in browsers, too. */
+/** Uses `btoa`, because browsers have no `Buffer`. */
 function base64Of(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 }

@@ -3,8 +3,6 @@ import type { ConfigShape } from "../../shapes.ts";
 import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
 import { defineCall, elsewhere, WORKSPACE } from "../row.ts";
 
-// This file has the calls that verify a history, configure a workspace, or decide how much of the history is kept.
-
 export const verify = defineCall({
   operation: "verify",
   method: "GET",

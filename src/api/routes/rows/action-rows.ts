@@ -225,7 +225,6 @@ const restoreVersion = workspaceRoute(calls.restoreVersion, {
   answer: (on, { params }) => on.restoreVersion(params["version"] ?? ""),
 });
 
-/** The rows about sessions, actions, transactions, conflicts and versions. */
 export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   sessions,
   session,

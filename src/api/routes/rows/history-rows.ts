@@ -168,7 +168,7 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
-/** The fields of a selection. At most one is given. */
+/** At most one field is given. */
 const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
   turn: word("an agent's turn; `last`: the last one that changed something").optional(),
@@ -254,7 +254,6 @@ const changes = workspaceRoute(calls.changes, {
   answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
 });
 
-/** The rows that read history, and the rows that restore and undo. */
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,
@@ -276,7 +275,6 @@ export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   changes,
 ];
 
-/** Returns the given selection. Throws `USAGE` if it has more than one field. */
 function selectionOf(given: Selection): Selection {
   const named = Object.keys(given);
   if (named.length <= 1) return given;

@@ -186,7 +186,6 @@ const retention = workspaceRoute(calls.retention, {
   answer: (on) => on.retention(),
 });
 
-/** The rows that verify a history, configure a workspace, or decide how much of the history is kept. */
 export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   verify,
   verifyIntegrity,

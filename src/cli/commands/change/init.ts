@@ -11,9 +11,7 @@ import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/**
- * Returns the settings for which options were given. All other settings keep their present values, or get the defaults.
- */
+/** Settings without an option keep their present values, or get the defaults. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
   const config: Partial<ConfigShape> = {};
   if (!input.flag("gitignore")) config.useGitignore = false;
@@ -70,7 +68,6 @@ function goesOn({ signing, isAdopted, from }: Began): string {
   return isAdopted && from !== undefined ? "moved here" : "already protected";
 }
 
-/** Returns lines about a history that was moved to another place. They say that the old place is no longer recorded. */
 function movedLines({ result, place, from }: Began): string[] {
   if (from === undefined) return [];
   const status = `chronicle -w ${result.workspace} status`;
@@ -80,7 +77,7 @@ function movedLines({ result, place, from }: Began): string[] {
   ];
 }
 
-/** Returns the places of all workspaces, by their ids. A place is a folder, or the one tracked file. */
+/** The places by the ids of the workspaces. A place is a folder, or the one tracked file. */
 async function placesNow(store: StoreApi): Promise<ReadonlyMap<string, string>> {
   return new Map((await store.workspaces()).map(({ id, path }) => [id, path]));
 }

@@ -27,8 +27,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 }
 
 /**
- * Returns the function that restores. For `--to` with `--remote`, this process fetches the files and writes them,
- * because a server cannot write to a folder of this machine.
+ * For `--to` with `--remote`, this process fetches the files and writes them, because a server cannot write to a folder
+ * of this machine.
  */
 function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
   return async (moment, how = {}) => {
@@ -39,7 +39,7 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** Prints the result. `asked`: true if the changes were already shown with the question. */
+/** `asked`: true if the changes were already shown with the question. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);

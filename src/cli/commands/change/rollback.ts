@@ -10,7 +10,6 @@ import { mostLines, restoredLines, restoredSentence } from "../../render/restore
 
 const PREVIEW_LINES = 40;
 
-/** Restores the files of an action to their state before the action. */
 export async function rollback(context: CommandContext): Promise<number> {
   const { input } = context;
   const id = input.args[0] ?? "";
@@ -63,7 +62,7 @@ function print(
     );
 }
 
-/** Prints how to restore files outside of the folder. They are only restored if they are named. */
+/** Files outside of the folder are only restored if they are named. */
 async function printOutside(context: CommandContext, workspace: WorkspaceApi, id: string): Promise<void> {
   const { outside } = await workspace.showAction(id);
   const [first] = outside;

@@ -27,8 +27,8 @@ interface Recorded {
 }
 
 /**
- * Returns the summary of the operation that the next `undo` would undo; `undefined` if there is none. It is called
- * after a run that changed nothing. If the operation cannot be read, prints a message and returns `undefined`.
+ * Returns the summary of the operation that the next `undo` would undo. If the operation cannot be read, prints a
+ * message and returns `undefined`.
  */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
@@ -74,8 +74,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /**
- * Throws `USAGE` if the file of the summary cannot be written. It is called before the command runs, so that the error
- * is reported before the work is done.
+ * Throws `USAGE` if the file of the summary cannot be written. Must be called before the command runs, so that the
+ * error is reported before the work is done.
  */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
@@ -91,7 +91,7 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** Writes the summary. A failure is only reported, because the exit code is that of the command. */
+/** A failure is only reported, because the exit code is that of the command. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -163,8 +163,8 @@ function refuseRecordOptions({ input, json }: CommandContext): void {
 }
 
 /**
- * Runs a command off the record. In a workspace, the paths that the command has changed are noted, so that the next
- * capture does not record them. If the workspace cannot be opened, the command is not started.
+ * In a workspace, the paths that the command has changed are noted, so that the next capture does not record them. If
+ * the workspace cannot be opened, the command is not started.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -199,7 +199,7 @@ async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** Opens the workspace of this folder. Returns `undefined` if there is none; does not create one. */
+/** Returns `undefined` if there is no workspace; does not create one. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -213,7 +213,7 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
   }
 }
 
-/** Closes the context. A failure is only reported, because the exit code is that of the command. */
+/** A failure is only reported, because the exit code is that of the command. */
 async function closeQuietly(context: CommandContext): Promise<void> {
   try {
     await context.close();

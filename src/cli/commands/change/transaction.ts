@@ -64,7 +64,6 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   return EXIT.done;
 }
 
-/** Describes all changes of a transaction, and how to undo them. */
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
   // A savepoint cannot be undone on its own.

@@ -5,10 +5,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 
-/**
- * Waits for the end of the recording. The first interrupt stops the recording. A second interrupt ends the process at
- * once.
- */
+/** The first interrupt stops the recording. A second interrupt ends the process at once. */
 async function untilStopped(context: CommandContext, recording: Recording): Promise<SessionShape> {
   let stopping: Promise<SessionShape> | undefined;
   const endInterrupt = context.io.onInterrupt(() => {

@@ -38,7 +38,7 @@ function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permiss
   return { permissions: Number.parseInt(text, 8) };
 }
 
-/** Yields the pieces of a file, or of stdin if `file` is `-`. Throws `USAGE` for a file that cannot be read. */
+/** `-` is stdin. Throws `USAGE` for a file that cannot be read. */
 async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
   if (file === "-") {
     for await (const piece of io.streams().input)
@@ -54,7 +54,6 @@ async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<U
   }
 }
 
-/** Returns the whole content if it is small, and else its pieces. */
 async function wholeOrPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = pieces[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];

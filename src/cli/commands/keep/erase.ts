@@ -13,7 +13,6 @@ import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The maximum number of contents that are shown, one per line. */
 const MOST_SHOWN = 20;
 const MOST_PATHS = 3;
 
@@ -76,7 +75,6 @@ function more(total: number): string[] {
   return total > MOST_SHOWN ? [`  and ${total - MOST_SHOWN} more`] : [];
 }
 
-/** Returns lines about the erased contents and the contents that stay. */
 function told({ paint }: CommandContext, shape: EraseShape): string[] {
   const { total, bytes, contents, kept, total_kept: stay, kept_aside: aside, untracked, elsewhere } = shape;
   const again = shape.already === 0 ? "" : ` (${shape.already} were erased before)`;

@@ -14,8 +14,8 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * Returns whether the user agrees, by `--yes` or by an answer at the terminal. With `--now`, only a person at a
- * terminal can agree. Returns true for an unknown or ambiguous id, because `forget` reports it.
+ * With `--now`, only a person at a terminal can agree. Returns true for an unknown or ambiguous id, because `forget`
+ * reports it.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");
@@ -61,7 +61,7 @@ export async function forget(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns a text with the time until which a history is kept at least; `kept` if it is kept without an end. */
+/** Returns `kept` for a history that is kept without an end. */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
 }

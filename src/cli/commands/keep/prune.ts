@@ -61,7 +61,6 @@ function sentence(result: PruneShape): string {
   return `gave up ${given(result)} (event ${result.event}); ${kept}${young}`;
 }
 
-/** Returns the text about what happens to the freed contents. */
 function afterwards(context: CommandContext, workspace: WorkspaceApi, result: PruneShape): string {
   if (result.dry_run || result.event === null) return "";
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
@@ -71,9 +70,8 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 }
 
 /**
- * Returns whether the user agrees, by `--yes` or by an answer at the terminal. The user is asked because the pruned
- * states can only be restored for one day. With `--now`, they cannot be restored at all, so only a person at a terminal
- * can agree.
+ * The user is asked because the pruned states can only be restored for one day. With `--now`, they cannot be restored
+ * at all, so only a person at a terminal can agree.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

@@ -25,7 +25,6 @@ export async function gc(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns whether the user agrees to remove events for good, by `--yes` or by an answer at the terminal. */
 async function agreed(context: CommandContext): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

@@ -13,10 +13,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
 
-/**
- * Returns the moments and paths of the command line. Up to two arguments before `--` are moments, and all others are
- * paths.
- */
+/** Up to two arguments before `--` are moments, and all others are paths. */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;
   return { from, to, typed: [...more, ...input.after] };

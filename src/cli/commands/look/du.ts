@@ -10,7 +10,6 @@ import { usageError } from "../../../process/usage-error.ts";
 const GROUPINGS = ["session", "path", "age"] as const;
 const MOST_GROUPS = 20;
 
-/** Returns the value of `--by`; `undefined` if it is not given. Throws `USAGE` for an unknown value. */
 function groupingOf({ input }: CommandContext): (typeof GROUPINGS)[number] | undefined {
   const typed = input.text("by");
   if (typed === undefined) return undefined;

@@ -15,7 +15,7 @@ import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
-/** Lists the entries beneath a folder. If the path is a file, lists only that file. */
+/** If the path is a file, lists only that file. */
 async function listed(
   workspace: WorkspaceApi,
   path: string | undefined,

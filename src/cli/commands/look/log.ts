@@ -18,8 +18,8 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) in the requested order. They are the newest events of the range. With `--from`
- * and without `--reverse`, they are the first events of the range, so that a program can read page by page.
+ * Returns up to `limit` events (0: all) in the requested order: the newest events of the range. Exception: with
+ * `--from` and without `--reverse`, the first events of the range, so that a program can read page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -29,7 +29,6 @@ async function events(workspace: WorkspaceApi, options: LogOptions, limit: numbe
 
 const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
 
-/** True if the first events of the range are requested, and not the newest. */
 function isFirst({ from, reverse }: LogOptions): boolean {
   return from !== undefined && reverse !== true;
 }
@@ -54,7 +53,6 @@ function rowOf(event: LogEventShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns a remark for a file that was changed at the origin or at a replica. */
 function elsewhere(record: unknown): string {
   if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
   return "upstream" in record ? "  from the origin" : "  from a replica";

@@ -31,8 +31,8 @@ export async function sessions(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the session. If it is running, `changed` is set to the number of its changes so far, because the engine
- * counts them only when a session ends.
+ * For a running session, `changed` is set to the number of its changes so far, because the engine counts them only when
+ * a session ends.
  */
 async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
@@ -45,10 +45,7 @@ async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<Se
   }
 }
 
-/**
- * Returns the seq by which a session is sorted. It is the last change for a replica's session, and the first event for
- * other sessions.
- */
+/** A replica's session is sorted by its last change, and any other session by its first event. */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
 }
@@ -63,7 +60,7 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
   ];
 }
 
-/** Returns the row of a replica's session. The row has no command, because only the replica knows it. */
+/** The row has no command, because only the replica knows the command. */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [
     paint("dim", printable(session.session_id)),
@@ -78,7 +75,6 @@ const DEFAULT_LIMIT = 20;
 const LONGEST_SUMMARY = 60;
 const MOST_FILES = 20;
 
-/** Lists actions, newest first. With an id, shows that action and compares its files with their present state. */
 export async function actions(context: CommandContext): Promise<number> {
   const [id] = context.input.args;
   return id === undefined ? listAll(context) : showOne(context, id);

@@ -38,7 +38,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns the changes and ambiguous paths of a session. If they are pruned, returns the reason as a text. */
+/** If the changes are pruned, returns the reason as a text. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

@@ -58,15 +58,12 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   ];
 }
 
-/** Returns the path of a root. If the root is a single file, returns the path of that file. */
+/** If the root is a single file, returns the path of that file. */
 function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
-/**
- * Returns the text for a folder without unrecorded changes. The text does not claim that everything is recorded if the
- * coverage does not show that.
- */
+/** The text does not claim that everything is recorded if the coverage does not show that. */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";
   if (path === "") return "none";
@@ -81,10 +78,7 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
   return (await store.workspaces()).find((one) => one.id === id)?.name;
 }
 
-/**
- * Adds notes about agents whose hooks are installed but do not record everything. With `--remote`, adds nothing,
- * because the agents run on this machine.
- */
+/** With `--remote`, adds no notes, because the agents run on this machine. */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

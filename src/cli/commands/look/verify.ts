@@ -45,7 +45,6 @@ const REPAIR =
   "`chronicle verify --repair-from PLACE` replaces missing and damaged contents from a folder, another store, a server " +
   "or the origin";
 
-/** Prints the repaired contents and the missing contents, each with the places that need the content. */
 function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
   const { paint } = context;
   for (const { hash, needed_by: needs, from } of healed)
@@ -140,10 +139,6 @@ export async function head(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/**
- * Returns whether the user agrees to continue a history that cannot be proved, by `--yes` or by an answer at the
- * terminal.
- */
 async function agreed(context: CommandContext, { detail }: SigningShape): Promise<boolean> {
   if (context.input.flag("yes")) return true;
   if (!context.canAsk) {

@@ -49,8 +49,7 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints that there are no versions. Throws `NOT_FOUND` for a path that was never recorded. In a replica, also prints
- * that the origin keeps the versions.
+ * Throws `NOT_FOUND` for a path that was never recorded. In a replica, also prints that the origin keeps the versions.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });

@@ -35,7 +35,6 @@ export async function workspaces(context: CommandContext): Promise<number> {
   return verb(context, workspace);
 }
 
-/** Returns the name, folder and problem of a workspace, for people. */
 function labels(context: CommandContext, item: WorkspaceShape): [name: string, place: string, matter: string] {
   const { paint } = context;
   const named = item.name === undefined ? "" : printable(item.name);
@@ -84,8 +83,8 @@ async function create(context: CommandContext, name: string | undefined): Promis
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
 /**
- * Creates a workspace. `from` is first used as a whole as the name of a workspace, because a name may contain `@`. If
- * there is no such workspace, the part after the last `@` is the moment, because a moment has no `@`.
+ * `from` is first tried as the whole name of a workspace, because a name may contain `@`. If there is no such
+ * workspace, the part after the last `@` is the moment, because a moment has no `@`.
  */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };

@@ -162,10 +162,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
-/**
- * Returns the result of the test. If the hook works but a known problem prevents the agent from calling it, returns a
- * failure.
- */
+/** If the hook works but a known problem prevents the agent from calling it, returns a failure. */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;

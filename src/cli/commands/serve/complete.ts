@@ -45,10 +45,7 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
   return [];
 }
 
-/**
- * Returns the possible words. If they cannot be determined (there is no workspace yet, for example), returns none and
- * prints nothing.
- */
+/** If the words cannot be determined (there is no workspace yet, for example), returns none and prints nothing. */
 async function offered(what: Completes, context: CommandContext): Promise<Suggestion[]> {
   try {
     return await looked(what, context);
@@ -170,10 +167,7 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
   return { command, option: undefined, argument, dashed: false };
 }
 
-/**
- * Returns the kind of completion for the argument at a position. If the last argument of the command can be repeated,
- * it applies to all later positions.
- */
+/** If the last argument of the command can be repeated, that argument applies to all later positions. */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);
   const arg = command.args[at] ?? (last?.name.includes("...") === true ? last : undefined);
@@ -199,10 +193,7 @@ async function valuesOf(what: Completes | undefined, typed: string, lookup: Look
   return { words: startingWith(typed, await lookup(what)), files: false };
 }
 
-/**
- * Returns the possible next words. `words`: the words typed so far, without the program's name. The last of them is
- * incomplete and may be empty.
- */
+/** `words`: the words typed so far, without the program's name. The last word is incomplete and may be empty. */
 export async function completionsFor(
   commands: readonly CommandSpec[],
   words: readonly string[],

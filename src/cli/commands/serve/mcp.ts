@@ -71,7 +71,6 @@ async function refuseStranger(context: CommandContext): Promise<void> {
   }
 }
 
-/** Creates a history, and opens it with an agent's rights. */
 async function begin(store: StoreApi, folder: string, as: Omit<OpenOptions, "folder">): Promise<WorkspaceApi> {
   const { workspace } = await store.init({ roots: [folder] });
   await workspace.close();

@@ -115,10 +115,7 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/**
- * Returns the path that `--socket` names. In the store, only `address` is allowed, because that is where clients look
- * for the socket.
- */
+/** In the store, only `address` is allowed, because clients look for the socket there. */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
   return path === address ? path : writtenPath(context, "--socket", wanted);
@@ -172,8 +169,8 @@ async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther):
 }
 
 /**
- * Ends the server on a signal. After the first signal, accepted requests are still answered. The second signal ends the
- * process at once. That is safe, because acknowledged writes are durable.
+ * After the first signal, accepted requests are still answered. The second signal ends the process at once. Ending it
+ * at once is safe, because acknowledged writes are durable.
  */
 function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   let isTold = false;

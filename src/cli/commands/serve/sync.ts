@@ -50,7 +50,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return await verb(context, client.syncs, typed);
 }
 
-/** Prints the state of syncs. Does not start a server if there is no sync. */
+/** Does not start a server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = (await client?.syncs.list()) ?? [];
@@ -65,7 +65,6 @@ async function status(context: CommandContext, typed: string | undefined): Promi
   return EXIT.done;
 }
 
-/** Returns a text about when a failed step is tried again. */
 function againText(at: string, { io }: CommandContext): string {
   const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
   return `tried again in ${seconds} s; at once: chronicle sync flush`;
@@ -98,7 +97,6 @@ function tell(context: CommandContext, shown: readonly SyncShape[], { all, most 
   }
 }
 
-/** Returns a subcommand that changes the state of a sync and prints the new state. */
 function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
   return async (context, syncs, typed) => {
     const sync = await targetOf(context, syncs, typed);
@@ -118,9 +116,7 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/**
- * Waits until all changes have reached the other side. If the origin has refused paths, prints each of them and fails.
- */
+/** If the origin has refused paths, prints each of them and fails. */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
   const after = await onSync(context, { syncs, sync }, () => flushed(syncs, sync, context));
@@ -129,7 +125,7 @@ async function flush(context: CommandContext, syncs: SyncApi, typed: string | un
   return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
 }
 
-/** Flushes the sync. Ctrl-C ends the waiting. */
+/** Ctrl-C ends the waiting. */
 async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();

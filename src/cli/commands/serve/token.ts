@@ -137,7 +137,6 @@ function scope({ workspaces }: TokenRecord): string {
   return workspaces === null ? "all workspaces" : workspaces.join(", ");
 }
 
-/** Returns a text about the replicas for which the token was made. */
 function bound({ replicas = [] }: TokenRecord): string {
   return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
 }
