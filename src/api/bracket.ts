@@ -156,7 +156,8 @@ export class TransactionBracket {
   }
 
   /**
-   * Rolls back the transactions of the session that earlier calls had to leave open. Throws if one of them stays open.
+   * Rolls back the transactions of the session that earlier calls had to leave open. Throws if one of these
+   * transactions stays open.
    */
   async #endEarlier(session: string | undefined): Promise<void> {
     for (const [id, whose] of this.#unended) {

@@ -130,7 +130,6 @@ function unknownCommand(word: string): never {
   );
 }
 
-/** The output for commander's help. */
 export interface HelpSink {
   readonly columns: number;
   readonly colours: boolean;

@@ -60,7 +60,6 @@ class NodeTransport implements Transport {
     this.#place = place;
   }
 
-  /** `path`: the absolute path of the socket. */
   static overSocket(path: string): NodeTransport {
     const to = { socketPath: path, headers: { host: "localhost" } };
     return new NodeTransport({ where: path, prefix: "", to, way: plainly });

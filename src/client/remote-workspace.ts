@@ -32,7 +32,6 @@ import * as file from "../api/routes/calls/file-calls.ts";
 import * as history from "../api/routes/calls/history-calls.ts";
 import * as upkeep from "../api/routes/calls/upkeep-calls.ts";
 
-/** The methods that send one request, or one for each page of a list. */
 const REQUESTS = {
   status: history.status,
   snapshot: history.takeSnapshot,

@@ -79,7 +79,6 @@ export class Requests {
     return items;
   }
 
-  /** Yields the items of a list as its pages arrive. */
   async *each<Args extends readonly unknown[], K extends keyof ReplyShapes>(
     call: PageCall<Args, K>,
     ...args: Args

@@ -1,6 +1,5 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** An encoded request, ready to be sent. */
 export interface WireRequest {
   readonly method: string;
   /** The encoded path and query: `/v1/workspaces/…?…`. */
@@ -40,8 +39,9 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 }
 
 /**
- * Returns the error for a server that does not answer or has stopped answering. If the server answers with an untrusted
- * certificate or without TLS, the error has `data.lasting`, because a retry would not help.
+ * Returns the error for a server that does not answer or has stopped answering. If the server answers with a
+ * certificate that is untrusted or for another name, or without TLS, the error has `data.lasting`, because a retry
+ * would not help.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);

@@ -21,7 +21,6 @@ export interface Ask {
   readonly asking: Asking<object, unknown>;
   /** The value for `Range`: the bytes from `start` to `end` (exclusive). */
   readonly range?: { readonly start: number; readonly end: number };
-  /** The part of a list's query that selects the page. */
   readonly page?: { readonly limit: number; readonly cursor?: string | undefined };
 }
 
@@ -235,7 +234,7 @@ const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   504: "UNAVAILABLE",
 };
 
-/** Returns the error that a problem (RFC 9457) describes, with the same code, hint and data. */
+/** The error has the code, hint and data of the problem (RFC 9457). */
 function problemError(status: number, text: string): ChronicleError {
   const problem = parsed(text);
   const { code, detail, title, hint, data } = problem;

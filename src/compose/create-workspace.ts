@@ -107,7 +107,6 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
   }
 }
 
-/** True if nothing was recorded in the workspace, and it is older than the grace period. */
 async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
   const { disk } = backends;
   const { folder, log, workspaceJson, index: path } = layout.workspace(id);

@@ -85,8 +85,8 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * Checks the key. A missing key is a fault if heads are kept, or if a history lacks the key. If neither is so, the key
- * was not made yet.
+ * A missing key is a fault if heads are kept, or if a history lacks the key. If neither is so, the key was not made
+ * yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -127,7 +127,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Checks the mirrors of origins, including those of stopped syncs. Returns nothing if the store has no mirror. */
+/** Includes the mirrors of stopped syncs. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids

@@ -340,10 +340,7 @@ class FileStore implements StoreApi {
     throw forbidden(what);
   }
 
-  /**
-   * Throws `FORBIDDEN` if an agent passes `adopt` or `force`. Only a person may move a history to another folder, or
-   * override a safety check.
-   */
+  /** Only a person may move a history to another folder (`adopt`), or override a safety check (`force`). */
   async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
     if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
     const all = await this.#cache.list();

@@ -246,10 +246,7 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
   return (await listConflicts(context, { patch })).filter(({ cause }) => cause === "sync");
 }
 
-/**
- * Returns the identity of a folder. Returns `undefined` if there is no folder. Throws the disk's error if the path
- * cannot be inspected.
- */
+/** Returns `undefined` if there is no folder. Throws the disk's error if the path cannot be inspected. */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
   if (stat?.kind !== "dir") return undefined;
@@ -372,9 +369,7 @@ function isHere(url: string): boolean {
  * workspace.
  */
 export interface ReplicaHold extends AsyncDisposable {
-  /** The replica's own history and folder. */
   readonly context: Context;
-  /** The mirror of the origin's history. */
   readonly mirror: Mirror;
   /** Options for a `ReplicaSession`. The caller adds `sandboxId` (the workspace's id) and its own options. */
   readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;

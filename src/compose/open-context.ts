@@ -272,8 +272,8 @@ export function traitsOf(
 }
 
 /**
- * Returns the user whose git configuration applies. If Chronicle's configuration folder is named `chronicle`, git's
- * configuration is looked for beside it. If not, it is looked for in `~/.config`.
+ * If Chronicle's configuration folder is named `chronicle`, git's configuration is looked for beside it. If not, it is
+ * looked for in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;

@@ -46,7 +46,6 @@ import { watchLog } from "../store/watch-log.ts";
 export interface OriginLease extends Disposable {
   /** The context of the engine that decides what replicas write back. */
   readonly context: Context;
-  /** Options for an `OriginSession`. */
   readonly options: Pick<
     OriginOptions,
     | "history"
@@ -170,7 +169,6 @@ export class Origins implements AsyncDisposable {
   }
 }
 
-/** True if the folder was moved since the workspace was opened. */
 async function isMoved(context: Context): Promise<boolean> {
   try {
     await answer(context, () => refuseMoved(context));

@@ -35,9 +35,9 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 }
 
 /**
- * Restricts what a replica may write. A read-only replica may write nothing. If the admission names an actor, this name
- * replaces the names of people and of Chronicle in the entries that the replica sends. The name `ambiguous` is
- * replaced, too, because it would keep the work of an agent out of every selection by actor or session.
+ * A read-only replica may write nothing. If the admission names an actor, this name replaces the names of people and of
+ * Chronicle in the entries that the replica sends. The name `ambiguous` is replaced, too, because it would keep the
+ * work of an agent out of every selection by actor or session.
  */
 function admittedWrites(
   target: WriteBackTarget,
@@ -75,10 +75,6 @@ function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator
 
 type Admitted = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
-/**
- * Returns the options for a session with this admission: the writes that it may make, whether it may only read, and
- * whether it may have protected contents.
- */
 export function optionsFor(options: OriginOptions, admission: Admitted): OriginOptions {
   const { writeBack, ...rest } = options;
   const { readOnly } = admission;

@@ -50,7 +50,6 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #folders = new Map<WorkspacePath, number>();
   readonly #going = new Set<Promise<unknown>>();
   #place: Place | undefined;
-  /** True if a file could not be written. */
   #isSpoiled = false;
 
   constructor(options: StagedEarlyFilesOptions) {

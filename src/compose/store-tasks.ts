@@ -236,7 +236,6 @@ function marker(parts: StoreParts): Marker {
   return { alive, damaged, erasures, mark };
 }
 
-/** Returns the prunings and erasures of a history whose grace period is over. */
 async function givenUpForGood(log: EventLog, workspaceId: string, now: number): Promise<Required<GivenUp>> {
   const { prunings, erasures } = await givenUpInLog(log, workspaceId, { due: now });
   return { pruning: prunedForGood(prunings, now), erasures };

@@ -81,7 +81,6 @@ export const many = (what: string, most: number) =>
 
 export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
 
-/** The query parameters of every route that returns a page of a list. */
 export const paging = {
   limit,
   cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),

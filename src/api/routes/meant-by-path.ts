@@ -37,8 +37,8 @@ function otherMeaning(rest: string): FileRequest | undefined {
  * Returns the operation that a GET of `files/<rest>` requests. `as` (`content`, `history`, `iteration`) decides between
  * the readings of an ambiguous path. Without `as`, `x/history` requests the content of the file `x/history` only if
  * that path was ever recorded as a file or link and `x` never was; else it requests the history of `x`. The same rule
- * applies to `x/at/3`. A virtual path requests what `virtualPath` returns, unless `as` is `content`, or `as` fits the
- * path's form `x/history` or `x/at/3`.
+ * applies to `x/at/3`. A virtual path requests what `virtualPath` returns, with two exceptions: `as` is `content`, or
+ * `as` fits the path's form `x/history` or `x/at/3`.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

@@ -80,7 +80,6 @@ export interface Asking<Query, Body> {
    * operation.
    */
   readonly requestId?: string | undefined;
-  /** The value for `Last-Event-ID`. */
   readonly lastEventId?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -106,9 +105,8 @@ export interface Asked<Query, Body> {
    * Values of the `{names}` in the route's path. `id` is the workspace's whole id, even if the request has its name.
    */
   readonly params: Readonly<Record<string, string>>;
-  /** The query, parsed by the row's schema. */
   readonly query: Query;
-  /** The JSON body, parsed by the row's schema; `undefined` if the row has none. */
+  /** `undefined` if the row has no JSON body. */
   readonly body: Body;
   /** The body of a route whose body is bytes; empty for all other routes. */
   readonly content: AsyncIterable<Uint8Array>;

@@ -155,7 +155,6 @@ function answerOf(reply: ReplyKind, value: unknown): Answer {
   return { kind: "events", after, events };
 }
 
-/** The path prefix of every route about one workspace. */
 export const WORKSPACE = "/v1/workspaces/{id}";
 
 /** Returns the client's half of a row, with its exact types. */

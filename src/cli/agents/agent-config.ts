@@ -52,7 +52,6 @@ export interface Found {
   readonly misplaced: readonly string[];
 }
 
-/** The configuration of one agent. */
 export interface AgentConfig {
   readonly name: string;
   readonly title: string;

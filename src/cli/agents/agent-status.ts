@@ -103,7 +103,6 @@ function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
 }
 
-/** Checks that the hook named in the agent's configuration exists and belongs to this installation. */
 function commandProblems(
   io: Io,
   path: string,
@@ -360,7 +359,7 @@ function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, u
   }
 }
 
-/** Returns sentences for people. `folders`: the folders of projects that may have hooks. */
+/** `folders`: the folders of projects that may have hooks. */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
     { scope: "user", project: folders[0] ?? io.cwd() } as const,

@@ -11,7 +11,6 @@ import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisf
  */
 const SECONDS = 600;
 
-/** The format of an agent's hooks. */
 interface HookStyle {
   /** The event before a tool. Only the hook of this event may stop the agent. */
   readonly before: string;
@@ -334,7 +333,6 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
   },
 ];
 
-/** The test of which files of one kind a client accepts, and what the client does with other files. */
 type ClientReader = Pick<ConfigFile, "otherwise" | "misfit">;
 
 function clientReader(otherwise: string, dialect: JsonDialect, shape?: Shape): ClientReader {

@@ -13,7 +13,6 @@ import { AGENT_CONFIGS } from "./agent-table.ts";
 import type { HookPlaces } from "./hook-script.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
-/** The files with the limits of inotify(7) on Linux. */
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
 /** The number of watches below which the system's limit is too low for most projects. */
@@ -106,10 +105,7 @@ function troubleChecks(io: Io, places: HookPlaces): Checks {
   ];
 }
 
-/**
- * Reports the diagnostics about replicas. The check does not fail, because a replica may send false reports. The text
- * says that the notes are what replicas said.
- */
+/** Reports the diagnostics about replicas. The check does not fail, because a replica may send false reports. */
 function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about replicas in the last day (${file}), by what they said; ${lastOf(lines)}`;
@@ -134,7 +130,7 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** Checks the socket. A socket on which nobody answers makes every hook slow until the next server replaces it. */
+/** A socket on which nobody answers makes every hook slow until the next server replaces it. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const address = disk.lstat(run.address);

@@ -12,7 +12,6 @@ interface HookScript {
   readonly home: string;
   /** The path of a Node that can run Chronicle. The agent's PATH may have an older Node. */
   readonly node: string;
-  /** The path of `dist/hook.cjs`. */
   readonly entry: string;
   /** The name of the hook's image in the store's cache folder. */
   readonly image: string;
@@ -116,7 +115,6 @@ const HERE = `here() {
   "$node" "$entry" "$@"
 }`;
 
-/** Escapes a text for the inside of a JSON string, and quotes the result as a shell word. */
 function jsonWord(text: string): string {
   return shellWord(JSON.stringify(text).slice(1, -1));
 }

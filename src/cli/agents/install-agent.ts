@@ -11,7 +11,6 @@ export interface AgentBase {
   readonly scope: Scope;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** The project's folder. */
   readonly project: string;
 }
 

@@ -1,6 +1,5 @@
 import { createScanner, parse, type ParseError, printParseErrorCode, stripComments } from "jsonc-parser";
 
-/** The dialect of JSON that a client accepts in its files. */
 export interface JsonDialect {
   /** True if comments as in JavaScript are accepted. No client accepts a comma before a closing bracket. */
   readonly comments: boolean;

@@ -107,7 +107,6 @@ function ourIndex(group: unknown): number {
   return hooksOf(group).findIndex((hook) => ourCommand(hook) !== undefined);
 }
 
-/** True if a group for the same tools has a hook of Chronicle. */
 function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }

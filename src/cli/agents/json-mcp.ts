@@ -13,7 +13,6 @@ export function ourServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** True if the user has another MCP server with the name of Chronicle's server. */
 export function hasNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourServer(text) === undefined;
 }

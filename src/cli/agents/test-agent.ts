@@ -59,7 +59,6 @@ export async function testAgent(context: CommandContext, agent: string, commands
 
 export interface HookCommands {
   readonly hook: string;
-  /** The command line of the hook before a tool. */
   readonly before: string;
 }
 

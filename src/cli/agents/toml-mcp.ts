@@ -35,15 +35,11 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers["chronicle"] : undefined;
 }
 
-/**
- * Returns the command line of Chronicle's MCP server in a text, regardless of who has written it; `undefined` if there
- * is none.
- */
+/** Returns the command line of the server, regardless of who has written it. */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
 
-/** True if the user has another MCP server with the name of Chronicle's server. */
 export function hasTomlNamesake(text: string): boolean {
   return serverIn(text) !== undefined && ourTomlServer(text) === undefined;
 }

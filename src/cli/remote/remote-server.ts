@@ -33,7 +33,6 @@ export interface RemoteOptions {
   readonly once: boolean;
 }
 
-/** A server that is used instead of the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
   readonly #options: RemoteOptions;
@@ -77,7 +76,6 @@ export class RemoteServer {
     return said ?? onlyOne(await this.store.workspaces());
   }
 
-  /** Returns the id of the workspace of the folder in which the server was started; `null` if there is none. */
   async #ownOfServer(): Promise<string | null> {
     const { once, onNote } = this.#options;
     for (let tried = 0; ; tried += 1) {

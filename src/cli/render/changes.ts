@@ -52,9 +52,6 @@ export function countsOf(changes: readonly ChangeShape[]): string {
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
-/**
- * Returns one indented line per change, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed.
- */
 export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle): string[] {
   const most = style.most ?? changes.length;
   const shownOnes = changes.length <= most + 1 ? changes : changes.slice(0, most);

@@ -12,10 +12,7 @@ function padded(text: string, to: number, align: Alignment): string {
   return align === ">" ? gap + text : text + gap;
 }
 
-/**
- * Returns rows as lines with aligned columns, which are two spaces apart. `align` has one character per column (default
- * `<`).
- */
+/** The columns are two spaces apart. `align` has one character per column (default `<`). */
 export function columns(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
   for (const row of rows) {

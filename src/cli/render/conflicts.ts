@@ -16,7 +16,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
   folder: "its folder is something else now",
 };
 
-/** The texts for the reasons of conflicts between a folder and its upstream. */
+/** For conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
   content: "both edited the same or adjacent lines",
   binary: "both edited it, and it is no text that merges",

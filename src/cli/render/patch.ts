@@ -62,10 +62,7 @@ function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
   return (permissions & 0o100) === 0 ? "100644" : "100755";
 }
 
-/**
- * Returns changes as the lines of a unified diff. With `escape` (for a terminal), control characters in files are
- * escaped. Without it, they stay unchanged.
- */
+/** With `escape` (for a terminal), control characters in files are escaped. Without it, they stay unchanged. */
 export function patchLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly escape: boolean },
@@ -99,10 +96,7 @@ function countLines(patch: string): { added: number; removed: number } {
   return counts;
 }
 
-/**
- * Returns one line per file, with the numbers of added and removed lines. The changes must have been requested with
- * patches.
- */
+/** The changes must have been requested with patches. */
 export function statLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly shown: (path: string) => string },

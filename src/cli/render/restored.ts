@@ -4,10 +4,6 @@ import { counted } from "./words.ts";
 
 const MOST_LINES = 100;
 
-/**
- * Returns the maximum number of changes that are listed. It is 0 if the changes were already shown, the number of all
- * changes for a dry run, and otherwise `MOST_LINES`.
- */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;
   return result.dry_run ? result.changes.length : MOST_LINES;
@@ -36,7 +32,6 @@ export function copyLines(
   ];
 }
 
-/** Returns the sentence that ends the report of a restore, such as `restored: 3 modified, 1 deleted`. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
   if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
   // The sentence has only the number of these paths, because the notes name them.

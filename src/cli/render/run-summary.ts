@@ -78,7 +78,6 @@ function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   return [`as before the run, once ${more.length === 0 ? "it is" : "they are"} moved away: ${before}`];
 }
 
-/** Returns lines about the run's changes of omitted paths. For a run that was undone, they say what was undone. */
 function harmlessOf({ session, rolled_back, not_rolled_back: left, undo_id }: RunShape): string[] {
   const isTakenBack = rolled_back || (left !== null && undo_id === null);
   return isTakenBack ? takenBackLines(session.omitted_changes, left?.paths) : harmlessLines(session.omitted_changes);
@@ -109,10 +108,7 @@ function noteLines({ notes = [] }: RunShape): string[] {
   ];
 }
 
-/**
- * Returns a line about the copies of files that others wrote during the rollback, unless another line already names
- * them.
- */
+/** Leaves out copies that another line already names. */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
   if (copies.length === 0) return [];

@@ -11,7 +11,6 @@ const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "one-way-replica": "⇐",
 };
 
-/** Returns one line per sync: its id, folder, direction, origin, state and number of conflicts. */
 export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
   const rows = syncs.map((one) => [
     paint("dim", one.id.slice(0, 8)),
@@ -30,7 +29,7 @@ const TROUBLES: Readonly<Record<SyncTroubleShape["kind"], string>> = {
   starting: "the origin's server is starting",
 };
 
-/** Returns two lines: the trouble of a sync, and the next step. Returns no lines if there is no trouble. */
+/** Returns two lines: the trouble of a sync, and the next step. No trouble: no lines. */
 export function troubleLines({ trouble }: SyncShape, worded: (text: string) => string): readonly string[] {
   if (trouble === undefined) return [];
   const { kind, message, next } = trouble;

@@ -132,7 +132,6 @@ function refuseUnsafe(issuer: string): void {
   throw usageError(`${issuer} is no https address`, "as in --oidc-issuer https://login.example.org");
 }
 
-/** The paths of a certificate and of its key, as they were typed. */
 interface TlsFiles {
   readonly cert: string;
   readonly key: string;

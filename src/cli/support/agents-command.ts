@@ -10,7 +10,6 @@ const verb =
   ({ args: [word = ""] }: Input): boolean =>
     words.includes(word);
 
-/** True if `init` has options with which it can change or take over an existing history. */
 function changesOrTakesOver(input: Input): boolean {
   const lists = ["exclude", "excludeGlob", "forceInclude"];
   const limits = ["maxEntries", "maxBytes", "maxFileSize"];
@@ -32,9 +31,8 @@ export function decidesHaltedSync(input: Input): boolean {
 }
 
 /**
- * The commands that are for persons only, with the condition on their options. They prune, erase, free, move or rebuild
- * recorded data, change what will be recorded, accept a history, make tokens, or put secrets into other folders or
- * under other names. For these commands, the ancestors of the process are checked.
+ * The commands that are for persons only, with the condition on their options. For these commands, the ancestors of the
+ * process are checked.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -62,8 +60,8 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
 };
 
 /**
- * True if an agent runs this command. `command`: the name of the command. The ancestors of the process are checked only
- * for the commands in `PERSONS`.
+ * True if an agent, or a command that a run has started, runs this command. The ancestors of the process are checked
+ * only for the commands in `PERSONS`.
  */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
@@ -72,8 +70,8 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
 }
 
 /**
- * True if an ancestor of this process belongs to an agent that works in the store. If `whose` includes runs, also true
- * if an ancestor belongs to a run.
+ * True if an ancestor of this process belongs to an agent that works in the store, or (except with `whose: "agents"`)
+ * to a run.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

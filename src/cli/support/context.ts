@@ -23,7 +23,6 @@ import { optional } from "../../util/optional.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-/** The options for opening a store that can differ from the defaults for a person. */
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
   /** True if a server that does not answer is not asked again, because the user is waiting for completions. */
   readonly once?: boolean;
@@ -46,12 +45,10 @@ export class CommandContext {
   readonly input: Input;
   readonly commands: readonly CommandSpec[];
   readonly json: boolean;
-  /** The colours for stdout (`paint`) and for stderr (`paintErr`). */
   readonly paint: Paint;
   readonly paintErr: Paint;
   /** Adds this command's global options to the commands in a text, so that they can be typed as shown. */
   readonly worded: WithGlobalOptions;
-  /** The server that is used instead of this machine's store. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
@@ -76,7 +73,6 @@ export class CommandContext {
     this.paintErr = paintFor(input.flag("color") && io.err.colours);
   }
 
-  /** True if a person at the terminal can be asked. */
   get canAsk(): boolean {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
@@ -165,25 +161,21 @@ export class CommandContext {
   }
 
   /**
-   * True if an agent runs this command. The variable in the environment is checked, and, for commands that are for
-   * persons only, also the ancestors of this process.
+   * True if an agent, or a command that a run has started, runs this command. The variable in the environment is
+   * checked, and, for commands that are for persons only, also the ancestors of this process.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
   }
 
   /**
-   * True if an agent runs this command. Unlike `isAgent`, it checks the ancestors of this process for every command,
-   * because a secret is about to be shown.
+   * Unlike `isAgent`, checks the ancestors of this process for every command, because a secret is about to be shown.
    */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
-  /**
-   * Throws `FORBIDDEN` if an agent runs this command. It is for commands that are about no history, so that the attempt
-   * cannot be recorded in one.
-   */
+  /** For commands that are about no history, so that the attempt cannot be recorded in one. */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
     throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
@@ -260,7 +252,6 @@ export class CommandContext {
     return new UserPaths(workspace, standingFolderIfThere(this.io) ?? workspace.path, true);
   }
 
-  /** Returns options that show a progress line on a terminal when the work takes longer than a second. */
   progress(): ProgressOptions {
     if (!this.io.err.isTerminal || this.json) return {};
     const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
@@ -373,7 +364,6 @@ export class ProgressLine {
   }
 }
 
-/** The methods of a workspace that return contents or another view. */
 type Contents = Pick<WorkspaceApi, "cat" | "file" | "blob" | "as">;
 
 interface Asker {

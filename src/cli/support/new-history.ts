@@ -7,10 +7,6 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
-/**
- * Returns lines about a history that a command has created without being asked to: its folder, its size, and what is
- * left out.
- */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,

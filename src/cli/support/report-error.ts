@@ -10,7 +10,7 @@ export interface ReportStyle {
   /** True if JSON is written to stderr, because stdout belongs to the command that was run. */
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
-  /** Adds this command's global options to the commands in a hint, so that they can be typed as shown. */
+  /** See `CommandContext.worded`. */
   readonly worded?: WithGlobalOptions;
 }
 

@@ -27,7 +27,7 @@ export function writtenPath(
   return path;
 }
 
-/** Throws `UNSAFE` for an absolute path in the store or the configuration folder. */
+/** Throws `UNSAFE` for a path in the store or the configuration folder. */
 export function refuseOwn(
   { io, input }: Given,
   what: string,

@@ -67,7 +67,6 @@ class SyncView {
     this.#draw(event.id);
   }
 
-  /** Prints a line that is not about an event. */
   say(text: string | undefined): void {
     if (text === undefined) return;
     this.#clear();

@@ -31,7 +31,6 @@ import { namingSync, onSync, targetHolding, targetOf } from "./sync-client.ts";
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
 
-/** The command `sync conflicts`. */
 export async function listConflicts(
   context: CommandContext,
   syncs: SyncApi,
@@ -58,7 +57,6 @@ export async function listConflicts(
   return EXIT.done;
 }
 
-/** The command `sync resolve`. */
 export async function settleConflict(
   context: CommandContext,
   syncs: SyncApi,

@@ -22,7 +22,6 @@ import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
-/** The command `sync start`: starts a sync in the background, or with `--foreground` in this process. */
 export async function startSync(context: CommandContext, args: readonly string[]): Promise<number> {
   const [url, folder, ...more] = args;
   if (url === undefined || folder === undefined || more.length > 0)

@@ -17,12 +17,10 @@ import { openSocket } from "../../daemon/server-socket.ts";
 export interface SyncSocketOptions {
   readonly disk: Disk;
   readonly store: StoreApi;
-  /** The syncs that this process runs. */
   readonly syncs: SyncApi;
   readonly run: RunFolder;
   readonly uid: number;
   readonly version: string;
-  /** Called with unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -2,7 +2,6 @@ import { refuseLongSocket } from "../serving/listen-trouble.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/user-path.ts";
 
-/** The address of an origin, and the id or name of its workspace. */
 export interface UpstreamAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
   readonly url: string;

@@ -163,7 +163,6 @@ export const COMPLETION: CommandSpec = {
   localOnly: { instead: "it is the same wherever the store is: leave --remote out", ignoresEnvironment: true },
 };
 
-/** The hidden command that the shells' completion scripts call. */
 export const COMPLETE: CommandSpec = {
   name: "complete",
   group: KEEP_GROUP,

@@ -23,13 +23,11 @@ export interface OptionSpec {
   readonly flags: string;
   readonly description: string;
   readonly value?: ValueKind;
-  /** True if the option may be given several times. */
   readonly repeated?: boolean;
   readonly completes?: Completes;
   /** Set if the option concerns this machine. A command with the option is then never sent to a server. */
   readonly localOnly?: {
     readonly why: string;
-    /** The hint: the next step for the person. */
     readonly instead: string;
   };
 }
@@ -40,7 +38,6 @@ export function optionName({ flags }: OptionSpec): string {
   return long.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The option `--now`, for stores of this machine. */
 export const NOW: OptionSpec = {
   flags: "--now",
   description: "free it at once, for good; always asks",

@@ -5,7 +5,6 @@ import type { WorkspacePath } from "../values/path.ts";
 /** The direction in which a state is replicated. The replica is the sandbox, or the folder on a person's machine. */
 export type ReplicaDirection = "to-replica" | "from-replica";
 
-/** The path to which a filter is applied. */
 export interface FilterSubject {
   readonly path: WorkspacePath;
   readonly kind: EntryKind;

@@ -10,10 +10,7 @@ interface EditorFile {
   readonly beside: WorkspacePath | undefined;
 }
 
-/**
- * One form of editors' files. If `name` has a group, the first group is the name of the file to which the editor's file
- * belongs.
- */
+/** If `name` has a group, the first group is the name of the file to which the editor's file belongs. */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];

@@ -7,10 +7,10 @@ export interface FilterOptions {
   readonly useGitignore: boolean;
   /**
    * A pattern without `/` matches an equal component of a path. A pattern with `/` matches if it is a substring of the
-   * path.
+   * path, to which a `/` is added at the beginning and, for a folder, at the end.
    */
   readonly excludePatterns: readonly string[];
-  /** Globs that match file names. */
+  /** Globs that match the names of files and folders. */
   readonly excludeGlobs: readonly string[];
   /**
    * Patterns of the same form as `excludePatterns`. They take precedence over every other rule; over the rule for

@@ -1,4 +1,3 @@
-/** One setting of a git configuration file. */
 export interface GitSetting {
   /**
    * The section and the key in lower case, with the part between them unchanged: `core.ignorecase`,

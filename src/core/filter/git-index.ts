@@ -60,7 +60,6 @@ function refuse(reason: string): never {
 
 interface Layout {
   readonly version: number;
-  /** The offset of the checksum. */
   readonly end: number;
   readonly hashBytes: number;
   readonly count: number;

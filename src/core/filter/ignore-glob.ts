@@ -39,7 +39,6 @@ const TO_SMALL = 0x20;
 /** Steps of this value and below are classes. */
 export const FIRST_CLASS = -16;
 
-/** Returns true if the text has no character that is special in a glob. */
 export function isLiteral(pattern: string): boolean {
   return literalLength(pattern) === pattern.length;
 }

@@ -64,7 +64,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** True if anything was (or would be) changed, including omitted paths. */
+/** Omitted paths count as well. */
 function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
@@ -79,7 +79,6 @@ function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style:
   return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }
 
-/** Prints an interrupted step that was finished now. Nothing else was done. */
 function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);

@@ -101,7 +101,7 @@ async function show(context: CommandContext, asked: string): Promise<number> {
   return EXIT.done;
 }
 
-/** Finds a version by the same rules as `restoreVersion`. Throws `NOT_FOUND` or `AMBIGUOUS`. */
+/** Matches by the same rules as `restoreVersion`. */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(

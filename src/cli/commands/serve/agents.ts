@@ -29,7 +29,6 @@ const SHARED = "these files name programs of yours on this machine: keep them ou
  */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
-/** Returns the named agents. Without names, returns all agents if `mayBeAll`, and otherwise throws `USAGE`. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
@@ -175,10 +174,6 @@ interface Tested {
   readonly state: AgentStatus;
 }
 
-/**
- * Returns the named agents with their states. Without names, returns all agents that have hooks, and throws `NOT_FOUND`
- * if no agent has hooks.
- */
 function testedAgents(context: CommandContext, words: readonly string[], scope: Scope): readonly Tested[] {
   const all = meantAgents(words, true).map((agent): Tested => {
     const given = { base: baseOf(context, scope), places: placesIn(context) };

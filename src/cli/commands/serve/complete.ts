@@ -92,7 +92,6 @@ _chronicle() {
 complete -o default -F _chronicle chronicle
 `;
 
-/** Returns the script that makes a shell call `chronicle complete -- <words>`. */
 async function completionScript(shell: string): Promise<string> {
   if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
@@ -122,7 +121,6 @@ interface Completions {
 /** Looks up words that are in the store, such as moments and sessions. */
 type Lookup = (what: Completes) => Promise<Suggestion[]>;
 
-/** The position of the word that is completed. */
 interface Place {
   readonly command: CommandSpec | undefined;
   /** The option, if the word is the value of an option. */
