@@ -16,8 +16,8 @@ type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, fil
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * Makes an image of the hook. It is run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. It loads
- * `hook.cjs` and compiles all its functions, because an image contains only code that is already compiled.
+ * Run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads `hook.cjs` and compiles all its functions,
+ * because an image contains only code that is already compiled.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);

@@ -274,10 +274,7 @@ function makeTarget(pattern: string, params: Readonly<Record<string, string>>, q
   return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
 }
 
-/**
- * Encodes one component of a URL's path. Throws `USAGE` for an empty component, and for `.` and `..`, which would be
- * resolved as relative paths.
- */
+/** Throws `USAGE` for an empty component, and for `.` and `..`, which would be resolved as relative paths. */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
     throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);

@@ -223,9 +223,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   return [{ name, ok: true, detail }];
 }
 
-/**
- * Reports folders on disks that cannot hold everything, or that other machines share. Each fact is a check of its own.
- */
+/** Each fact is a check of its own. */
 async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));

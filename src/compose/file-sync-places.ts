@@ -149,7 +149,7 @@ export class FileSyncPlaces implements SyncPlaces {
     };
   }
 
-  /** Returns the check for nested folders. Once the check has passed, it is not repeated while the folder is open. */
+  /** Once the check has passed, it is not repeated while the folder is open. */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
     return async ({ origin, url }) => {
@@ -171,10 +171,7 @@ export class FileSyncPlaces implements SyncPlaces {
     return this.#tokens.get(id);
   }
 
-  /**
-   * Returns the origin of a workspace's sync, and the token for this origin. Returns `undefined` if the workspace
-   * follows no origin, is gone, or cannot be read.
-   */
+  /** Returns `undefined` if the workspace follows no origin, is gone, or cannot be read. */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
     if (record === undefined) return undefined;
@@ -197,8 +194,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the sync of a workspace. Returns `undefined` if the workspace does not exist any more, or cannot be read.
-   * `chronicle workspaces` tells why it cannot be read.
+   * Returns `undefined` if the workspace does not exist any more, or cannot be read. `chronicle workspaces` tells why
+   * it cannot be read.
    */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
@@ -276,7 +273,6 @@ function makeWithFolders(disk: Disk, folder: string): void {
   disk.makeFolder(folder, 0o755);
 }
 
-/** A replica's folder, and the folders that must not be nested with it. */
 interface Placed {
   readonly id: string;
   readonly folder: string;

@@ -186,10 +186,6 @@ export function openHistory(
   return { context, early, close };
 }
 
-/**
- * Returns a signal that also updates the store's list of workspaces, and notifies `onCommit` and the listeners of the
- * store's parts.
- */
 function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded> {
   const { onCommit, recorded } = parts;
   const signal = new Signal<Recorded>();
@@ -199,10 +195,7 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
   return signal;
 }
 
-/**
- * Updates the list of workspaces if a commit has written the workspace's own record. Each process does this for its own
- * commits.
- */
+/** Each process updates the list of workspaces for its own commits. */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
   if (last === undefined) return;

@@ -111,7 +111,6 @@ function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: 
   }));
 }
 
-/** Returns the workspace that the first line of a log begins. */
 async function firstWorkspace(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line !== undefined) return /^workspace:(.+)$/.exec(parseLine(line.bytes).recordId)?.[1];

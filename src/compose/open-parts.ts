@@ -14,7 +14,6 @@ import { keepOwners } from "../store/store-owner.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Throws `IO` if something other than a folder or a link is at the store's place. */
 function refuseNoFolder(disk: Disk, home: string): void {
   const kind = disk.lstat(home)?.kind;
   if (kind === undefined || kind === "dir" || kind === "symlink") return;

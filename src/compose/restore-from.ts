@@ -59,7 +59,6 @@ export async function restoreFrom(
   return { ...shape, skipped: [...skipped, ...shape.skipped] };
 }
 
-/** Returns a function that probes the traits of a folder, for this restore only. */
 function probedTraits({ disk, newId }: Pick<Backends, "disk" | "newId">): (folder: string) => FolderTraits {
   const probe = new FolderProbe({ disk, memory: new Map(), mayWrite: true, newMark: newId });
   return (folder) => probe.of(folder);
@@ -67,7 +66,6 @@ function probedTraits({ disk, newId }: Pick<Backends, "disk" | "newId">): (folde
 
 const GONE: ReadonlySet<string> = new Set(["NOT_FOUND", "PRUNED", "ERASED"]);
 
-/** Returns the protected files whose bytes the workspace does not give to this caller. */
 async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<WorkspacePath[]> {
   const kept: WorkspacePath[] = [];
   for (const { path, hash } of secrets) if (hash !== undefined && (await isWithheld(source, hash))) kept.push(path);

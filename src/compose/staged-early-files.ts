@@ -28,7 +28,6 @@ interface Expected {
   readonly mode: number;
 }
 
-/** A file whose content has arrived in a block. */
 interface FileOfBlock extends BlockFile {
   readonly file: Expected;
   readonly hash: Hash;

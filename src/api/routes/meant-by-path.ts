@@ -3,7 +3,6 @@ import type { WorkspaceApi } from "../workspace-api.ts";
 
 interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
-  /** Parameters for the row: `path`, and `n` for an iteration. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -72,7 +71,6 @@ async function recorded(on: WorkspaceApi, path: string, options: { limit: number
   }
 }
 
-/** The real path that a virtual path refers to, and what is requested of it. */
 type VirtualPath =
   | { readonly kind: "history"; readonly path: string }
   | { readonly kind: "iteration"; readonly path: string; readonly iteration: number | "last" };

@@ -131,7 +131,7 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Reports events whose hooks are missing. Without these hooks, the agent's work is only partly recorded. */
+/** Without these hooks, the agent's work is only partly recorded. */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
@@ -330,10 +330,7 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
   });
 }
 
-/**
- * Returns a file's text. Returns `undefined` if the file is missing or unreadable, because the user's agent cannot read
- * it then, either.
- */
+/** Returns `undefined` if the file is missing or unreadable, because the user's agent cannot read it then, either. */
 function textOrNothing(file: string): string | undefined {
   try {
     return readTextIfThere(file);
@@ -344,8 +341,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns the settings in a file. Returns `undefined` for a file that cannot be read or that the agent does not accept,
- * because such a file switches nothing off. `refusals` reports such a file if Chronicle is installed in it.
+ * Returns `undefined` for a file that cannot be read or that the agent does not accept, because such a file switches
+ * nothing off. `refusals` reports such a file if Chronicle is installed in it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

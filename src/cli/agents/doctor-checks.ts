@@ -83,8 +83,8 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
 }
 
 /**
- * Reports the diagnostics of the last day. The check of hooks is always included. The checks of the long-lived process,
- * of replicas and of refused agents are included only if there are such diagnostics.
+ * The check of hooks is always included. The checks of the long-lived process, of replicas and of refused agents are
+ * included only if there are such diagnostics.
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);

@@ -67,7 +67,7 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character within a text",
 };
 
-/** Returns the offset of the last token before the token at `offset`. Comments are ignored. */
+/** Comments are no tokens here. */
 function lastTokenBefore(text: string, offset: number): number {
   const scanner = createScanner(text, true);
   let last = 0;

@@ -139,7 +139,7 @@ interface TomlLine {
 /** Matches strings and comments. Brackets in them are not part of the structure. */
 const OPAQUE = /"""(?:\\[\s\S]|[^\\])*?"""+|'''[\s\S]*?'''+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/g;
 
-/** Returns the logical lines of a valid TOML text. The texts of all lines together are the whole text. */
+/** The texts of all lines together are the whole text. */
 function tomlLines(text: string): TomlLine[] {
   const lines: TomlLine[] = [];
   let table: readonly string[] = [];

@@ -6,7 +6,6 @@ import { usageError } from "../../process/usage-error.ts";
 import { typedPath } from "../../process/user-path.ts";
 
 const OPTION = "--repair-from";
-/** The value of `--repair-from` that means the origin of the workspace. */
 const OWN_ORIGIN = "origin";
 
 interface AskedServer {

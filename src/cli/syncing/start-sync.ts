@@ -63,10 +63,6 @@ export async function startOptions(
   };
 }
 
-/**
- * Returns a note about what happens to the folder's files and to its secrets, with one line for each; `undefined` if
- * there is nothing to say.
- */
 function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShape): string | undefined {
   const secrets = secretsStay(begun.protected, printable);
   const joined = joinedNote(context, sync, begun.joined);
@@ -146,8 +142,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * Starts a sync in this process. If the store's server runs the sync, because an earlier foreground process has ended,
- * the server is made to stop it first.
+ * If the store's server runs the sync, because an earlier foreground process has ended, the server is made to stop it
+ * first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -215,10 +211,7 @@ async function followed(context: CommandContext, { store, runner, id, ...more }:
   return await runner.stop(id);
 }
 
-/**
- * Opens the socket by which other processes control the sync. If the socket cannot be opened, reports the error and
- * returns `undefined`, and the sync still runs.
- */
+/** If the socket cannot be opened, reports the error and returns `undefined`, and the sync still runs. */
 async function socketFor(
   context: CommandContext,
   { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,
@@ -257,10 +250,7 @@ function followOptions({ input }: CommandContext): SyncSettings {
   };
 }
 
-/**
- * Returns the filter patterns for one direction. `undefined` leaves the present patterns, and an empty list removes
- * them.
- */
+/** `undefined` leaves the present patterns, and an empty list removes them. */
 function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
   const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
   const list = input.list(given);

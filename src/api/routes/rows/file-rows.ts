@@ -22,10 +22,7 @@ const as = (meant: "content" | "history" | "iteration") =>
     .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/**
- * Captures the present state of the path `what` if `wanted` is true. Does nothing in a hosted workspace, which has no
- * folder to capture.
- */
+/** Does nothing in a hosted workspace, which has no folder to capture. */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }

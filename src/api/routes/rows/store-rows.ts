@@ -6,8 +6,7 @@ import { storeRoute, type StoreRoute, needsWholeStore, withoutUndefined } from "
 import { bool, moment, paging, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 
-// This file has the rows about the store. The store that the server passes to them has only the workspaces that the
-// caller may see.
+// The store that the server passes to these rows has only the workspaces that the caller may see.
 
 const tag = "workspaces";
 
@@ -54,7 +53,7 @@ const create = storeRoute(calls.createWorkspace, {
   },
 });
 
-/** Returns the id of the workspace with this whole id or exact name. A prefix of an id does not match. */
+/** A prefix of an id does not match. */
 async function wholeId(on: StoreApi, asked: string): Promise<string> {
   const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
   if (found === undefined) throw notThere(asked);

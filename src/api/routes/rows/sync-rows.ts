@@ -6,8 +6,7 @@ import { number, paging, path, text, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
 import { optional } from "../../../util/optional.ts";
 
-// This file has the rows about folders of the server's machine that follow other stores' workspaces. Only the server's
-// owner may use them.
+// Only the server's owner may use these rows.
 
 const tag = "sync";
 

@@ -62,7 +62,7 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
   return EXIT.done;
 }
 
-/** Parses a record. Throws `USAGE` for a value that could not be stored exactly as it was typed. */
+/** Throws `USAGE` for a value that could not be stored exactly as it was typed. */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
   try {

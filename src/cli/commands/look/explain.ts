@@ -17,7 +17,6 @@ function ruleText(result: ExplainShape): string {
     : whole;
 }
 
-/** Returns the reason why a path is left out although the rules include it. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
   // The detail of `special` names the kind of the file, or the link in its path.
   if (reason === "special") return `: ${printable(detail)}`;

@@ -85,10 +85,7 @@ export async function manifest(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/**
- * Parses the argument of `cat`. `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole
- * argument is a path.
- */
+/** `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole argument is a path. */
 function readTarget(input: Input): { typed: string; iteration: number | undefined } {
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");

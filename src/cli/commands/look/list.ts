@@ -20,7 +20,6 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-/** Returns the maximum length of a summary for which all columns fit the terminal. */
 function summaryWidth(context: CommandContext, items: readonly RecentItem[], isWithBack: boolean): number {
   if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
   const style = { most: LONGEST_SUMMARY, isWithBack };
@@ -120,10 +119,7 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
   if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
 }
 
-/**
- * Prints recent work, or snapshots. `chronicle` without a command does the same. If nothing is recorded, it prints how
- * to begin.
- */
+/** `chronicle` without a command does the same. If nothing is recorded, prints how to begin. */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
   try {

@@ -124,7 +124,7 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
   throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
 }
 
-/** Returns the record without the token's hash. */
+/** Leaves out the token's hash. */
 function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
   return { id, name, role, workspaces, ...optional({ replicas }), created, expires };
 }
