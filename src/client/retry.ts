@@ -20,7 +20,7 @@ const LONG_ENOUGH_MS = 20_000;
 
 /**
  * The codes of temporary failures: no answer, too many requests, a lock. A repetition is safe, because either nothing
- * was done or the idempotency key prevents that it is done twice.
+ * was done or the idempotency key prevents a second execution.
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 

@@ -175,7 +175,7 @@ export class CommandContext {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
-  /** For commands that are about no history, so that the attempt cannot be recorded in one. */
+  /** Throws `FORBIDDEN` if `isAgent` is true. For commands about no history: no history can record their attempt. */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
     throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });

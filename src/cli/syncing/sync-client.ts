@@ -97,9 +97,8 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync of a command about a path. It is the sync that `--workspace` names, or else the one whose folder
- * contains the path, or else the sync of a command that names none. Throws `NOT_FOUND` if there is none, and
- * `AMBIGUOUS` if there are several.
+ * Finds the sync that `--workspace` names, or else the sync whose folder contains the path, or else the sync of a
+ * command that names none. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);
