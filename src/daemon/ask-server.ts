@@ -85,7 +85,6 @@ export async function whoAnswers(
   return { stays: /"stays":true/.test(answer.body), pid: Number(/"pid":(\d+)/.exec(answer.body)?.[1] ?? 0) };
 }
 
-/** True if a process answers at `address`. */
 export async function isAnswered(address: string, version: string): Promise<boolean> {
   return (await whoAnswers(address, version)) !== undefined;
 }

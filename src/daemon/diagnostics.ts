@@ -120,7 +120,6 @@ export class ServerDiagnostics {
     this.add(line);
   }
 
-  /** Writes the lines that could not be written to the disk before. */
   writeKept(): void {
     while (this.#kept.length > 0 && this.#write(this.#kept[0] ?? "")) this.#kept = this.#kept.slice(1);
   }

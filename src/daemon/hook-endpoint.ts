@@ -26,7 +26,6 @@ interface HookEndpointOptions {
   readonly diagnose: (line: string) => void;
 }
 
-/** The endpoint of the long-lived process for hooks. */
 export class HookEndpoint {
   readonly route: ServerRoute;
   readonly #options: HookEndpointOptions;

@@ -3,22 +3,18 @@ import { fileURLToPath } from "node:url";
 /** The relative URL of the package's folder, from this module in `dist/` or in `src/daemon/`. */
 const PACKAGE = import.meta.url.includes("/src/daemon/") ? "../../" : "../";
 
-/** Returns the path of `bin/chronicle.js`. */
 export function launcherPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}bin/chronicle.js`, import.meta.url));
 }
 
-/** Returns the path of `dist/hook.cjs`. */
 export function hookEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook.cjs`, import.meta.url));
 }
 
-/** Returns the path of `dist/hook-image.cjs`. */
 export function hookImageEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook-image.cjs`, import.meta.url));
 }
 
-/** Returns the path of `docs/openapi.json`. */
 export function openApiPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}docs/openapi.json`, import.meta.url));
 }

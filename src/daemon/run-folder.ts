@@ -32,7 +32,6 @@ export interface RunInputs {
   readonly uid: number;
 }
 
-/** Returns the user id of this process, for checks of file owners. */
 export function ownUid(): number {
   return process.getuid?.() ?? 0;
 }

@@ -252,7 +252,7 @@ export class StoreServer {
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
-  /** Loads the app. That happens on first use, because hooks do not need the app. */
+  /** Loads the app, which happens on first use, because hooks do not need the app. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
     const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),

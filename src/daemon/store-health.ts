@@ -34,7 +34,7 @@ export interface StoreHealthOptions {
 
 /**
  * Tells whether a store can be written. The store is assumed to be writable until an operation fails or space is low.
- * Only then test writes are made, until one succeeds.
+ * Test writes are made only after that, until one succeeds.
  */
 export class StoreHealth {
   readonly #options: StoreHealthOptions;
@@ -46,7 +46,6 @@ export class StoreHealth {
     this.#options = options;
   }
 
-  /** True if the store is known to be in trouble. */
   get isTroubled(): boolean {
     return this.#troubles.size > 0;
   }
@@ -86,7 +85,7 @@ export class StoreHealth {
     try {
       return disk.space(home).freeBytes < LITTLE_SPACE;
     } catch (error) {
-      // The store is missing, or its disk does not report its free space, so that a test write must decide.
+      // The store is missing, or its disk does not report its free space, so a test write must decide.
       return errnoOf(error) !== undefined;
     }
   }

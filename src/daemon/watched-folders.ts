@@ -103,7 +103,7 @@ export class WatchedFolders {
     this.#listAgainAt = 0;
   }
 
-  /** Returns all leases. */
+  /** Gives all leases back, after a running `keepUp` has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#working;
@@ -244,8 +244,8 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // The lease is returned at once if the workspace is archived or removed. If its folder was moved, the next `keepUp`
-      // takes a new lease.
+      // The lease is given back at once if the workspace is archived or removed. If its folder was moved, the next
+      // `keepUp` takes a new lease.
       const end = (): void => {
         if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();
@@ -377,8 +377,8 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // The lease is returned at once if the workspace is archived or removed. If its folder was moved, the next `keepUp`
-    // takes a new lease.
+    // The lease is given back at once if the workspace is archived or removed. If its folder was moved, the next
+    // `keepUp` takes a new lease.
     const end = (): void => {
       if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();

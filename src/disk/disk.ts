@@ -39,7 +39,6 @@ export interface Owner {
  */
 export type OpenHow = "read" | "folder" | "create" | "append" | "update";
 
-/** One name in a folder. */
 export interface FolderItem {
   /** The exact bytes of the name. */
   readonly name: Buffer;
@@ -192,7 +191,6 @@ export interface Disk {
  */
 export type OnFolderEvent = (name: Buffer | undefined, listed: boolean) => void;
 
-/** A folder being watched. */
 export interface DiskWatch {
   close(): void;
 }

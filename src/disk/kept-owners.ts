@@ -63,7 +63,6 @@ export function asOwner(uid: number): string {
   );
 }
 
-/** Formats a user for a sentence. */
 export function userName(uid: number): string {
   return uid === 0 ? "root" : `user ${uid}`;
 }
@@ -163,7 +162,6 @@ function canAnchor(): boolean {
   return hasDescriptorPaths;
 }
 
-/** Returns the error with the requested path instead of the one by descriptor. */
 function withPath(error: unknown, inner: string, path: string): unknown {
   if (error instanceof Error) error.message = error.message.replaceAll(inner, path);
   return error;

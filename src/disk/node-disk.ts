@@ -542,7 +542,6 @@ const OWN: ReadonlyMap<number, string> = new Map([
   [0xca451a4e, "bcachefs"],
 ]);
 
-/** See `Disk.fileSystemOf`. */
 function fileSystemOf(path: PathLike): FileSystem {
   const { type } = statfsSync(path);
   const own = process.platform === "linux" ? OWN.get(type) : undefined;
@@ -638,7 +637,6 @@ function linesOf(text: string | undefined): Makes[] | undefined {
   return found.length === lines.length ? found : undefined;
 }
 
-/** Returns the output of a program; `undefined` if it failed. */
 function run(program: string, args: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { env: { LC_ALL: "C" }, maxBuffer: MOST_LISTED_BYTES };

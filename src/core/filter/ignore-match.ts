@@ -64,7 +64,7 @@ function stateAt(glob: Glob, step: number): GlobState {
 
 /**
  * Adds a step to a state, and also the steps that can be reached from it without text. `seen` flags the steps of a long
- * state. If it is omitted, the state itself is searched.
+ * state. Without `seen`, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
@@ -76,7 +76,6 @@ function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): 
   if (mark === MAYBE) addStep(glob, step + 3, state, seen);
 }
 
-/** Returns the state after more text. */
 export function advance(glob: Glob, from: GlobState, text: string): GlobState {
   let state = from;
   for (let at = 0; at < text.length && state.length > 0;) {

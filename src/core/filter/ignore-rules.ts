@@ -9,8 +9,8 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The maximum number of rules of an applied file that must be tried on every path. These are names other than plain
- * ones, `*tail` and `head*`, and paths whose first component has a wildcard. All other rules are found by a lookup.
+ * The maximum number of rules of an applied file that must be tried on every path. Such rules are name globs other than
+ * `*tail` and `head*`, and paths whose first component has a wildcard. All other rules are found by a lookup.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -117,7 +117,6 @@ export class RuleSet {
     return best < 0 ? undefined : this.#rules[best];
   }
 
-  /** Returns the rules for paths as they apply in a child folder. */
   below(paths: LivePaths, name: string): LivePaths {
     return descend(paths, this.#folded(name));
   }

@@ -22,14 +22,14 @@ export interface RepositoryScope {
 /** A filter for one walk of a worktree, from its root down. */
 export interface CompiledFilter {
   /**
-   * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it (`undefined`
-   * for the root). `ruleFiles` are those whose rules begin to apply in this folder, lowest precedence first. In the
-   * folder of a repository, their order is the user's own file, `info/exclude`, the files above the root, and then
-   * `.gitignore`. They have no effect if `useGitignore` is off. If nothing changes, the scope of the parent is
-   * returned.
+   * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it. Without
+   * `parent`, no rule file above the folder applies. `ruleFiles` are those whose rules begin to apply in this folder,
+   * lowest precedence first. In the folder of a repository, their order is the user's own file, `info/exclude`, the
+   * files above the root, and then `.gitignore`. They have no effect if `useGitignore` is off. If nothing changes, the
+   * scope of the parent is returned.
    *
-   * `repository` is the repository that begins in this folder. As in git, outer rules do not apply in it, and no ignore
-   * rule excludes the paths that git tracks in it.
+   * As in git, outer rules do not apply in a `repository` that begins in this folder, and no ignore rule excludes the
+   * paths that git tracks in it.
    */
   enter(
     parent: FolderScope | undefined,
@@ -84,7 +84,6 @@ class Filter implements CompiledFilter {
   readonly needsPath: boolean;
   readonly #useGitignore: boolean;
   readonly #ruleSets = new Map<string, RuleSet>();
-  /** The same as `#ruleSets`, but without regard to the case of letters. */
   readonly #foldedSets = new Map<string, RuleSet>();
 
   constructor(options: FilterOptions) {
@@ -156,7 +155,6 @@ interface ScopeState {
   readonly path: string;
   /** The rule files that apply, lowest precedence first. */
   readonly layers: readonly Layer[];
-  /** The repository that contains the folder's children. */
   readonly repository?: RepositoryScope | undefined;
   readonly inGit?: boolean;
   /** The pattern that force-includes the folder, and therefore everything in it. */
@@ -175,7 +173,6 @@ export class FolderScope {
     this.#state = state;
   }
 
-  /** True if the child is tracked. */
   tracks(name: string, isFolder: boolean): boolean {
     return this.judge(name, isFolder).tracked;
   }
@@ -213,7 +210,6 @@ export class FolderScope {
     return path === "" ? name : `${path}/${name}`;
   }
 
-  /** Returns the verdict on a child, which says why it is or is not tracked. */
   judge(name: string, isFolder: boolean): Verdict {
     const forcedBy = this.#forcedBy(name, isFolder);
     if (forcedBy !== undefined) return { tracked: true, rule: "force-include", pattern: forcedBy.text };
@@ -224,7 +220,6 @@ export class FolderScope {
     return this.#exclusion(name, isFolder) ?? { ...verdict, tracked: true, rule: "git-index" };
   }
 
-  /** Returns the scope of a child folder. */
   child(path: string, own: readonly Layer[], opened?: RepositoryScope): FolderScope {
     const name = path.slice(path.lastIndexOf("/") + 1);
     const forcedBy = this.#forcedBy(name, true);
@@ -302,10 +297,7 @@ export class FolderScope {
 
 /** A compiled recorded filter. It gives the same verdicts on whole paths as a walk with the same rules. */
 export interface SpecFilter {
-  /**
-   * Returns the verdict on a path (from the workspace's root; `""` is the root), which says why it is or is not
-   * tracked.
-   */
+  /** The path is relative to the workspace's root; `""` is the root itself. */
   judge(path: string, isFolder: boolean): Verdict;
 }
 

@@ -11,7 +11,7 @@ export interface NameSweep {
   readonly spares?: string;
 }
 
-/** Returns true if this is one of the names, or if the pattern cannot be fully evaluated. */
+/** Returns true if the sweep includes the name, or if the pattern cannot be fully evaluated. */
 export function sweepsName({ names, spares }: NameSweep, name: string): boolean {
   if (name === spares) return false;
   // git's globs have no alternatives (`{a,b}`) as a shell has, so any name may match.
@@ -21,7 +21,7 @@ export function sweepsName({ names, spares }: NameSweep, name: string): boolean 
   return glob === undefined || matchName(glob, name);
 }
 
-/** The most words to which a part is expanded. A part with more may stand for any name. */
+/** The maximum number of words to which a part of a path is expanded. A part with more may stand for any name. */
 const MOST_ALTERNATIVES = 100;
 
 /** The most characters of a part that is compared with names. A longer part with a wildcard may stand for any name. */

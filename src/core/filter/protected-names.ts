@@ -75,7 +75,6 @@ export class ProtectedNames {
   }
 }
 
-/** Returns true if a text can be a pattern for names. */
 export function isNamePattern(pattern: string): boolean {
   const name = pattern.startsWith("!") ? pattern.slice(1) : pattern;
   return name !== "" && !name.includes("/") && !name.includes("\0") && compileGlob(name, false) !== undefined;

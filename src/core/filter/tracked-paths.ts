@@ -7,7 +7,6 @@ import { decodeName, pathToBytes } from "../values/path.ts";
 export interface TrackedPaths {
   /** Returns true if git tracks the path itself, as a file or link, or, if it is a folder, as a separate repository. */
   has(path: string, isFolder: boolean): boolean;
-  /** Returns true if git tracks something in the folder. */
   hasBeneath(path: string): boolean;
 }
 

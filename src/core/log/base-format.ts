@@ -71,7 +71,6 @@ export interface BaseRoot {
   readonly hash: Hash;
 }
 
-/** The header of a base, which precedes its rows. */
 export interface BaseHeader {
   /** The Merkle root of the workspace. */
   readonly root: Hash;
@@ -79,7 +78,7 @@ export interface BaseHeader {
   readonly counts: BaseCounts;
 }
 
-/** The numbers of rows. Entry rows include those of deleted paths. */
+/** Entry rows include those of deleted paths. */
 export interface BaseCounts {
   readonly entries: number;
   readonly records: number;

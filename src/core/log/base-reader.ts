@@ -60,7 +60,6 @@ const DIR_COLUMNS = 34;
 const FILE_COLUMNS = 54;
 const FILE_COLUMNS_MS = 50;
 
-/** Parses as many rows as the bytes contain. */
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;

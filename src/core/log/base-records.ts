@@ -59,7 +59,6 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
 
-/** Returns the JSON of a record's row. */
 export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
   const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
@@ -72,7 +71,6 @@ export function recordsOffset(size: number, records: readonly BaseRecord[]): num
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }
 
-/** Encodes the record rows of a base that has these records. */
 export function encodeRecordRows(records: readonly BaseRecord[]): Buffer {
   return Buffer.concat(records.flatMap((record) => rowParts(recordText(record))));
 }
@@ -97,7 +95,7 @@ export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   return records;
 }
 
-/** Throws the error for bytes that are not a base. */
+/** Throws `INTEGRITY_VIOLATION` for bytes that are not a base. */
 export function notABase(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a base: ${reason}`);
 }
@@ -107,7 +105,7 @@ interface RowPlace {
   readonly depth: number;
   readonly name: string;
   readonly live: boolean;
-  /** True if live rows may be beneath it. */
+  /** True if live rows may be beneath the row. */
   readonly liveFolder: boolean;
 }
 

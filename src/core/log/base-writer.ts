@@ -39,7 +39,6 @@ export interface BaseContent {
   readonly records: Iterable<BaseRecord>;
 }
 
-/** Collects rows into pieces of at most `PIECE_BYTES`. */
 class PieceWriter {
   #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
   #at = 0;

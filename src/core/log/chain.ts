@@ -22,7 +22,7 @@ export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 /** The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous one. */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** Text for messages: the field, the expected value and the actual value. */
+  /** A text for messages, with the expected and the actual value where there are such. */
   readonly detail: string;
   /** The event, if the line itself is sound (`bad-seq`, `bad-prev`). A verifier continues from it. */
   readonly event?: LogEvent;
@@ -120,8 +120,8 @@ export function parseLine(bytes: Uint8Array): LogEvent {
 }
 
 /**
- * Checks a line as `parseLine` does, and also whether it follows the previous event (`prev`). Returns the fault, and
- * does not throw it.
+ * Checks a line as `parseLine` does, and also whether it follows the previous event (`prev`). Returns the fault instead
+ * of throwing it.
  */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);

@@ -16,7 +16,6 @@ import { optional } from "../../util/optional.ts";
  * of them.
  */
 
-/** One verified event of the original. */
 interface OriginalEvent {
   readonly seq: number;
   readonly ts: string;
@@ -34,7 +33,7 @@ interface OriginalTear {
   /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
   readonly line: number;
   readonly byte: number;
-  /** The number of bytes left out, including this line. `lines` is the number of lines left out that are not blank. */
+  /** The number of bytes left out, from that line on. `lines` is the number of lines left out that are not blank. */
   readonly bytes: number;
   readonly lines: number;
   readonly reason: string;
@@ -150,8 +149,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed,
- * because the event is verified and the checkpoint is not.
+ * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed. The
+ * event is verified, and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
@@ -307,7 +306,6 @@ interface CheckpointRecord {
   readonly recursionDepth: number;
 }
 
-/** The lines of a log that continues from a checkpoint. */
 interface ContinuingLog {
   /** The seqs of the first and the last line. */
   readonly first: number;

@@ -11,13 +11,12 @@ import type { Json } from "../values/canonical-json.ts";
  * `commit:` event follows it in the same append.
  */
 export interface CommitMark {
-  /** The seq of the commit's first event. */
   readonly first: number;
   /** The Merkle root of the files right after the commit. */
   readonly root?: Hash;
 }
 
-/** Returns the record id of events that only end a commit. It names the workspace or the record store. */
+/** `historyId` is the id of a workspace or of a record store. */
 function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }
@@ -80,8 +79,8 @@ export class CommitFollower {
   }
 
   /**
-   * Processes the next event. Returns its mark, or a text that describes the fault in its mark, or `undefined` if it
-   * does not end a commit.
+   * Processes the next event. Returns its mark, or a text that describes the fault in its mark, or `undefined` if the
+   * event does not end a commit.
    */
   take(event: LogEvent): CommitMark | string | undefined {
     const mark = readMark(event);

@@ -15,13 +15,11 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
 // The buffer is reused for every leaf, because its content is needed only during one call.
 const leafInput = Buffer.alloc(33);
 
-/** Returns the leaf of an event. */
 export function leafHash(eventHash: Hash): Hash {
   leafInput.write(eventHash, 1, "hex");
   return sha256(leafInput);
 }
 
-/** Returns the number of subtrees in a tree's frontier: the number of ones among the binary digits of its size. */
 function frontierLength(size: number): number {
   let count = 0;
   for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2;
@@ -95,7 +93,6 @@ export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: H
   return tree.frontier();
 }
 
-/** Returns the root of the tree of a frontier. */
 export function frontierRoot(frontier: readonly Hash[]): Hash {
   return foldSubtrees(frontier);
 }

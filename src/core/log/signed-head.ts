@@ -17,7 +17,6 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  * key>`.
  */
 
-/** The content of a head. */
 export interface SignedHeadContent {
   /** The workspace's id. */
   readonly workspace: string;
@@ -188,10 +187,7 @@ function extension(lines: readonly string[], name: string): Hash {
   return isHash(value) ? value : malformed(`it has no ${name} line`);
 }
 
-/**
- * The verdict of a verifier key about a note. `unknown-key` means that no signature in the note has the name and id of
- * that key.
- */
+/** `unknown-key` means that no signature in the note has the name and id of that key. */
 export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
 
 /**
@@ -222,7 +218,7 @@ export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }
 
-/** Returns true if this is the text of a verifier key. */
+/** Returns true for a verifier key without whitespace around it. */
 export function isVerifierKey(text: string): boolean {
   try {
     parseVkey(text);

@@ -27,13 +27,14 @@ export interface ActionRecord {
   readonly summary: string;
   /**
    * With `paths`, changes at `paths` and beneath them belong to the action. With `workspace`, changes anywhere belong
-   * to it, except at paths that another action names. The whole workspace is then captured before and after the action.
+   * to the action, except at paths that another action names. The whole workspace is then captured before and after the
+   * action.
    */
   readonly scope: "paths" | "workspace";
   readonly paths: readonly WorkspacePath[];
-  /** The states of its paths before the action. */
+  /** The states of the action's paths before the action. */
   readonly files: readonly BackedUpFile[];
-  /** Folders above its paths that did not exist. */
+  /** Folders above the action's paths that did not exist. */
   readonly missing: readonly WorkspacePath[];
   /** Absolute paths outside of the workspace whose states were kept (`outside:<path>`). */
   readonly outside: readonly string[];
@@ -52,8 +53,8 @@ export interface ActionRecord {
   /** The first event of the action. Every later event of the action has this field. */
   readonly begun?: BegunAt;
   /**
-   * The process that will finish the action. It is `null` if none is known. The end of a process then does not make the
-   * action abandoned.
+   * The process that will finish the action. `null` if no process is known. The action then never becomes abandoned
+   * because a process ended.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
@@ -73,8 +74,8 @@ export interface ActionRecord {
   /** The reason why the action failed, or was denied or abandoned. */
   readonly reason?: string;
   /**
-   * A blob with the list of the omitted paths before the action (`omitted-change.ts`). It is kept as long as the action
-   * may still end (open, denied, abandoned). Private.
+   * A blob with the list of the paths that were omitted before the action (`omitted-change.ts`). It is kept as long as
+   * the action may still end (open, denied, abandoned). Private.
    */
   readonly omittedBefore?: Hash;
   /** The contents that were kept aside for the action. */
@@ -110,12 +111,10 @@ export interface BackedUpFile {
   readonly absent: boolean;
 }
 
-/** Returns the record id of an action. */
 export function actionRecordId(id: string): string {
   return `action:${id}`;
 }
 
-/** Returns an action record as JSON. */
 export function encodeAction(record: ActionRecord): RecordBody {
   const { session, turn, toolCall, transaction, run, action, reason } = record;
   const optional: Record<string, Json> = {};

@@ -48,7 +48,6 @@ export type ActionTargets =
       readonly swept?: readonly Sweep[];
     };
 
-/** Names in a root that may be touched even if the filter excludes them. */
 export interface Sweep extends NameSweep {
   readonly root: string | undefined;
 }
@@ -99,7 +98,6 @@ function addCommand(sorted: Sorter, payload: TargetPayload, folders: TargetFolde
   for (const path of payload.paths ?? []) sorted.add(absolute(path, cwd), false);
 }
 
-/** Adds every path that the payload of an unknown tool names. */
 function addAll(sorted: Sorter, payload: TargetPayload): void {
   const named = [payload.path, payload.source, payload.destination, ...(payload.paths ?? [])];
   for (const path of named) if (path !== undefined && path !== "") sorted.add(absolute(path, sorted.base), false);
@@ -154,7 +152,6 @@ export function sortTargets(
   return { ...sorted.result, wholeWorkspace: sorted.wholeWorkspace };
 }
 
-/** Sorts absolute paths into those of the workspace and those outside of it. */
 class Sorter {
   readonly #paths = new Set<WorkspacePath>();
   readonly #outside = new Map<string, boolean>();

@@ -119,7 +119,6 @@ function folded(text: string): string {
     .replaceAll("cl", "d");
 }
 
-/** Returns true for a letter, digit or sign beyond ASCII that may stand for a letter. */
 function isForeign(letter: string): boolean {
   return /[\p{L}\p{N}\p{S}]/u.test(letter) && !/\p{ASCII}/u.test(letter) && signed(letter) === undefined;
 }

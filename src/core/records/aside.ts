@@ -9,8 +9,8 @@ import { damaged, hashOf, object, text } from "../values/record-fields.ts";
  */
 export interface Aside {
   /**
-   * A blob with the changes that the session or action made to the paths. While it is open, the plan has each path as
-   * removed.
+   * A blob with the changes that the session or action made to the paths. While the session or action is open, the plan
+   * has each path as removed.
    */
   readonly plan: Hash;
   /** The time until which the plan and its contents are kept. */
@@ -20,7 +20,6 @@ export interface Aside {
 /** The time for which contents are kept aside. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
-/** Encodes the field `aside` of a record. */
 export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }

@@ -58,13 +58,12 @@ export interface ConflictRecord {
   readonly wanted: Entry | undefined;
 }
 
-/** A conflict record with its id. */
 export interface IdentifiedConflict {
   readonly id: string;
   readonly record: ConflictRecord;
 }
 
-/** Encodes a conflict record as JSON, with states as in plans. */
+/** States are encoded as in plans. */
 export function encodeConflict(record: ConflictRecord): RecordBody {
   const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
   return {
@@ -132,14 +131,13 @@ export function decodeConflict(body: RecordBody): ConflictRecord {
   };
 }
 
-/** Returns the event that writes a conflict record. */
 export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
   return { op: "upsert", recordId: `conflict:${id}`, record: encodeConflict(record) };
 }
 
 /**
  * Returns the contents that a conflict needs while it is open. Leaves out `wanted` of a blocked conflict, because its
- * content may be what is missing. It is requested again.
+ * content may be the missing one. That content is requested again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

@@ -199,7 +199,6 @@ export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
 
-/** Returns the receipt for a list of omissions and of rules that are not applied. */
 export function coverageOf(omitted: readonly Omission[], unapplied: readonly UnappliedRules[] = []): Coverage {
   return { complete: omitted.every(isMeant), omitted, ...(unapplied.length === 0 ? {} : { unapplied }) };
 }
@@ -207,7 +206,7 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
 /**
  * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
  * of the first capture with this coverage. The last such event at or before a moment decides which paths without an
- * entry were absent at that moment. They are those that it neither excludes nor omits.
+ * entry were absent at that moment. These are the paths that the event neither excludes nor omits.
  */
 export interface CoverageRecord {
   /** A blob with the canonical JSON of the filters in force, one per root. */
@@ -232,7 +231,6 @@ export interface OmittedPath {
 /** The maximum number of omitted paths that a record lists. Further paths are only counted. */
 export const MAX_OMITTED = 2_000;
 
-/** Returns the record id of a workspace's coverage. */
 export function coverageRecordId(workspaceId: string): string {
   return `coverage:${workspaceId}`;
 }
@@ -255,7 +253,6 @@ export function listedOmissions(
   return { omitted: listed.sort((a, b) => comparePaths(a.path, b.path)), count: all.length };
 }
 
-/** Returns a coverage record as JSON. */
 export function encodeCoverageRecord({ filter, fromSeq, omitted, count }: CoverageRecord): RecordBody {
   const listed = omitted.map(({ path, reason }) => ({ ...encodePath(path), reason }));
   return { filter, from_seq: fromSeq, count, omitted: listed };
@@ -272,7 +269,6 @@ export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   return { filter: hashOf(body, "filter"), fromSeq: whole(body, "from_seq"), omitted, count };
 }
 
-/** Returns true if two records describe the same coverage. */
 export function sameCoverage(
   a: Pick<CoverageRecord, "filter" | "omitted" | "count">,
   b: Pick<CoverageRecord, "filter" | "omitted" | "count">,

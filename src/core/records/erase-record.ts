@@ -7,7 +7,6 @@ import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole
 import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The prefix of the ids of erasure records. */
 export const ERASE = "erase:";
 
 /** The request for an erasure. Exactly one of the fields is set. */
@@ -58,7 +57,6 @@ export interface UpstreamErasure {
   readonly seq: number;
 }
 
-/** Returns an erase record as JSON. */
 export function encodeErase(record: EraseRecord): RecordBody {
   const { state, contents, aside = [], asked, reason, actor, at, until, untracked = [], upstream } = record;
   return {

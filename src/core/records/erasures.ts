@@ -50,7 +50,7 @@ export class Erasures {
     this.#aside = undefined;
   }
 
-  /** Returns the last event of a record, whether it is in force or not. */
+  /** Returns the last event of a record, whether the erasure is in force or not. */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
   }
@@ -61,7 +61,6 @@ export class Erasures {
     return inForce.sort((a, b) => a.seq - b.seq);
   }
 
-  /** True if one of the erasures was withdrawn. */
   get isSomeWithdrawn(): boolean {
     return [...this.#last.values()].some(({ state }) => state === "withdrawn");
   }

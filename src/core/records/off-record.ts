@@ -52,7 +52,6 @@ export interface OffRecordState {
   readonly seal: Hash | undefined;
 }
 
-/** Returns the salted hash that identifies a content. */
 export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
   return sha256(`${salt}\n${content}`);
 }
@@ -60,7 +59,6 @@ export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
 const FORMAT = 1;
 const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
 
-/** Encodes the notes as canonical JSON and a newline. */
 export function encodeOffRecord({ salt, going, notes }: OffRecord): string {
   const value: Json = {
     format: FORMAT,

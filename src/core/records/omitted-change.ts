@@ -28,7 +28,7 @@ export interface OmittedChange {
   readonly recorded?: true;
   /**
    * The ids of sessions or actions that may have made the change. Set if others were open at the same time. Undo then
-   * leaves the path as it is, unless it undoes all of them.
+   * leaves the path as it is, unless it undoes all the candidates.
    */
   readonly candidates?: readonly string[];
 }
@@ -48,7 +48,6 @@ const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "d
 /** The maximum number of changes of omitted paths that a record lists. Losses are listed first. */
 const MOST_LISTED = 2_000;
 
-/** Encodes the list in the form that a record has. */
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
   const listed = [...changes.filter((one) => one.lost), ...changes.filter((one) => !one.lost)].slice(0, MOST_LISTED);
   return listed.map(({ path, type, reason, detail, kept, lost, recorded, candidates }) => ({
@@ -85,7 +84,6 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
 // The list of the omitted paths that existed before an action, each with some fields of its stat, is stored as a blob,
 // because another process may finish the action. It is canonical JSON, sorted by path.
 
-/** An omitted path, and the fields of its stat that are compared. */
 export interface ListedOmission {
   readonly omission: Omission;
   readonly stat: OmittedStat;
@@ -102,7 +100,6 @@ export interface OmittedStat {
 
 const KINDS: ReadonlySet<string> = new Set<OmittedStat["kind"]>(["file", "dir", "symlink", "special"]);
 
-/** Encodes a list. */
 export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
   const encoded: Json[] = [];
   for (const { omission, stat } of rows) {

@@ -54,7 +54,6 @@ export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
 
-/** Returns the record id of a path relative to `/`. */
 export function outsideRecordId(path: WorkspacePath): string {
   if (isUtf8Path(path)) return `outside:/${path}`;
   return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;
@@ -75,7 +74,6 @@ export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
 }
 
-/** Encodes an outside record as JSON. */
 export function encodeOutside(record: OutsideRecord): RecordBody {
   const state = encodeState(record.entry);
   const { hash } = record.entry ?? {};
@@ -92,7 +90,6 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
   return body;
 }
 
-/** Decodes the record for the path that its id names. Throws `LOG_DAMAGED` for an invalid record. */
 function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
   const phase = text(body, "phase");
   const entry = decodeState(path, body["state"]);

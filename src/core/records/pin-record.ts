@@ -10,12 +10,10 @@ export interface PinRecord {
   readonly actor: string;
 }
 
-/** Returns the record id of the pin of a snapshot. */
 export function pinRecordId(snapshotId: string): string {
   return `pin:${snapshotId}`;
 }
 
-/** Returns a pin record as JSON. */
 export function encodePin({ pinned, actor }: PinRecord): RecordBody {
   return { pinned, actor: actor.toWellFormed() };
 }

@@ -16,7 +16,6 @@ export interface ProposalRecord {
   readonly iteration: number;
 }
 
-/** Returns the record id of a path's proposals. */
 export function proposalRecordId(path: WorkspacePath): string {
   return PREFIX + fileRecordId(path);
 }
@@ -28,7 +27,6 @@ export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }
 
-/** Returns the event that writes a proposal. */
 export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
   return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
 }

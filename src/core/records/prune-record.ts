@@ -38,12 +38,10 @@ export interface PruneRecord {
   readonly actor: string;
 }
 
-/** Returns the record id of a workspace's prunings. */
 export function pruneRecordId(workspaceId: string): string {
   return `prune:${workspaceId}`;
 }
 
-/** Returns a prune record as JSON. */
 export function encodePrune(record: PruneRecord): RecordBody {
   const ofActions = new Set(record.keptActions);
   return {

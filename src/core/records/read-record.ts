@@ -50,7 +50,8 @@ export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
   if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
   const read = READERS.get(kind);
-  // A replica that has not reached its origin yet does not know the workspace of the origin.
+  // A replica that has not reached its origin yet does not know the origin's workspace. Its record has the id
+  // `replica:`.
   const isNamed = rest.join(":") !== "" || recordId === "replica:";
   if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
   read(body, recordId);

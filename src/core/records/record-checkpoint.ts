@@ -51,7 +51,6 @@ function encode(header: StateHeader, rows: Iterable<StateRecord>): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Returns the bytes of this state's base, and their hash. */
 export function encodeRecordBase(state: RecordState, store: string): { readonly hash: Hash; readonly bytes: Buffer } {
   const rows = [...state.records()].sort((a, b) => (a.recordId < b.recordId ? -1 : 1));
   const bytes = encode(headerOf(state, store, 0), rows);
@@ -64,7 +63,6 @@ export function encodeCheckpoint(state: RecordState, store: string, offset: numb
   return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);
 }
 
-/** A state that was read from a file. */
 export interface ReadState {
   readonly header: StateHeader;
   readonly state: RecordState;
@@ -101,7 +99,6 @@ function decode(bytes: Buffer): ReadState {
   return { header, state };
 }
 
-/** Yields the rows of `NEWLINE row , NEWLINE row …`. */
 function* rowsOf(bytes: Buffer): Generator<StateRecord> {
   for (let start = 1; start < bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, start);

@@ -20,7 +20,6 @@ export interface RecordSentinel {
   readonly store: string;
 }
 
-/** Returns a sentinel as JSON. */
 export function encodeRecordSentinel(sentinel: RecordSentinel): RecordBody {
   return { ...sentinel };
 }

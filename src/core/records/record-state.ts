@@ -191,7 +191,7 @@ function parseObject(text: string): RecordBody {
   return value as RecordBody;
 }
 
-/** Returns the error for bytes that are not a state. */
+/** Returns the `INTEGRITY_VIOLATION` error for bytes that are not a state. */
 export function notState(reason: string, cause?: unknown): ChronicleError {
   return new ChronicleError("INTEGRITY_VIOLATION", `not the state of a record store: ${reason}`, { cause });
 }

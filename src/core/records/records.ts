@@ -236,7 +236,6 @@ function decodeCoverage(value: Json | undefined): Coverage {
   return { complete: flag(body, "complete"), omitted, ...rules, ...(isKnown ? {} : { unlisted }) };
 }
 
-/** Returns a snapshot record as JSON. */
 export function encodeSnapshot(record: SnapshotRecord): RecordBody {
   const { coverage, ...rest } = record;
   return { ...rest, coverage: encodeCoverage(coverage) } as RecordBody;
@@ -266,7 +265,6 @@ export function decodeSnapshot(body: RecordBody): SnapshotRecord {
   };
 }
 
-/** Returns a session record as JSON. */
 export function encodeSession(record: SessionRecord): RecordBody {
   return {
     kind: record.kind,
@@ -326,7 +324,6 @@ export function decodeSession(body: RecordBody): SessionRecord {
   };
 }
 
-/** Returns an intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
   const { fromSeq, left, conflicts, changes, replica, proposals, aside, stayed, keptAt, keepMtime, ...rest } = record;
   return {
@@ -475,7 +472,6 @@ function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }
 
-/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED` for an invalid field. */
 function decodeWithin(body: RecordBody): Within {
   const within: { -readonly [Kind in keyof Within]: Within[Kind] } = {};
   for (const kind of KINDS) {
@@ -485,7 +481,6 @@ function decodeWithin(body: RecordBody): Within {
   return within;
 }
 
-/** The states in which a record of each kind is unfinished. */
 const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] = [
   ["action:", "state", "open"],
   ["intent:", "state", "open"],
@@ -503,16 +498,16 @@ export function leavesOpen(recordId: string, record: RecordBody): boolean {
 export const MOST_REQUEST_CHARS = 200;
 
 /**
- * Returns the id of the intent for a request id that a caller has chosen. It is always the same for the same request
- * id, so that a repeated request is recognised.
+ * Returns the id of the intent for a request id that a caller has chosen. The same request id always gives the same
+ * intent id, so that a repeated request is recognised.
  */
 export function intentOfRequest(request: string): string {
   return idOfText(`chronicle request\0${request}`);
 }
 
 /**
- * Derives an id from a text. It is always the same for the same text: a UUID of version 8 (RFC 9562) made from the
- * SHA-256.
+ * Derives an id from a text: a UUID of version 8 (RFC 9562) made from the SHA-256. The same text always gives the same
+ * id.
  */
 export function idOfText(text: string): string {
   const hex = sha256(text);

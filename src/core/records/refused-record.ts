@@ -12,7 +12,6 @@ export interface RefusedRecord {
   readonly detail: string;
 }
 
-/** Returns a refused record as JSON. */
 export function encodeRefused({ what, actor, at, detail }: RefusedRecord): RecordBody {
   return { what: what.toWellFormed(), actor: actor.toWellFormed(), at, detail: detail.toWellFormed() };
 }

@@ -82,7 +82,6 @@ export interface ReplicaRecord {
   readonly halted?: ReplicaHalt;
 }
 
-/** Returns the id of the record about an origin. */
 export function replicaRecordId(origin: string): string {
   return PREFIX + origin;
 }
@@ -92,12 +91,10 @@ export function originOfRecordId(recordId: string): string | undefined {
   return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
 }
 
-/** Returns the event that writes a replica record. */
 export function replicaDraft(record: ReplicaRecord): EventDraft {
   return { op: "upsert", recordId: replicaRecordId(record.origin), record: encodeReplica(record) };
 }
 
-/** Returns a replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
   const { sandboxId, filterTo, filterFrom, filteredTo, editorFiles, debounceMs, withProtected, ...others } = record;
   const { originNames, ownNames, keeps, folder, halted, paused, stopped, ...rest } = others;

@@ -45,7 +45,6 @@ export interface KeepRules {
   readonly withinMs?: number;
 }
 
-/** The input of a pruning decision. */
 export interface PruneQuestion {
   /** The moments, in the order of their states. */
   readonly moments: readonly KeptMoment[];
@@ -62,7 +61,6 @@ export interface PruneQuestion {
   readonly hold?: number;
 }
 
-/** The pruning decision. */
 export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
@@ -77,7 +75,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LONGEST_STEP = 90 * DAY;
 
-/** Decides which moments are pruned and kept, and the new floor. */
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;
@@ -213,7 +210,6 @@ export interface RetentionConfig {
 
 const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
 
-/** A key of the section `chronicle:`. */
 export type RetentionKey = (typeof KEYS)[number];
 
 /** All keys of the section, in the order in which they are shown. */

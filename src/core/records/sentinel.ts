@@ -28,15 +28,11 @@ export interface Sentinel {
   readonly dropsArchive: boolean;
 }
 
-/**
- * Returns the record id of a workspace's compactions. It names the workspace, so that no log can be mistaken for that
- * of another one.
- */
+/** The id names the workspace, so that no log can be mistaken for that of another workspace. */
 export function sentinelId(workspaceId: string): string {
   return `compact:${workspaceId}`;
 }
 
-/** Returns a sentinel as JSON. */
 export function encodeSentinel(sentinel: Sentinel): RecordBody {
   const { dropsArchive, workspace, ...rest } = sentinel;
   return { ...rest, drops_archive: dropsArchive, workspace: encodeWorkspace(workspace) } as RecordBody;

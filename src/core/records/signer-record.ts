@@ -32,12 +32,10 @@ export interface Acceptance {
   readonly reason: string;
 }
 
-/** Returns the record id of a history's signers. */
 export function signerRecordId(workspaceId: string): string {
   return `signer:${workspaceId}`;
 }
 
-/** Returns a signer record as JSON. */
 export function encodeSigner({ key, since, why, actor, accepted }: SignerRecord): RecordBody {
   const base = { key, since, why, actor: actor.toWellFormed() };
   if (accepted === undefined) return base;

@@ -38,12 +38,10 @@ export interface Tombstone {
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
 }
 
-/** Returns the id of the tombstone of a part. */
 export function partId(workspace: string, part: GivenUpPart): string {
   return `${workspace}.${part.kind}-${part.kind === "pruning" ? part.event : part.last}`;
 }
 
-/** Returns a tombstone as the text of its file. */
 export function encodeTombstone(stone: Tombstone): string {
   return `${JSON.stringify(stone, null, 2)}\n`;
 }

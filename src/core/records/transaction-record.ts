@@ -20,16 +20,16 @@ export interface TransactionRecord {
    */
   readonly session?: string;
   /**
-   * With `actions`, only the changes of actions and writes belong to the transaction, and the operations of the client
-   * that began it. If it is omitted and `session` is not set, changes to the folder that no action made also belong to
-   * the transaction while it is the innermost bracket.
+   * With `actions`, only the changes of actions and writes, and the operations of the client that began the
+   * transaction, belong to it. If `scope` is omitted and `session` is not set, changes to the folder that no action
+   * made also belong to the transaction while it is the innermost bracket.
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by its own name. */
   readonly client?: string;
   /**
-   * Only for a transaction of actions: the mark of the process that began it. Only the operations of that process are
-   * steps.
+   * Only for a transaction of actions: the mark of the process that began the transaction. Only the operations of that
+   * process are steps.
    */
   readonly process?: string;
   /**
@@ -57,7 +57,6 @@ export interface TransactionRecord {
   readonly changed?: number;
 }
 
-/** The state of a transaction. */
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
 /**
@@ -73,12 +72,10 @@ export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" |
   return scope === "actions" || session === undefined;
 }
 
-/** Returns the record id of a transaction. */
 export function transactionRecordId(id: string): string {
   return `transaction:${id}`;
 }
 
-/** Returns a transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
   const { parent, name, session, scope, client, process, undo, run, action, holds, changed, pidMark, pidSpace } =
     record;

@@ -37,7 +37,7 @@ export interface UndoStack {
  *
  * An undo of selected work is a separate step. The operations that it undoes completely are no longer undoable. The
  * undo becomes redoable as one step under its own id, unless it changed nothing. Once it is redone, it is undoable as
- * one step under that id. Its undo is then a new undo, whose `takes` names it.
+ * one step under that id. Undoing that step is then a new undo, whose `takes` names the step.
  *
  * Steps about missing (pruned) operations change nothing, and neither do redos of operations that are not undone.
  */
@@ -54,7 +54,9 @@ class Stacks {
   readonly #undone = new Set<string>();
   /** The `takes` of each undo of selected work, by the undo's id. */
   readonly #groups = new Map<string, readonly string[]>();
-  /** All operations so far. The value is true for an operation that is part of a larger one. */
+  /**
+   * All operations and undos of selected work so far. The value is true for an operation that is part of a larger one.
+   */
   readonly #known = new Map<string, boolean>();
 
   get now(): UndoStack {

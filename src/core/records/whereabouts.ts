@@ -29,7 +29,7 @@ export interface Whereabouts {
   readonly roots: readonly RootPlace[];
 }
 
-/** Returns true if the machine was booted after `last`. */
+/** Returns true if the machine was booted after `last`; false if a boot is unknown. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
@@ -66,7 +66,7 @@ function placeOf({ roots }: Whereabouts, id: string | null): RootPlace | undefin
   return roots.find((one) => one.id === id);
 }
 
-/** Returns true if two values differ. An unknown value is not different from any value. */
+/** Returns true if two values differ. An unknown value counts as equal to every value. */
 function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
@@ -95,9 +95,10 @@ export interface UncleanEnd {
  * other bytes.
  *
  * A file system that as a whole returned to an earlier state (Btrfs) has an earlier file, or none. A person may also
- * have deleted the file. Therefore, this is assumed only of paths that were recorded shortly before the end, and only
- * if a process was at work until then. XFS leaves a file empty that was rewritten right before the end. The file's new
- * time is before the machine booted again. This, too, is assumed only if a process was at work.
+ * have deleted the file. Therefore, such a return is assumed only of paths that were recorded shortly before the end,
+ * and only if a process followed an origin until then. XFS leaves a file empty that was rewritten right before the end.
+ * The file's new time is before the machine booted again. Such a file, too, is assumed to be lost only if a process
+ * followed an origin.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;
@@ -111,7 +112,6 @@ export function isLostInCrash({ path, before, after }: Change, unclean: UncleanE
   return isCutShort || isEmptied || (isEarlierState && after.mtimeMs <= before.mtimeMs);
 }
 
-/** Returns whereabouts as the JSON text of their file. */
 export function encodeWhereabouts({ boot, followed, roots }: Whereabouts): string {
   const body: Record<string, Json> = {
     ...optional({ boot, followed }),

@@ -77,8 +77,7 @@ export interface WorkspaceRecord {
 }
 
 /**
- * A state of another workspace. It is the state after event `seq`, with the event's hash and the Merkle root of the
- * files.
+ * A state of another workspace: the state after event `seq`, with the event's hash and the Merkle root of the files.
  */
 export interface ForkOrigin {
   readonly workspace: string;
@@ -87,9 +86,7 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-/**
- * Encodes the options of a filter as JSON. Used for a workspace's record, and for the filter that each snapshot names.
- */
+/** Used for a workspace's record, and for the filter that each snapshot names. */
 export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,
@@ -110,7 +107,6 @@ export function decodeFilter(value: Json | undefined): FilterOptions {
   };
 }
 
-/** Returns a workspace record as JSON. */
 export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   const roots = record.roots.map((root) => ({
     id: root.id,
@@ -162,7 +158,6 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeOptional(body) };
 }
 
-/** Throws `LOG_DAMAGED` unless the first root has no id and each other root has a unique id. */
 function checkRootIds(roots: readonly RootRecord[]): void {
   const [first, ...further] = roots.map(({ id }) => id);
   if (first !== null) damaged("the first of its roots is not one without an id");

@@ -93,7 +93,7 @@ export interface RejectedEntry {
 
 /**
  * The answers to some entries. Each list is sorted by `localSeq`. An entry that was decided so long ago that its answer
- * is unknown is in neither list. It is settled, too.
+ * is unknown is in neither list. Such an entry is settled, too.
  */
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];
@@ -125,12 +125,11 @@ export interface WriteBackRecord extends WriteBackAnswer {
   readonly going: readonly number[];
 }
 
-/** Returns the record id of a replica's answers. */
 export function writeBackRecordId(replica: string): string {
   return `writeback:${replica}`;
 }
 
-/** Returns a write-back record as JSON. An accepted entry is `[local_seq, iteration, sequence]`. */
+/** An accepted entry is encoded as `[local_seq, iteration, sequence]`. */
 function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
@@ -200,7 +199,6 @@ export interface VersionRecord {
   readonly action?: string;
 }
 
-/** Returns the record id of a version. */
 export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "replica" | "localSeq">): string {
   return `version:${replica}:${localSeq}`;
 }
@@ -244,17 +242,14 @@ export function decodeVersion(body: RecordBody): VersionRecord {
   };
 }
 
-/** Returns the content that a version needs. */
 export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
   return entry?.hash === undefined ? [] : [entry.hash];
 }
 
-/** Returns the event that writes a version. */
 export function versionDraft(record: VersionRecord): EventDraft {
   return { op: "upsert", recordId: versionRecordId(record), record: encodeVersion(record) };
 }
 
-/** Returns the event that writes a replica's answers. */
 export function writeBackDraft(replica: string, record: WriteBackRecord): EventDraft {
   return { op: "upsert", recordId: writeBackRecordId(replica), record: encodeWriteBack(record) };
 }

@@ -27,7 +27,7 @@ function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
 
-/** Returns a reader of all operands. The reader returns none if an option of `unless` is given. */
+/** The reader returns no paths if an option of `unless` is given. */
 function operands(valued = "", unless = ""): Reader {
   return (words) => {
     const read = given(words, valued);
@@ -35,7 +35,6 @@ function operands(valued = "", unless = ""): Reader {
   };
 }
 
-/** Returns a reader of the values of these options. */
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
 }
@@ -115,7 +114,7 @@ function openssl(words: readonly ShellWord[]): Guarding {
   return { paths: words.filter((_, at) => words[at - 1]?.text === "-out"), deep: false };
 }
 
-/** Returns the last operand, if it is local. The program only reads the others. */
+/** Returns the last operand, if it is local. `scp` only reads the other operands. */
 function target(words: readonly ShellWord[]): Guarding {
   const last = given(words, "-P -i -o -F -S -c -l -J").operands.at(-1);
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };

@@ -4,7 +4,6 @@ import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type Tool
 // `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. In doubt, it
 // masks. A secret in an unnamed argument of unknown shape cannot be recognised.
 
-/** The replacement for a secret. */
 export const MASK = "***";
 
 /**
@@ -21,7 +20,6 @@ const LAST_OF_MANY = /^(?:key|pwd)$/i;
 const HARMLESS =
   /^(?:file|path|dir|stdin|fd|url|uri|ttl|expiry|expires|length|len|name|type|id|count|limit|policy|prompt|helper)$/i;
 
-/** Returns true if a flag, variable, header or field with this name has a secret value. */
 function isSecretName(name: string): boolean {
   const parts = name
     .replace(/([a-z\d])([A-Z])/g, "$1-$2")
@@ -348,7 +346,6 @@ function maskShell(command: string): string {
   return masked;
 }
 
-/** Masks a piece. Keeps its quotes. */
 function maskWhole(piece: string): string {
   const [, quote = ""] = /^(["'])[^]*\1$/.exec(piece) ?? [];
   return `${quote}${MASK}${quote}`;

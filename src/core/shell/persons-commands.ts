@@ -177,7 +177,6 @@ class Guard {
     return this.#arguments(tool, rest, cwd);
   }
 
-  /** Judges a call of `chronicle`: its verb, the places to which it writes, and the command that it runs. */
   #chronicle(words: readonly ShellWord[], cwd: string | undefined, depth: number): string | undefined {
     const line = readChronicle(words);
     if (line === undefined) return undefined;
@@ -384,7 +383,6 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
 
 /** A program that runs a command from its arguments. */
 interface Runner {
-  /** The options of the runner that take a value. */
   readonly valued: ReadonlySet<string>;
   /** The number of the runner's own operands before the command. */
   readonly own: number;
@@ -436,7 +434,6 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 /** The maximum number of arguments of `parallel` that are judged. */
 const MOST_TRIED = 100;
 
-/** Returns the commands that a program would run, according to its arguments. */
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "parallel") return parallelCommands(rest);
   const verbs = PACKAGE_VERBS.get(tool);

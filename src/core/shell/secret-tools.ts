@@ -37,7 +37,6 @@ const PUBLISH: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "pu
 const AUTH: readonly ToolFlag[] = [{ flags: ["-a", "--auth"], takes: "user" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
-/** The flags of each program that take secrets, by the program's name. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
   "7za": DATABASE,
@@ -147,7 +146,6 @@ const SECRETS_SET: readonly ToolWords[] = [
 ];
 const SETS: readonly ToolWords[] = [{ after: [], secret: "value" }];
 
-/** The secret words of each program, by the program's name. */
 export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   aws: [{ after: ["configure", "set"], secret: "value" }],
   cargo: [AFTER_LOGIN],
@@ -323,7 +321,6 @@ function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): vo
   }
 }
 
-/** Marks the words that an `echo` or a similar command prints. */
 function markPrinted(pieces: readonly string[], { from, to }: Piped, fed: Set<number>): void {
   let prints = false;
   for (let at = from; at < to; at += 1) {

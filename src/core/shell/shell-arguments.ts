@@ -20,7 +20,6 @@ export interface Arguments {
 
 interface Parsed {
   readonly options: readonly ShellWord[];
-  /** The values of the options that take one, by option. */
   readonly values: ReadonlyMap<string, ShellWord>;
   readonly operands: readonly ShellWord[];
 }
@@ -163,7 +162,7 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Returns how `find` restricts the paths. A name test sets `chooses`, unless it is negated. If there is no such test, a
+ * Returns how `find` restricts the paths. A name test that is not negated sets `chooses`. If there is no such test, a
  * word with `.git` in it means that `find` spares that folder.
  */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
@@ -183,7 +182,6 @@ function isChanging(words: readonly ShellWord[], at: number): boolean {
   return argumentsOf(name, words.slice(at + 1, end < 0 ? undefined : end)) !== undefined;
 }
 
-/** Options of `xargs` that take a value. */
 export const XARGS_VALUED: ReadonlySet<string> = new Set(
   "-I -n -P -L -d -s -a -E --arg-file --delimiter --max-args --max-chars --max-procs".split(" "),
 );

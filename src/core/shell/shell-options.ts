@@ -99,7 +99,6 @@ const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     ...Object.fromEntries("then do else elif if while until ! {".split(" ").map((name) => [name, ""])),
   }).map(([name, options]) => [name, new Set(options.split(" "))]),
 );
-/** Programs that run a shell line. */
 export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
 /** Matches the beginning of `NAME=value`. */
 export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;

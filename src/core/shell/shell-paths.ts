@@ -154,7 +154,6 @@ function patternIn(text: string, glob: number): string {
   return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);
 }
 
-/** Returns the folder that contains the first component with a wildcard. */
 function folderBefore(text: string, glob: number): string {
   const slash = text.lastIndexOf("/", glob);
   if (slash < 0) return ".";

@@ -1,4 +1,3 @@
-/** A word of a shell line. */
 export interface ShellWord {
   readonly text: string;
   /** False if a part of the word is known only to the shell that runs the line. */
@@ -51,7 +50,6 @@ class ShellReader {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #steps: ShellStep[] = [];
   readonly #heredocs: { readonly end: string; readonly tabs: boolean }[] = [];
-  /** The lines of command substitutions. */
   readonly inner: string[] = [];
   #words: ShellWord[] = [];
   #outputs: ShellWord[] = [];

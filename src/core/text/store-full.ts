@@ -1,7 +1,7 @@
 import { formatBytes } from "../values/duration.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** The sizes that the error reports, in bytes: the size of the store, the size of the addition, and the limit. */
+/** The sizes that the error reports, in bytes. `taken` is the size of the store. */
 export interface StoreFull {
   readonly taken: number;
   /** The size of the addition. It is 0 if the store has already reached its limit, whatever was to be added. */

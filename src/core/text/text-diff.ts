@@ -22,9 +22,7 @@ const MAX_LINES = 500_000;
  */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
-/**
- * The remaining steps of the searches for one answer's patches. If none remain, differences are replaced as a whole.
- */
+/** If no steps remain, differences are replaced as a whole. */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
@@ -99,7 +97,6 @@ export function unifiedDiff(input: DiffInput): TextDiff {
 
 const NONE = new Uint8Array();
 
-/** Compares equal contents of any type. Only their modes can differ. */
 function modesOnly(input: DiffInput): TextDiff {
   const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
   return { kind: "text", patch: lines.join("\n") };
@@ -205,12 +202,10 @@ function linesIn(text: string, from: number, to: number): number {
   return lines;
 }
 
-/** Splits a text into lines that keep their newlines. */
 function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** Returns the regions that differ, in order. */
 function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
   const middle = middleOf(old, now);
   const regions: Region[] = [];
@@ -222,7 +217,6 @@ function regionsOf({ old, now }: Window, budget: DiffBudget): Region[] {
   return regions;
 }
 
-/** Returns everything between the first and the last difference. */
 function middleOf(old: readonly string[], now: readonly string[]): Region {
   const shorter = Math.min(old.length, now.length);
   let head = 0;
@@ -348,8 +342,8 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
 
 /**
  * Returns the patch of a file whose change no patch can represent, in git's form for binary files. `git apply` then
- * refuses the whole patch, and does not silently leave this file out. The contents of `before` and `after` are not
- * read. Only their presence matters.
+ * refuses the whole patch instead of silently leaving this file out. The contents of `before` and `after` are not read.
+ * Only their presence matters.
  */
 export function patchWithoutText(input: DiffInput): string[] {
   const { before, after, beforeMode = "100644", afterMode = "100644" } = input;

@@ -35,7 +35,6 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
   return found.sort(([a = ""], [b = ""]) => comparePaths(a, b));
 }
 
-/** Returns true if two names are the same name under these rules. */
 export function isOneName(a: string, b: string, rules: NameRules): boolean {
   return foldName(a, rules) === foldName(b, rules);
 }

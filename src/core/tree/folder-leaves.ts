@@ -33,17 +33,15 @@ export class FolderLeaves {
     return this.#names.length;
   }
 
-  /** The folder's hash. */
   get hash(): Hash {
     return this.#levels.at(-1)?.[0] ?? EMPTY_HASH;
   }
 
-  /** Returns true if there is a child with this name. */
   has(name: string): boolean {
     return this.#names[placeOf(this.#names, name)] === name;
   }
 
-  /** Returns true if there is exactly this child. */
+  /** Returns true if there is a child with this name, kind, mode and hash. */
   holds(child: TreeChild): boolean {
     const at = placeOf(this.#names, child.name);
     return this.#names[at] === child.name && this.#levels[0]?.[at] === childLeaf(child);

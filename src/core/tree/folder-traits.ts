@@ -66,7 +66,7 @@ export function readsAll(
 
 /**
  * Kinds of file systems, by their names in /proc/self/mountinfo, that are on another machine or shared with one. This
- * system is not notified of changes that are made there. Unless `OWN_FUSE` has them, FUSE file systems are regarded as
+ * system is not notified of changes that are made there. FUSE file systems that are not in `OWN_FUSE` are regarded as
  * shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
 const SHARED = new Set(

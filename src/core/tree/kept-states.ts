@@ -93,7 +93,6 @@ export class NeededContents<T> {
     this.#reachFloor();
   }
 
-  /** Passes on all contents in force at the floor. */
   #reachFloor(): void {
     for (const { content } of this.#inForce.values()) this.#need(content);
     this.#inForce.clear();

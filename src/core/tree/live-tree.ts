@@ -117,7 +117,6 @@ function isRootFolder(path: WorkspacePath): boolean {
   return path === ROOT || (path.startsWith("\0") && !path.includes("/"));
 }
 
-/** Removes names that have neither an entry nor children any more. */
 function prune(way: readonly Node[], parts: readonly string[]): void {
   for (let depth = parts.length; depth > 0; depth -= 1) {
     const node = way[depth];

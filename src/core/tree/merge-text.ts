@@ -161,7 +161,9 @@ export interface EntrySides {
 /** The side that wins if both changed the same property differently. */
 export type Preferred = "ours" | "theirs";
 
-/** The merged state. If the contents on both sides differ, the contents to merge and the mode of the merged file. */
+/**
+ * The merged state, or, if the contents on both sides differ, the contents to merge and the mode of the merged file.
+ */
 type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };

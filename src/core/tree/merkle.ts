@@ -125,7 +125,6 @@ export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly st
   return { root: hasher.finish(furtherRoots), folders };
 }
 
-/** A folder that may still get children. */
 interface OpenFolder {
   readonly path: WorkspacePath;
   readonly mode: number;
@@ -147,7 +146,6 @@ export class ManifestHasher {
     this.#onFolder = onFolder;
   }
 
-  /** Adds the next entry in `comparePaths` order. */
   add(entry: Entry): void {
     const { path, kind, mode } = entry;
     if (path === ROOT) damaged("the root has an entry");

@@ -13,12 +13,10 @@ import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from 
  * size, mtime_ms, hash?}`. A change from another copy may also have `cause`, `by`, `upstream`, `base` and `written`.
  */
 
-/** Encodes a plan. */
 export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
   return Buffer.from(canonicalJson(encodeChanges(changes)));
 }
 
-/** Encodes the changes of a plan as a list. */
 export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   return sorted.map(encodeChange);
@@ -66,7 +64,6 @@ export function changeBetween(
   return sameEntry(before, after) ? undefined : { path, before, after };
 }
 
-/** Returns the inverse of these changes. */
 export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }

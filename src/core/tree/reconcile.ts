@@ -9,7 +9,6 @@ import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/
  * time; `reconcileTrees` handles folders and their contents.
  */
 
-/** One of the two copies. */
 export type Side = "local" | "remote";
 
 /**
@@ -23,7 +22,6 @@ export type Side = "local" | "remote";
  */
 export type ReconcileMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
-/** The options of a reconciliation. */
 export interface ReconcileOptions {
   readonly mode: ReconcileMode;
   /** The preferred side. Default `local`. */
@@ -87,7 +85,6 @@ function otherSide(side: Side): Side {
   return side === "local" ? "remote" : "local";
 }
 
-/** Returns the same state for both sides. */
 export function both(entry: Entry | undefined): Pick<PathSides, Side> {
   return { local: entry, remote: entry };
 }
@@ -126,7 +123,7 @@ function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>)
 function oneWaySafe(sides: PathSides, alpha: Side): Settled {
   const [source, target] = [sides[alpha], sides[otherSide(alpha)]];
   if (target === undefined || sameEntry(target, sides.base)) return settle(sides, both(source));
-  // A path that only beta has is left alone.
+  // A path that alpha lacks, and that beta has made or changed itself, is left alone.
   if (source === undefined) return settle(sides, sides);
   if (isOnlyMode(sides)) return settle(sides, both(source));
   return settle(sides, sides, disagreement(sides.base, source, target));
@@ -218,7 +215,6 @@ export interface Trees {
   readonly remote: Iterable<Entry>;
 }
 
-/** The decision about one path. */
 export interface PathDecision {
   readonly path: WorkspacePath;
   readonly sides: PathSides;

@@ -33,7 +33,6 @@ export function unitDatabaseOf(path: WorkspacePath): WorkspacePath | undefined {
   return path.endsWith(SHARED_MEMORY_SUFFIX) ? undefined : databaseOf(path);
 }
 
-/** Returns a database and the files beside it that form one unit with it. */
 export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
@@ -46,7 +45,6 @@ export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }
 
-/** Returns the file with this suffix beside a database. */
 export function besideDatabase(
   database: WorkspacePath,
   suffix: UnitSuffix | typeof SHARED_MEMORY_SUFFIX,

@@ -5,7 +5,6 @@
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
 
-/** The prefix of the name of a folder in which new files for the surrounding folder are staged. */
 const BESIDE = `${STAGING_FOLDER}-`;
 
 /** Returns the name of the folder in which an apply stages files for the surrounding folder. */

@@ -28,7 +28,7 @@ export interface SyncBase {
   readonly seq: number;
 }
 
-/** A state that a replica has written, and the replica's own event of it. */
+/** A state that a replica has written, and the event of that state in the replica's own log. */
 export interface WrittenState {
   readonly entry: Entry | undefined;
   readonly by: RemoteWork;
@@ -42,7 +42,6 @@ export interface UpstreamChange extends Change {
    * this is a change of its own.
    */
   readonly cause?: "replica" | "merge";
-  /** The author of a change that was made elsewhere. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**

@@ -57,7 +57,7 @@ export function parseCanonical(text: string, rules: JsonRules = {}): Json {
 
 /**
  * Returns the reason why `text` is not canonical or breaks the rules; `undefined` if it is valid. `value` must be the
- * parsed `text`. For readers that need the reason as a value. Other readers use `parseCanonical`.
+ * parsed `text`.
  */
 export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
   if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";
@@ -148,7 +148,6 @@ function assertWellFormed(value: Json): void {
   }
 }
 
-/** A value that canonical JSON can write. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** The content of a record: any JSON object. */

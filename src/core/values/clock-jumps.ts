@@ -15,7 +15,6 @@ export interface ClockJump {
   readonly before: string;
 }
 
-/** An event's seq and its time in the log. */
 export interface TimedEvent {
   readonly seq: number;
   readonly ts: string;
@@ -39,7 +38,6 @@ export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefi
   return jumps;
 }
 
-/** Returns the jumps that people are told about. */
 export function notableJumps(jumps: readonly ClockJump[]): readonly ClockJump[] {
   return jumps.filter(({ ts, before }) => Date.parse(before) - Date.parse(ts) > TOLD_FROM_MS);
 }
@@ -79,10 +77,7 @@ export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/**
- * The first event in a span whose time is at or after a given time. It has the time of the event and that of the
- * previous event.
- */
+/** The first event in a span whose time is at or after a given time. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;

@@ -105,7 +105,6 @@ export function laterTime(a: Entry | undefined, b: Entry | undefined): EntryTime
   return entryTime((first ?? 0n) > (second ?? 0n) ? (first ?? 0n) : (second ?? 0n));
 }
 
-/** Returns the time of an entry in nanoseconds since the epoch. */
 export function timeNsOf({ mtimeMs, mtimeRestNs = 0 }: EntryTime): bigint {
   return BigInt(mtimeMs) * NS_PER_MS + BigInt(mtimeRestNs);
 }

@@ -2,7 +2,6 @@
 // of such an error is `UNKNOWN` or `Unknown system error -122`. This file has the names of these errors, so that a full
 // quota is reported like a full disk.
 
-/** The hint for an error that denies this user permission. */
 const NO_PERMISSION =
   "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); of a file of the store, `chronicle " +
   "doctor` says so, with the command that gives it back";
@@ -69,7 +68,6 @@ export function systemMessage(error: Error): string {
   });
 }
 
-/** Returns the number of an error whose name Node does not know. */
 function numberOf(error: Error): number {
   if ("errno" in error && typeof error.errno === "number") return -error.errno;
   return "code" in error ? Number(/\d+$/.exec(String(error.code))?.[0] ?? 0) : 0;
@@ -85,7 +83,6 @@ const CHECK_FILE_SYSTEM =
 const MOUNT_AGAIN = "the device or the server behind this file system is gone: mount it again, and try again";
 const UNLOCK = "this folder is encrypted, and its key is not at hand: unlock it, and try again";
 
-/** The next step for the user, by the error's name. */
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "free some space on that disk, and try again",
   EDQUOT: "free some space within your quota (`quota -s` shows it), or have it raised, and try again",

@@ -39,7 +39,6 @@ export type ErrorCode =
   | "UNAVAILABLE"
   | "IO";
 
-/** The optional parts of an error, in addition to its message. */
 export interface ErrorDetails {
   /** The next step for the user, as a sentence. */
   readonly hint?: string;
@@ -111,7 +110,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
 };
 
-/** Plain words for system calls. */
 const DONE: Readonly<Record<string, string>> = {
   open: "opened",
   lstat: "looked at",

@@ -19,7 +19,7 @@ export interface LogEvent {
   /** The hash of the previous event; `""` for event 1. */
   readonly prevHash: Hash | "";
   readonly hash: Hash;
-  /** The nesting depth of the agent; 0 for an agent that no other one has started. */
+  /** The nesting depth of the agent; 0 for an agent that no other agent has started. */
   readonly recursionDepth: number;
 }
 
@@ -42,5 +42,4 @@ export interface Head {
   readonly hash: Hash | "";
 }
 
-/** The head of an empty log. */
 export const EMPTY_HEAD: Head = { seq: 0, hash: "" };

@@ -27,7 +27,6 @@ function whyOf({ code, data }: ChronicleError, errno: string | undefined): strin
   return CODES_IN_WORDS[code];
 }
 
-/** Descriptions of failures of the store, for errors without an errno. */
 const CODES_IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   POISONED: "an earlier write could not be made durable, and the store takes no writes yet",
   INTEGRITY_VIOLATION: "something in the store is not as it was recorded",

@@ -89,7 +89,6 @@ export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "re
   return isOriginsState(file) && file.replica === undefined;
 }
 
-/** Returns the record id of a path's iterations. */
 export function fileRecordId(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const utf8 = isUtf8Path(inner);
@@ -231,23 +230,19 @@ function refuseFields(body: RecordBody, kind: string, keys: readonly string[]): 
   if (found !== undefined) damaged(`what is ${kind} has the field ${found}`);
 }
 
-/** Encodes a replica's event as JSON. */
 export function encodeReplicaEvent({ id, localSeq }: ReplicaEvent): Json {
   return { id, local_seq: localSeq };
 }
 
-/** Decodes the output of `encodeReplicaEvent`. */
 export function decodeReplicaEvent(value: Json): ReplicaEvent {
   const body = object(value, "replica");
   return { id: text(body, "id"), localSeq: whole(body, "local_seq") };
 }
 
-/** Encodes an origin's iteration as JSON. */
 export function encodeUpstream({ seq, iteration }: UpstreamIteration): Json {
   return { iteration, seq };
 }
 
-/** Decodes the output of `encodeUpstream`. */
 export function decodeUpstream(value: Json): UpstreamIteration {
   const body = object(value, "upstream");
   return { seq: whole(body, "seq"), iteration: whole(body, "iteration") };
@@ -291,7 +286,6 @@ export function encodeState(entry: Entry | undefined): Json {
   return state;
 }
 
-/** Decodes the output of `encodeState`. */
 export function decodeState(path: WorkspacePath, value: Json | undefined): Entry | undefined {
   if (value === null) return undefined;
   const body = object(value, "a state");

@@ -9,7 +9,6 @@ export function sha256(data: Uint8Array | string): Hash {
   return digest("sha256", data, "hex") as Hash;
 }
 
-/** Returns the SHA-256 of bytes, as 32 bytes. */
 export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
 }
@@ -25,7 +24,6 @@ export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Has
   return { hash: hash.digest("hex") as Hash, size };
 }
 
-/** Returns true for 64 lower-case hex digits. */
 export function isHash(text: string): text is Hash {
   // This loop runs for every hash of every line. A regular expression would take four times as long.
   if (text.length !== 64) return false;
@@ -42,15 +40,12 @@ export function parseHash(text: string): Hash {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a SHA-256 in lower-case hex: ${JSON.stringify(text)}`);
 }
 
-/** Returns 32 bytes as a `Hash`. */
 export function hashFromBytes(bytes: Uint8Array): Hash {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex") as Hash;
 }
 
-/** Returns the 32 bytes of a `Hash`. */
 export function hashToBytes(hash: Hash): Buffer {
   return Buffer.from(hash, "hex");
 }
 
-/** The SHA-256 of nothing. */
 export const EMPTY_HASH = sha256("");

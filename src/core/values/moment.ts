@@ -121,7 +121,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // A day or an hour that does not exist would be converted to one after it.
+  // `Date.UTC` would convert a day or an hour that does not exist to a later one.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

@@ -13,7 +13,6 @@ import { withVisible } from "./invisible.ts";
  */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
-/** The workspace's root. */
 export const ROOT = "" as WorkspacePath;
 
 /** The maximum length of a path, in bytes. */
@@ -78,7 +77,6 @@ export function pathToBytes(path: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Returns true if the path's bytes are UTF-8. */
 export function isUtf8Path(path: string): boolean {
   return path.isWellFormed();
 }
@@ -187,7 +185,6 @@ export function* foldersWith(path: WorkspacePath): Generator<WorkspacePath> {
   yield rootFolderOf(path);
 }
 
-/** Returns the folder of the tracked root that contains a path. */
 export function rootFolderOf(path: WorkspacePath): WorkspacePath {
   if (!path.startsWith(ROOT_MARK)) return ROOT;
   const slash = path.indexOf("/");
@@ -196,8 +193,8 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 
 /**
  * Returns the node above a path in a tree that contains all roots, with further roots beneath the first one, as an
- * index or a cache has it. Returns `undefined` for the top. It must be used only for such trees, because a further root
- * is not a child of the first one.
+ * index or a cache has it. Returns `undefined` for the top. Must be used only for such trees, because a further root is
+ * not a child of the first one.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -212,7 +209,6 @@ export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
 
-/** Returns the last component of a path. */
 export function nameOf(path: WorkspacePath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
@@ -242,7 +238,6 @@ export function isHeldBy({ only }: { readonly only?: string | undefined }, inner
   return only === undefined || isWithin(inner, only as WorkspacePath);
 }
 
-/** Returns true if a further tracked root can have this id. */
 export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }

@@ -2,8 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 
-// Strict readers of a record's fields. A missing field, or a field of another type, is damage, and never gets a
-// default.
+// Strict readers of a record's fields. A missing field, or a field of another type, is damage (`LOG_DAMAGED`), and
+// never gets a default.
 
 /** Throws `LOG_DAMAGED`, with a message about `what`. */
 export function damaged(what: string): never {
@@ -29,7 +29,6 @@ export function isRefusedPath(error: unknown): error is ChronicleError {
   return error.code === "PATH_INVALID" || (error.code === "LOG_DAMAGED" && isRefusedPath(error.cause));
 }
 
-/** Returns a field that must be text. */
 export function text(body: RecordBody, key: string): string {
   const value = body[key];
   return typeof value === "string" ? value : damaged(`${key} is not text`);
@@ -40,13 +39,11 @@ export function optionalText(body: RecordBody, key: string): string | undefined 
   return body[key] === undefined ? undefined : text(body, key);
 }
 
-/** Returns a field that must be a whole number. */
 export function whole(body: RecordBody, key: string): number {
   const value = body[key];
   return typeof value === "number" && Number.isSafeInteger(value) ? value : damaged(`${key} is not a whole number`);
 }
 
-/** Returns a field that must be one of some words. */
 export function oneOf<T extends string>(body: RecordBody, key: string, words: ReadonlySet<T>): T {
   const value = text(body, key);
   return (words as ReadonlySet<string>).has(value) ? (value as T) : damaged(`${key} is ${JSON.stringify(value)}`);
@@ -57,32 +54,27 @@ export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody
   return body[key] === null ? null : read(body, key);
 }
 
-/** Returns a field that must be true or false. */
 export function flag(body: RecordBody, key: string): boolean {
   const value = body[key];
   return typeof value === "boolean" ? value : damaged(`${key} is not true or false`);
 }
 
-/** Returns a field that must be a hash. */
 export function hashOf(body: RecordBody, key: string): Hash {
   const value = text(body, key);
   return isHash(value) ? value : damaged(`${key} is not a hash`);
 }
 
-/** Returns a field that must be a list. */
 export function list(body: RecordBody, key: string): readonly Json[] {
   const value = body[key];
   return Array.isArray(value) ? (value as readonly Json[]) : damaged(`${key} is not a list`);
 }
 
-/** Returns a field that must be a list of texts. */
 export function texts(body: RecordBody, key: string): readonly string[] {
   return list(body, key).map((item) =>
     typeof item === "string" ? item : damaged(`${key} holds something other than text`),
   );
 }
 
-/** Returns a value that must be an object. */
 export function object(value: Json | undefined, what: string): RecordBody {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return damaged(`${what} is not an object`);
   return value as RecordBody;

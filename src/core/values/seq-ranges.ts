@@ -18,7 +18,6 @@ export function rangesOf(seqs: Iterable<number>): SeqRanges {
   return ranges;
 }
 
-/** Returns true if the number is in one of the ranges. */
 export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   let low = 0;
   let high = ranges.length - 1;

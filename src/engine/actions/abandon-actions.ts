@@ -15,7 +15,6 @@ import { isElsewhere, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The end of an action. */
 export interface Closing {
   readonly state: Exclude<ActionState, "open">;
   readonly reason?: string;
@@ -69,7 +68,6 @@ interface Abandoning {
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
-/** Returns the events that abandon actions. */
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],

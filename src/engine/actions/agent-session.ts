@@ -16,7 +16,6 @@ import { notOfAnAgent, refuseTakenId } from "../facts/taken-ids.ts";
 import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
 
-/** The data that an agent's session begins with. */
 export interface AgentSessionDraft {
   readonly id: string;
   readonly actor: string;

@@ -13,8 +13,8 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent must not call. They give up, free, move or rebuild recorded data. Or they change what is kept,
- * what will be recorded, or which history is accepted.
+ * Methods that an agent must not call. They give up, free, move or rebuild recorded data, or change what is kept, what
+ * will be recorded, or which history is accepted.
  */
 const DENIED = [
   "prune",
@@ -82,7 +82,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   );
 }
 
-/** Returns the error for what only a person may do. The default `hint` says that the attempt was recorded. */
+/** The default `hint` says that the attempt was recorded. */
 export function forbidden(
   what: string,
   hint = `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
@@ -96,7 +96,6 @@ export function forbidden(
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
-/** Returns methods that give no bytes of protected files. */
 function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards {
   return {
     file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
@@ -114,7 +113,10 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
   };
 }
 
-/** Returns a content unchanged unless it is protected. Reading the bytes of a protected content throws `FORBIDDEN`. */
+/**
+ * Returns a content unchanged, unless it is protected and not empty. Reading the bytes of such a content throws
+ * `FORBIDDEN`.
+ */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,

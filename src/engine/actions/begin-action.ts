@@ -241,7 +241,6 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
   };
 }
 
-/** Returns the id if it is that of an open transaction, and throws `NOT_FOUND` if not. */
 function namedTransaction({ transactions }: Brackets, id: string): string {
   if (transactions.some((one) => one.id === id)) return id;
   throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
@@ -330,7 +329,7 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
   return [...missing].sort(comparePaths);
 }
 
-/** Returns the omissions at, in or above declared paths that leave these unprotected. */
+/** Returns the omissions at, in or above declared paths that leave these paths unprotected. */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) =>

@@ -62,7 +62,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the action cannot be recorded: ${what}`, { hint });
 }
 
-/** Returns a summary of the action for people. */
+/** Secrets are masked in a command and in a summary that the caller has given. */
 export function summaryOf(request: ActionRequest, paths: readonly WorkspacePath[], outside: readonly string[]): string {
   if (request.summary !== undefined) return cut(masked(request.summary));
   const about = aboutOf(request.payload ?? {}, [...paths.map(shownPath), ...outside]);
@@ -76,7 +76,6 @@ function aboutOf({ command, source, destination }: ActionPayload, paths: readonl
   return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
 }
 
-/** Returns the line with everything masked that looks like a secret. */
 function masked(line: string): string {
   return maskCommand(["sh", "-c", line])[2] ?? "";
 }

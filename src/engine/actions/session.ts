@@ -32,7 +32,6 @@ interface SessionDraft {
   readonly aside?: Aside | undefined;
 }
 
-/** Writes the beginning of a session. */
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
   const id = draft.id ?? context.newId();
   const { within, depth } = draft.place ?? { within: {}, depth: 0 };
@@ -87,7 +86,6 @@ interface SessionEnd {
   readonly changed: number;
 }
 
-/** Writes the end of a session. */
 export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
   return withCommit(context, async (commit) => {
     const ended = { ...session, ...end, ended: new Date(context.now()).toISOString() };
@@ -187,14 +185,12 @@ function keptText({ omittedChanges }: Session): string {
   return `, except for what the rules leave out and was kept aside before it: ${kept.slice(0, MOST_NAMED).join(", ")}${more} (undo restores it)`;
 }
 
-/** Describes a session whose process is gone. */
 export function abandonedNote(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
   return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
 }
 
-/** Returns a session as programs see it. */
 export function sessionShape(session: Session): SessionShape {
   return {
     session_id: session.id,

@@ -80,7 +80,6 @@ async function baselineRecord(context: Context, reading: Reading): Promise<First
 const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
 const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
 
-/** Returns the error for a workspace that exceeds a limit. */
 export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
   const folders = heaviest
     .slice(0, 5)

@@ -60,7 +60,6 @@ export interface Found {
   readonly upTo: number;
 }
 
-/** The result of a capture. */
 export interface Capture {
   readonly changes: readonly AttributedChange[];
   readonly coverage: Coverage;
@@ -85,7 +84,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
     if (options.only === undefined) noteWhereabouts(context);
     return captured;
   } catch (error) {
-    // We cannot tell how much was committed, so the next scan is a full one.
+    // It is unknown how much was committed, so the next scan is a full one.
     context.live.giveBack(undefined);
     throw error;
   }

@@ -103,7 +103,6 @@ async function cleanUpAndClose(folder: Worktree, token: string): Promise<void> {
   }
 }
 
-/** Returns the entries except those at these paths. */
 export function withoutPaths(entries: readonly Entry[], paths: readonly WorkspacePath[]): readonly Entry[] {
   if (paths.length === 0) return entries;
   const left = new Set(paths);

@@ -14,7 +14,7 @@ export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "d
   return reason === "excluded" && detail.startsWith("git:");
 }
 
-/** Returns the paths that are git's own state. */
+/** Returns the paths that are git's own state, without force-included ones. */
 export async function gitPathsAmong(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   if (paths.length === 0 || isHosted(context.worktree.roots)) return [];
   const found: WorkspacePath[] = [];

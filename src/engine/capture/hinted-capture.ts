@@ -11,7 +11,6 @@ import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
  */
 const REST = { times: 3, mostMs: 10_000 };
 
-/** The parts of a hinted capture that differ between its callers. */
 interface HintedCaptureOptions {
   /** Emits the hints, and knows the paths that are to be scanned. */
   readonly dirty: DirtyPaths;
@@ -38,7 +37,7 @@ interface HintedCaptureOptions {
  *
  * - No hinted path is lost. Each stays dirty until a scan takes it, and a scan that leaves a path out gives it back.
  * - No file that is being written is scanned, unless it was waited for long enough, or everything is scanned.
- * - After a scan that failed, the next scan is a full one, because we cannot tell which paths were recorded.
+ * - After a scan that failed, the next scan is a full one, because it is unknown which paths were recorded.
  * - Files that Chronicle itself has just written are not read again.
  * - One scan runs at a time. Paths that become quiet meanwhile are scanned after it.
  * - After the tracked folders have changed, they are watched anew before they are scanned.

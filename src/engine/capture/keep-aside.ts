@@ -207,7 +207,6 @@ function wantedOf(omitted: OmittedPaths): Wanted[] {
     .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
 }
 
-/** True if a rule of git leaves the path out. */
 export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }

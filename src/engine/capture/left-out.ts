@@ -27,7 +27,6 @@ export interface LeftOut {
   readonly aside: Aside | undefined;
 }
 
-/** The result if the tool touches nothing that is left out. */
 export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
 
 /**

@@ -18,7 +18,6 @@ import { shownPath } from "../log/shape.ts";
  * somebody else changes them.
  */
 
-/** Work off the record that has begun. */
 export interface OffRecordWork {
   readonly id: string;
   readonly before: Seen;

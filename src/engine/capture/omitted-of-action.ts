@@ -32,7 +32,6 @@ export interface EndOfOmitted {
   readonly aside?: Aside;
 }
 
-/** The omissions of a full scan. */
 interface Looked {
   readonly omitted: readonly Omission[];
 }

@@ -42,7 +42,6 @@ import { answer } from "../log/answer.ts";
  * changed.
  */
 
-/** The changes to make to the files. */
 export interface Operation {
   readonly kind: IntentRecord["kind"];
   readonly summary: string;
@@ -71,7 +70,6 @@ export interface Operation {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The result of an operation. */
 export interface OperationReport extends ApplyReport {
   /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded, or nothing could be changed. */
   readonly id: string | undefined;
@@ -332,7 +330,6 @@ function tellOfOwners(context: Context, { lostOwners = [] }: ApplyReport): void 
   if (more > 0) context.tell?.(`${more} more files belonged to others; only root can give them back`);
 }
 
-/** Stores a plan as a blob, and returns its hash. */
 export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
@@ -355,7 +352,6 @@ export async function todoOf(
   return states > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes };
 }
 
-/** An intent that is not closed. */
 interface OpenIntent {
   readonly id: string;
   readonly intent: IntentRecord;

@@ -18,7 +18,6 @@ export interface BeforeChange {
   readonly closed: readonly string[];
 }
 
-/** The value if nothing was ended before. */
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /**

@@ -1,7 +1,6 @@
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Timers } from "../../util/timers.ts";
 
-/** Options that say how long paths are waited for. */
 interface QuietPathsOptions {
   /** The time without a hint after which a path is quiet, in milliseconds. */
   readonly quietMs: number;
@@ -83,7 +82,6 @@ export class QuietPaths {
     }
   }
 
-  /** True if the path is being waited for. */
   holds(path: WorkspacePath): boolean {
     return this.#waiting.has(path);
   }

@@ -172,7 +172,6 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   }
 }
 
-/** Returns the reading with the paths off the record among its omissions. */
 async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {
   const { present } = reading;
   const gone = await offRecord.siftGone(reading.gone);
@@ -200,7 +199,6 @@ function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
   return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
 }
 
-/** Returns the entry of a symlink with this target. */
 export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Array): Entry {
   const time = entryTime(stat.mtimeNs);
   return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, ...time, hash: sha256(target) };
@@ -219,7 +217,6 @@ export interface Comparison {
 
 const COMPARE = 8_192;
 
-/** Compares a reading with the record. */
 export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
   const { seq } = await context.index.head();
   const held = new HeldStates(context.worktree, new Set(gone));

@@ -73,7 +73,6 @@ export class ReadTable {
     for (const row of this.sortedRows()) yield this.#at(row);
   }
 
-  /** Returns the numbers of all rows, in path order. */
   sortedRows(): Uint32Array {
     const rows = Uint32Array.from(this.#paths.keys());
     return rows.sort((a, b) => comparePaths(this.#paths[a] ?? "", this.#paths[b] ?? ""));

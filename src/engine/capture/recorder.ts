@@ -31,7 +31,6 @@ interface RecorderOptions {
   readonly onSettings?: () => void;
 }
 
-/** The captures that a recorder has made. */
 interface Recorded {
   /** Merkle root after each capture that found something. */
   readonly roots: readonly Hash[];

@@ -20,7 +20,6 @@ function namesOf(paths: readonly SkippedPath[]): string {
 /** The refused operation. The caller can name other paths only for a restore. */
 type Refused = Pick<IntentRecord, "kind" | "brings">;
 
-/** Returns the error for an operation that these paths prevent. */
 export function refused(
   paths: readonly SkippedPath[],
   { kind, brings }: Refused = { kind: "restore" },
@@ -78,7 +77,6 @@ function isRefusal(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && REFUSALS.has(error.code);
 }
 
-/** Options of an operation that can be forced. */
 export interface ForcedHow {
   readonly dryRun?: boolean | undefined;
   readonly force?: boolean | undefined;

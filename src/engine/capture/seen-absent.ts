@@ -109,7 +109,6 @@ function holding({ path, before, after }: Change, offRecord: readonly WorkspaceP
   return held === undefined ? undefined : `it holds what was written off the record: ${shownPath(held)}`;
 }
 
-/** Returns the report of a path that is left alone as `unseen`. */
 export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
   return { path, reason: "unseen", detail };
 }

@@ -31,7 +31,6 @@ export interface AsideReport {
   readonly blocked: readonly SkippedPath[];
 }
 
-/** The report of an operation without kept-aside paths. */
 export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
 type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes" | "selection">;
@@ -167,7 +166,6 @@ async function undosOf(context: Context, target: string | undefined): Promise<In
   return steps.slice(others + 1, upTo + 1);
 }
 
-/** Returns the paths whose kept-aside copies were freed. */
 function freedAside({ now }: Context, aside: Aside, told: readonly OmittedChange[]): BlockedPath[] {
   // Only switching off `keepAside` frees a copy before its time.
   const detail = isKeptAt(aside, now())

@@ -8,7 +8,6 @@ import { givenPath } from "../log/shape.ts";
 import { STALE } from "../facts/recorded-coverage.ts";
 import { type Asked, type SkippedPath, unseenPath } from "./seen-absent.ts";
 
-/** The reasons of omissions for which the record keeps an earlier state of the path. */
 const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
