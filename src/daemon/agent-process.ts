@@ -38,10 +38,7 @@ function isBetween(disk: Disk, pid: number, name: string): boolean {
 /** The number of bytes that are read at once. Most files of /proc are shorter. */
 const PIECE_BYTES = 4 * 1024;
 
-/**
- * Reads a file of /proc, whose size is unknown in advance, as text. Returns `undefined` if the file does not exist or
- * cannot be read.
- */
+/** The size of a file of /proc is unknown in advance. Returns `undefined` if the file cannot be read. */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {
     const fd = disk.open(path, "read");
@@ -59,10 +56,7 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/**
- * Returns the result of `work`. Returns `undefined` after a system error, which means that the process has ended or
- * belongs to another user.
- */
+/** A system error means that the process has ended or belongs to another user. */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -1,6 +1,5 @@
 import { request } from "node:http";
 
-/** A request to the long-lived process. */
 export interface Question {
   /** The path of the socket, or of a link to it. */
   readonly address: string;
@@ -61,7 +60,6 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
 /** The time in which a running server must answer a health check, in milliseconds. */
 const HEALTH_MS = 2_000;
 
-/** A server process that answers health checks. */
 export interface LivingServer {
   /**
    * True if the process was started to stay. Otherwise it leaves when it is idle, like a server that a hook started.

@@ -3,10 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import { writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/**
- * The size in bytes above which a new file is begun. The old file is renamed and replaces the previously renamed file,
- * so that only recent lines are kept.
- */
+/** Above this size, the file is renamed to `.1` and a new one is begun, so that only recent lines are kept. */
 const MOST_BYTES = 256 * 1024;
 
 const OF_HOOK = "hook ";
@@ -23,10 +20,7 @@ export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
 
-/**
- * Adds a line. Returns false if the line cannot be written. Does not throw, because a failure to write diagnostics must
- * not stop anything.
- */
+/** Returns false if the line cannot be written, because a failure of diagnostics must not stop anything. */
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {
@@ -75,14 +69,10 @@ interface ServerDiagnosticsOptions {
   readonly disk: Disk;
   /** `<store>/run`. */
   readonly folder: string;
-  /** Called with a line that could not be written to the disk. */
   readonly say?: (line: string) => void;
 }
 
-/**
- * The diagnostics of a long-lived process. If a line cannot be written to the disk, it is passed to `say` at once, and
- * is written to the file later, when the disk works again. At most `MOST_KEPT` lines wait for that.
- */
+/** A line that cannot be written to the disk is passed to `say` at once, and is written to the file later. */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
   readonly #told = new Map<string, number>();
@@ -111,7 +101,6 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
-  /** Adds a line about a recurring error, but the same line at most once in `AGAIN_MS`. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;

@@ -79,10 +79,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
     this.#isDamaged = false;
   }
 
-  /**
-   * Rewrites the file, and returns its size. Ignores system errors, because a full disk must not prevent the server
-   * from answering requests. The next change that is begun tries again.
-   */
+  /** A system error is ignored, because a full disk must not stop the server. The next change tries again. */
   #begunAnew(): number | undefined {
     try {
       return this.#writeAnew();

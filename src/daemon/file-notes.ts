@@ -4,10 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
-/**
- * Keeps each session's note in a small file, so that the process of one hook can read what the process of an earlier
- * hook has left.
- */
+/** The files let the process of one hook read what the process of an earlier hook has left. */
 export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;
@@ -37,10 +34,7 @@ export class FileNotes implements SessionNotes {
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /**
-   * Removes the notes that were last written before a moment (epoch milliseconds). This is needed because an agent that
-   * was killed does not report the end of its session.
-   */
+  /** An agent that was killed does not report the end of its session. `since` is in epoch milliseconds. */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
@@ -55,7 +49,6 @@ export class FileNotes implements SessionNotes {
   }
 }
 
-/** A note in memory, with the mark of its file at the time when the note was last read or written. */
 interface KeptNote {
   readonly note: SessionNote;
   readonly file: string | undefined;

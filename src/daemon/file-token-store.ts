@@ -17,10 +17,7 @@ export class FileTokenStore implements TokenStore {
   #byHash: ReadonlyMap<string, TokenRecord> = new Map();
   #mark: string | undefined;
 
-  /**
-   * `configFolder`: the absolute configuration folder. The folder of tokens in it is created with the first token.
-   * `now` returns epoch milliseconds.
-   */
+  /** `configFolder` is absolute. The folder of tokens in it is created with the first token. */
   constructor(disk: Disk, configFolder: string, now: () => number) {
     this.#disk = disk;
     this.#folder = join(configFolder, "tokens");
@@ -57,10 +54,7 @@ export class FileTokenStore implements TokenStore {
     return join(this.#folder, `${id}.json`);
   }
 
-  /**
-   * Reads a token's file. Ignores a file whose name is not the id of its token, because that token could not be revoked
-   * by its id.
-   */
+  /** Ignores a file whose name is not the id of its token, because that token could not be revoked by its id. */
   #recordOf(name: string): TokenRecord | undefined {
     const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
     return record !== undefined && `${record.id}.json` === name ? record : undefined;
@@ -97,7 +91,6 @@ export function makePrivateFolder(disk: Disk, folder: string): void {
   }
 }
 
-/** Parses the record of a token. Returns `undefined` if the text is no such record. */
 function recordIn(text: string | undefined): TokenRecord | undefined {
   let value: unknown;
   try {

@@ -3,11 +3,7 @@ import { whoAnswers } from "./ask-server.ts";
 import { isOwnAddress, type RunInputs, syncRunFolder } from "./run-folder.ts";
 import type { FindOther } from "./joined-syncs.ts";
 
-/**
- * Returns a function that finds the process that runs a sync of a store in the foreground, by the process's socket (see
- * `openSyncSocket`). The function returns `undefined` if nothing answers at the socket, for example because the process
- * has died.
- */
+/** Finds the process that runs a sync in the foreground by its socket; `undefined` if nothing answers there. */
 export function findSyncProcess(disk: Disk, inputs: RunInputs, version: string): FindOther {
   return async (id) => {
     const run = syncRunFolder(disk, inputs, id);

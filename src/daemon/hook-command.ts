@@ -19,10 +19,7 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * The time for which a hook waits for a lock, in milliseconds. It is short, because agents stop hooks after about a
- * minute.
- */
+/** The time to wait for a lock. It is short, because agents stop hooks after about a minute. */
 const WAIT_MS = 20_000;
 
 interface HookWords {
@@ -67,10 +64,7 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   }
 }
 
-/**
- * Writes the reason why no answer could be given. Returns the exit code. The agent does not run its tool after 2, and
- * does so after any other code.
- */
+/** Returns the exit code. After 2, the agent does not run its tool; after any other code, it does. */
 export function failedHook(
   error: unknown,
   { strict, write }: { readonly strict: boolean; readonly write: (text: string) => void },
@@ -153,7 +147,6 @@ interface DirectHook {
   readonly store: StoreOptions;
 }
 
-/** Answers a hook in this process, directly on the store. That is slower, but does not need the long-lived process. */
 async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
   let close = (): Promise<void> => Promise.resolve();
   const { adapter, input, strict, owner, disk, run } = hook;

@@ -55,13 +55,9 @@ export class HookEndpoint {
   }
 }
 
-/**
- * The maximum size of the body of a call, in bytes. The body contains the input and the response of a tool, which
- * sometimes have tens of megabytes.
- */
+/** The body contains the input and the response of a tool, which sometimes have tens of megabytes. */
 const MAX_BODY = 256 * 1024 * 1024;
 
-/** The parts that all calls share. Each call adds the agent's process and the function that opens workspaces. */
 type RouteParts = Omit<HookParts, "owner" | "open"> & {
   readonly workspaces: OpenWorkspaces;
   /** Returns the id of the agent's process. `parent`: the id of the process that started the agent's hook. */

@@ -9,10 +9,7 @@ import { hookEntryPath } from "./program-paths.ts";
  */
 export const STALE_EXIT = 75;
 
-/**
- * The argument that replaces an agent's name, if the process should only report by its exit code whether the image is
- * current.
- */
+/** Given instead of an agent's name: the exit code then only says whether the image is current. */
 export const IS_CURRENT = "--is-current";
 
 /**

@@ -18,10 +18,7 @@ function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/**
- * The environment of a process that answers one hook and ends. It reads and writes by file descriptor, because loading
- * Node's streams would double the time of an answer.
- */
+/** Reads and writes by file descriptor, because loading Node's streams would double the time of an answer. */
 export class HookProcess implements HookIo {
   readonly version: string;
   readonly env = process.env;
@@ -64,10 +61,7 @@ export class HookProcess implements HookIo {
     return open({ retentionDefaults, ...options });
   }
 
-  /**
-   * Writes a whole text. If a non-blocking pipe is full, waits without limit until it can be written, because the agent
-   * ends a hook that takes too long.
-   */
+  /** Waits without limit while a non-blocking pipe is full, because the agent ends a hook that takes too long. */
   #write(fd: number, text: string): void {
     let rest: Uint8Array = Buffer.from(text);
     while (rest.length > 0) {

@@ -122,10 +122,7 @@ export class JoinedSyncs implements SyncRunner {
     }
   }
 
-  /**
-   * Yields the events of a sync that another process runs. When that process has ended, yields the present state of the
-   * sync.
-   */
+  /** When the other process has ended, yields the present state of the sync. */
   async *#eventsOf(
     id: string,
     syncs: SyncApi,
@@ -172,7 +169,6 @@ export class JoinedSyncs implements SyncRunner {
   }
 }
 
-/** Returns the shape of a sync whose process does not answer, because that process has ended or is busy. */
 function silent(shape: SyncShape): SyncShape {
   const alone = { ...shape };
   delete alone.elsewhere;
@@ -200,10 +196,7 @@ class JoinedFeed {
     this.#ended = ended;
   }
 
-  /**
-   * Adds the events of a stream to the feed. `isLast`: the feed ends when this stream ends. `except`: state events of
-   * these syncs are left out.
-   */
+  /** `isLast`: the feed ends when this stream ends. `except`: state events of these syncs are left out. */
   take(
     events: AsyncIterable<SyncEventShape>,
     { isLast = false, except }: { readonly isLast?: boolean; readonly except?: (id: string) => boolean } = {},
@@ -225,10 +218,7 @@ class JoinedFeed {
     this.#taking.push(taking());
   }
 
-  /**
-   * Yields events until the stream with `isLast` ends, or the signal of the feed aborts. Throws the error of any
-   * stream.
-   */
+  /** Ends with the stream that has `isLast`, or when the feed's signal aborts. Throws the error of any stream. */
   async *follow(): AsyncGenerator<SyncEventShape, void> {
     for (let seq = 1; ;) {
       const next = this.#waiting.shift();

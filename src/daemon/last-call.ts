@@ -18,10 +18,7 @@ function fileOf(folder: string, agent: string): string {
 /** The prefix of the session ids of `agents test`. Calls in such sessions are not calls of an agent. */
 export const MADE_UP_SESSION = "chronicle-test-";
 
-/**
- * True if the agent itself made the call. False for a test call, and for a call that could not be understood, because
- * these do not show that the agent runs its hooks.
- */
+/** False for a test call, or a call that was not understood: these do not show that the agent runs its hooks. */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
 }
@@ -31,7 +28,6 @@ export function rememberCall(disk: Disk, folder: string, agent: string, call: La
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }
 
-/** Returns the last recorded call of an agent's hooks; `undefined` if there is none. */
 export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
   const text = readSmall(disk, fileOf(folder, agent));
   if (text === undefined) return undefined;

@@ -5,10 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
-/**
- * The maximum length of a socket's path on macOS: the size of `sun_path` without the NUL. On Linux, it is four bytes
- * longer (sockaddr_un(7)).
- */
+/** The size of `sun_path` on macOS without the NUL. On Linux, it is four bytes longer (sockaddr_un(7)). */
 const LONGEST_SOCKET_PATH = 103;
 
 /**
@@ -20,11 +17,9 @@ export interface RunFolder {
   readonly folder: string;
   /** The path to which clients connect. It is the socket or a link to the socket. */
   readonly address: string;
-  /** The path of the socket. */
   readonly socket: string;
 }
 
-/** The inputs that determine the path of the socket. */
 export interface RunInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The store's folder. */
@@ -45,16 +40,12 @@ export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
 
-/**
- * Returns the run folder of a process that runs only one sync of a store. `id`: the id of the workspace that follows.
- */
+/** `id` is the id of the workspace that follows the origin. */
 export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
   return runFolderNamed(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
 
-/**
- * Returns a run folder. `name`: the file name of `address`. `key`: a text that is unique among this user's addresses.
- */
+/** `name` is the file name of `address`. `key` is a text that is unique among this user's addresses. */
 function runFolderNamed(
   disk: Disk,
   { env, home, uid }: RunInputs,
@@ -82,10 +73,7 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
   return stat?.kind === "dir" && stat.uid === uid && (stat.mode & 0o022) === 0;
 }
 
-/**
- * Creates a folder that only this user can enter. Throws `UNSAFE` if the folder exists and others can enter it, because
- * a folder that another user has created could contain that user's socket.
- */
+/** Throws `UNSAFE` if the folder exists and others can enter it, because it could contain another user's socket. */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {
     disk.makeFolder(folder, 0o700);
@@ -127,8 +115,7 @@ export function folderTrouble(
 }
 
 /**
- * False if `address` is a link into a folder that is missing or that others can enter, because another user's socket
- * could be there.
+ * False if `address` links into a folder that is missing or that others can enter: the socket may be another user's.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;
@@ -144,10 +131,7 @@ export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean
   return served !== undefined && served === asked;
 }
 
-/**
- * Creates the run folder and the store's folder if they are missing. Throws `UNSAFE` if others can enter the run
- * folder, and system errors.
- */
+/** Throws `UNSAFE` if others can enter the run folder, and system errors. */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
   ownFolder(disk, run.folder, uid);
@@ -176,10 +160,7 @@ export function readSmall(disk: Disk, path: string): string | undefined {
   }
 }
 
-/**
- * Writes a small file (0600). A reader sees either the old or the new content. The file is not synced, because losing
- * it in a power failure is harmless.
- */
+/** A reader sees either the old or the new content. Not synced, because a loss in a power failure is harmless. */
 export function writeSmall(disk: Disk, path: string, text: string): void {
   const fresh = `${path}.${process.pid}`;
   const fd = disk.open(fresh, "update");

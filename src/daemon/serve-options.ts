@@ -15,17 +15,12 @@ export interface PortPlan {
   readonly place: PortPlace;
   readonly hosts: readonly string[];
   readonly sharedWith: readonly string[];
-  /**
-   * True if a failure to listen on this address is ignored, because the machine may not have it (the loopback address
-   * of IPv6).
-   */
+  /** True to ignore a failure to listen, because the machine may lack the address (the loopback address of IPv6). */
   readonly optional?: true;
 }
 
-/** The settings of an OIDC provider whose tokens are accepted. */
 export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
-/** The options of the one long-lived process of a store. */
 export interface ServeOptions {
   readonly store: StoreApi;
   readonly configFolder: string;
@@ -39,13 +34,10 @@ export interface ServeOptions {
   readonly ports: readonly PortPlan[];
   /** The operator's token. Required if there are ports. */
   readonly operatorToken?: string;
-  /** The OIDC provider whose tokens are accepted, too. */
   readonly oidc?: OidcPlan;
   /** True if the metrics can be read without a token. */
   readonly metricsPublic?: boolean;
-  /**
-   * The numbers of commits and events that the store has recorded. The caller updates them in the store's `onCommit`.
-   */
+  /** The numbers that the store has recorded. The caller updates them in the store's `onCommit`. */
   readonly recorded?: { readonly commits: number; readonly events: number };
   /** The folder that is hosted. If it has no history, one is begun. */
   readonly folder?: string;
@@ -65,9 +57,6 @@ export interface ServeOptions {
   readonly onListening: (urls: readonly string[]) => void;
   /** Called with the workspace of `folder` once it is hosted, or with the error if it cannot be hosted. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
-  /**
-   * Called once with the number of folders that are watched, and the number of folders that are not watched because of
-   * `watchMost`.
-   */
+  /** Called once. `left` is the number of folders that are not watched because of `watchMost`. */
   readonly onWatching?: (watched: number, left: number) => void;
 }

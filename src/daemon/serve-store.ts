@@ -41,10 +41,7 @@ const CLOSE_AFTER_MS = 120_000;
 
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
-/**
- * The one long-lived process of a store. It answers hooks and clients, keeps workspaces open, and leaves when it is
- * idle.
- */
+/** Answers hooks and clients of a store, keeps workspaces open, and leaves when it is idle. */
 export class StoreServer {
   readonly #options: ServeOptions;
   readonly #limits: ServerLimits;
@@ -109,10 +106,7 @@ export class StoreServer {
     this.#code = codeMark(this.#options.disk);
   }
 
-  /**
-   * Serves until the process is told to leave or has a reason of its own to leave. Every accepted request is answered
-   * first.
-   */
+  /** Resolves when the process leaves. Every accepted request is answered first. */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
@@ -226,10 +220,7 @@ export class StoreServer {
     });
   }
 
-  /**
-   * Follows the folder of a workspace. A process that stays also records what people edit. A process that a hook
-   * started only watches which paths have changed.
-   */
+  /** A process that stays also records what people edit. Any other one only watches which paths have changed. */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
     try {
@@ -340,9 +331,7 @@ export class StoreServer {
     else this.#keepUp().catch(again);
   }
 
-  /**
-   * Called when the store can be written again. Tries again to host the folder, to watch folders and to continue syncs.
-   */
+  /** Called when the store can be written again. */
   #onHealed({ reason }: StoreTrouble): void {
     this.#diagnostics.addOnce(`the store takes writes again: ${reason} before`);
     const onError = (error: unknown): void => this.#onError(error);
@@ -385,10 +374,7 @@ export class StoreServer {
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
   }
 
-  /**
-   * Returns the settings of an open workspace that other processes may change: what is tracked, and the state of the
-   * retention files.
-   */
+  /** The settings that other processes may change: what is tracked, and the state of the retention files. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     const { disk, configFolder } = this.#options;
     const files = retentionFiles(configFolder, workspace.id).map((path) => {
@@ -418,10 +404,7 @@ export class StoreServer {
     };
   }
 
-  /**
-   * Returns the reason why no changes are accepted now; `undefined` if they are. The reason has no paths of the
-   * machine, because anybody may ask for it.
-   */
+  /** The reason has no paths of the machine, because anybody may ask for it. */
   #unready(): { readonly reason: string; readonly errno?: string } | undefined {
     const { disk, store } = this.#options;
     const trouble = this.#health.look();
@@ -429,7 +412,7 @@ export class StoreServer {
     return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
   }
 
-  /** Reports an uncaught error. The process continues. */
+  /** The process continues after an uncaught error. */
   noteUncaught(error: unknown): void {
     this.#onError(error);
   }
@@ -448,10 +431,7 @@ export class StoreServer {
     this.#diagnose(line);
   }
 
-  /**
-   * Reports an error of replication. If a replica has caused the error, the line is marked as a line about a replica
-   * and does not affect the health of the store.
-   */
+  /** An error that a replica has caused is marked as such, and does not affect the health of the store. */
   #onReplicaError(error: unknown): void {
     if (!(error instanceof ChronicleError) || error.data["replica"] === undefined) return this.#onError(error);
     this.#diagnose(`${OF_REPLICA}${error.message}${error.hint === undefined ? "" : ` (${error.hint})`}`);
@@ -466,10 +446,7 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/**
- * Returns a mark that changes when the program is installed again. This process must then leave, because it can no
- * longer load the old program's chunks.
- */
+/** After a new installation, this process must leave, because it can no longer load the old program's chunks. */
 function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));
   return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
@@ -485,10 +462,7 @@ function isLater(a: string, b: string): boolean {
   return false;
 }
 
-/**
- * Returns the function that finds the bearers of a provider's tokens. Its code is loaded when the first token is
- * checked that is not in the token store.
- */
+/** The code is loaded when the first token is checked that is not in the token store. */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   let issuer: Promise<OtherIssuer> | undefined;
   return async (token) => {

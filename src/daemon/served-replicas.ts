@@ -9,7 +9,6 @@ import type { AdmittedUpgrade } from "../server/http-server.ts";
 import type { ReplicaListener, ReplicaListenerOptions } from "../server/replicas/replica-listener.ts";
 
 interface ServedReplicasOptions extends Omit<ReplicaListenerOptions, "acceptor" | "stopping"> {
-  /** Loads the code that exchanges messages with replicas. */
   readonly acceptor: () => Promise<ReplicaAcceptor>;
 }
 
@@ -41,10 +40,7 @@ export class ServedReplicas {
     else this.#listener.take(socket);
   }
 
-  /**
-   * Handles the upgrade to a WebSocket for replication. Returns false for any other upgrade, and if `open` has not
-   * ended yet.
-   */
+  /** Returns false for an upgrade that is not a replica's, and if `open` has not ended yet. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#listener === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#listener.upgrade(request, socket, visit);
@@ -60,10 +56,7 @@ interface ServedSyncsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * The syncs that the store's process runs. Their code is loaded by `takeUp` if the store has replicas, and else on
- * first use.
- */
+/** The code is loaded by `takeUp` if the store has replicas, and else on first use. */
 export class ServedSyncs {
   readonly #options: ServedSyncsOptions;
   #running: Promise<SyncRunner> | undefined;

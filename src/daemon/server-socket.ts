@@ -5,10 +5,7 @@ import { ownFolder, removeSmall, type RunFolder } from "./run-folder.ts";
 
 /** The path at which clients reach a server. */
 export interface ServerSocket {
-  /**
-   * True if the path still leads to this server. Another server may have replaced the socket, or the socket may have
-   * been removed.
-   */
+  /** False if another server has replaced the socket, or if the socket was removed. */
   isOurs(): boolean;
   /** Removes the socket and the link to it, if they still belong to this server. */
   release(): void;

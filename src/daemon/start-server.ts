@@ -13,19 +13,14 @@ const IDLE_SECONDS = 600;
 
 export interface StartServer {
   readonly run: RunFolder;
-  /** The store's folder. */
   readonly home: string;
-  /** The path of `bin/chronicle.js`. */
   readonly launcher: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The minimum time between two starts, in milliseconds (default 15,000). */
   readonly againMs?: number;
 }
 
-/**
- * Starts the long-lived process in the background, unless a start was tried less than `againMs` ago. Returns whether it
- * was started.
- */
+/** Does nothing and returns false if a start was tried less than `againMs` ago. */
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;

@@ -14,9 +14,7 @@ const HOLDS_MS = 1_000;
  */
 const STAYS_MS = 150_000;
 
-/** The reason why a store cannot be written now. */
 export interface StoreTrouble {
-  /** The name of the system's error. */
   readonly errno: string;
   readonly reason: string;
   readonly next: string | undefined;
@@ -26,7 +24,6 @@ export interface StoreTrouble {
 
 export interface StoreHealthOptions {
   readonly disk: Disk;
-  /** The store's folder. */
   readonly home: string;
   /** Called once when a store that could not be written can be written again. */
   readonly onHealed: (before: StoreTrouble) => void;
@@ -60,9 +57,7 @@ export class StoreHealth {
     this.#troubles.set(folder, known.stays ? { ...trouble, reason: STAYS_IN_WORDS, staysUntil } : trouble);
   }
 
-  /**
-   * Returns the reason why the store or a part of it cannot be written now; `undefined` if all of it can be written.
-   */
+  /** Returns the trouble of the store or of a part of it; `undefined` if all of it can be written. */
   look(): StoreTrouble | undefined {
     const { disk, home, onHealed } = this.#options;
     if (performance.now() - this.#lookedAt >= HOLDS_MS) {

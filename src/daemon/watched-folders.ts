@@ -10,16 +10,10 @@ import { ChronicleError } from "../core/values/errors.ts";
 /** The minimum time between two listings of the store, in milliseconds. */
 const LIST_MS = 1_000;
 
-/**
- * The ratio of the time between two listings to the time that a listing takes. Listings then take at most a twentieth
- * of the time, even if a program begins thousands of workspaces.
- */
+/** Listings take at most a twentieth of the time, even if a program begins thousands of workspaces. */
 const BUSY_FACTOR = 20;
 
-/**
- * A time that is longer than one tick of any file system's clock, in milliseconds. If a folder was changed less than
- * this time ago, a further change may not change its time.
- */
+/** Longer than one tick of any file system's clock. A second change within a tick may not change a folder's time. */
 const TICK_MS = 2_000;
 
 /**
@@ -31,10 +25,7 @@ const NEW_MS = 60_000;
 /** The interval at which folders that could not be watched are checked again, in milliseconds. */
 const AWAY_MS = 5_000;
 
-/**
- * The time after which a workspace that could not be opened or was listed with a problem is tried again, in
- * milliseconds.
- */
+/** The first delay before a workspace that could not be opened, or has a problem, is tried again. */
 const RETRY_MS = 30_000;
 
 /** The maximum time between two tries, in milliseconds. The time doubles while tries fail. */
@@ -49,9 +40,7 @@ interface WatchedFoldersOptions {
   /** Returns the id of the workspace that `HostedFolder` watches. */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
-  /**
-   * Called once with the number of watched folders, and the number of folders that are not watched because of `most`.
-   */
+  /** Called once. `left` is the number of folders that are not watched because of `most`. */
   readonly onChosen?: (watched: number, left: number) => void;
 }
 
@@ -69,10 +58,7 @@ export class WatchedFolders {
   /** The workspaces whose folders cannot be watched, with the reason (see `#hindranceOf`). */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
   #lookAtAwayAt = 0;
-  /**
-   * The ids of workspaces that were archived or removed while they were watched. The next listing tells whether they
-   * can be watched again.
-   */
+  /** Workspaces that were archived or removed while they were watched. The next listing looks at them again. */
   readonly #ended = new Set<string>();
   /** The time of the next try to open workspaces that could not be opened (from `performance.now`). */
   #retryAt = Infinity;
@@ -124,10 +110,7 @@ export class WatchedFolders {
     }
   }
 
-  /**
-   * True if the store must be listed, because a workspace with a history may be new, or may be watched again. The log
-   * of a workspace is checked, too, because its folder is created before its log.
-   */
+  /** The log of a workspace is checked, too, because its folder is created before its log. */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
     if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
@@ -165,10 +148,7 @@ export class WatchedFolders {
     return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
 
-  /**
-   * Returns the time of the last write to a workspace's log in epoch milliseconds; `undefined` if the history has not
-   * begun or was removed.
-   */
+  /** The time of the last write in epoch milliseconds; `undefined` if the history has not begun or was removed. */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
     const stat = logOf({ disk, home: store.home }, id);
@@ -198,10 +178,7 @@ export class WatchedFolders {
     }
   }
 
-  /**
-   * Remembers which workspaces cannot be watched. Returns the ids of the workspaces that were archived at the previous
-   * listing.
-   */
+  /** Returns the ids of the workspaces that were archived at the previous listing. */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
     const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
@@ -275,7 +252,6 @@ function lastFirst(a: WorkspaceShape, b: WorkspaceShape): number {
 interface HostedFolderOptions {
   readonly store: Pick<StoreApi, "home" | "workspaces">;
   readonly disk: Disk;
-  /** Opens workspaces, and follows the folder of each workspace that it opens. */
   readonly workspaces: OpenWorkspaces;
   readonly folder: string;
 }
@@ -292,10 +268,7 @@ interface Lost {
   readonly notBefore: number;
 }
 
-/**
- * The folder in which a server was started. Its workspace stays open, and its folder is watched, as long as the server
- * runs.
- */
+/** The folder in which a server was started. Its workspace stays open and watched as long as the server runs. */
 export class HostedFolder {
   readonly #options: HostedFolderOptions;
   #lease: Lease | undefined;

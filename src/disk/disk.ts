@@ -4,7 +4,6 @@ export type DiskPath = string | Buffer;
 /** The kind of a name. `special`: FIFO, socket, device; never opened. */
 export type NodeKind = "file" | "symlink" | "dir" | "special";
 
-/** The result of `lstat` and `fstat`. */
 export interface FileStat {
   readonly kind: NodeKind;
   /** Permission bits, 0..0o7777. */
@@ -23,7 +22,6 @@ export interface FileStat {
   readonly gid?: number;
 }
 
-/** The user and the group that own a file. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -51,7 +49,6 @@ export interface DiskSpace {
   readonly totalBytes: number;
 }
 
-/** The file system that holds a path. */
 export interface FileSystem {
   /** The kind of the file system, by the system's name for it. */
   readonly kind: string;
@@ -121,7 +118,6 @@ export interface Disk {
   link(from: DiskPath, to: DiskPath): void;
   symlink(target: Buffer, path: DiskPath): void;
   readlink(path: DiskPath): Buffer;
-  /** Sets permission bits of an open file or folder. */
   chmod(fd: number, mode: number): void;
   /**
    * Makes a folder readable for its owner, even if this process may not open it. Follows no link. Works only on Linux.

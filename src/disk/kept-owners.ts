@@ -55,7 +55,6 @@ export function mustBelongTo({ folder, uid }: KeptOwner, fd: number, remove: () 
   throw new OthersFolder(folder, uid);
 }
 
-/** Returns the hint for a folder that belongs to another user. */
 export function asOwner(uid: number): string {
   return (
     `run the command as that user (\`sudo -u '#${uid}' chronicle …\`), or choose a store of your own with --store or $CHRONICLE_HOME; ` +
@@ -110,9 +109,7 @@ export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, own
   }
 }
 
-/**
- * True if what this process makes in a folder of this user will belong to that user, as far as can be told in advance.
- */
+/** See `Disk.makesFor`. */
 export function makesFor(uid: number): boolean {
   return effectiveUser() === uid || (effectiveUser() === 0 && canAnchor());
 }

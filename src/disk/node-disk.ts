@@ -449,10 +449,7 @@ function setTime(fd: number, mtimeNs: bigint): void {
   fs.futimesSync(fd, nudged, nudged);
 }
 
-/**
- * The largest error, in ns, of a time that is a double of seconds. It is the step of 2 µs between two such times before
- * 2262.
- */
+/** The step between two times that are doubles of seconds is at most 2 µs before 2262. */
 const DOUBLE_NS = 2_000n;
 
 const NS_PER_S = 1_000_000_000n;
@@ -495,9 +492,7 @@ export function syncFileSystem(fd: number): boolean {
   return run.error === undefined && isSynced(run.status);
 }
 
-/**
- * Does what `syncFileSystem` does, beside this thread's other work. The descriptor must stay open until it has ended.
- */
+/** As `syncFileSystem`, beside this thread's other work. The descriptor must stay open until it has ended. */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
   program ??= { path: findProgram("sync", isSync) };
   if (program.path === undefined) return false;
@@ -517,7 +512,6 @@ function isSynced(status: number | null): true {
   });
 }
 
-/** Returns the path of a program of the system that can do what is needed; `undefined` if there is none. */
 function findProgram(name: string, isCapable: (path: string) => boolean): string | undefined {
   if (process.platform !== "linux" || !existsSync("/proc/self/fd")) return undefined;
   return PROGRAM_FOLDERS.map((folder) => `${folder}/${name}`).find((path) => existsSync(path) && isCapable(path));
@@ -582,7 +576,6 @@ function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** The names are absolute, because the programs that run here must not depend on anybody's PATH. */
 const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 
 /** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */

@@ -25,10 +25,7 @@ function probeWrites(disk: Disk, folder: string): void {
   }
 }
 
-/**
- * Returns the errno that forbids this user to write a file; `undefined` if writing is allowed or the file does not
- * exist.
- */
+/** Returns `undefined` if writing is allowed or the file does not exist. */
 export function refusedWrite(disk: Disk, path: string): string | undefined {
   try {
     if (disk.lstat(path) !== undefined) disk.checkWrite(path);

@@ -40,7 +40,6 @@ function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "" && part !== ".");
 }
 
-/** Returns the target of a link; `undefined` if there is none or it is unreadable. */
 function targetOf(disk: Disk, path: string): string | undefined {
   try {
     if (disk.lstat(path)?.kind !== "symlink") return undefined;

@@ -58,7 +58,6 @@ function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   return leadsTo(disk, resolve(folder, disk.readlink(place).toString()), hops);
 }
 
-/** Returns the part of a path that exists. */
 function existing(disk: Disk, path: string): string {
   return path === "/" || kindOf(disk, path) !== undefined ? path : existing(disk, dirname(path));
 }
@@ -86,18 +85,13 @@ export function liesIn(disk: Disk, path: string, folder: string): boolean {
   }
 }
 
-/**
- * Returns a folder's path with each name as it is listed, because some disks report another inode number for each
- * spelling.
- */
+/** Some disks report another inode number for each spelling of a name. */
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");
   return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
 }
 
-/**
- * Returns the name by which a folder lists a file. On a disk that folds names, other names lead to the file as well.
- */
+/** On a disk that folds names, other names lead to the file as well. */
 export function listedName(disk: Disk, folder: string, name: string): string {
   try {
     const names = disk.list(folder).map((one) => decodeName(one.name));

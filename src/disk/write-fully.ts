@@ -59,7 +59,6 @@ export function writeFileDurably(
   disk.syncFolder(folderOf(path));
 }
 
-/** Returns the folder that contains `path`, in the form in which it was given. */
 export function folderOf(path: DiskPath): DiskPath {
   if (typeof path === "string") return path.slice(0, Math.max(1, path.lastIndexOf("/")));
   return path.subarray(0, Math.max(1, path.lastIndexOf(0x2f)));

@@ -51,7 +51,6 @@ export function matchName(glob: Glob, name: string): boolean {
   return step === steps.length;
 }
 
-/** Returns the state before any text. */
 export function startState(glob: Glob): GlobState {
   return stateAt(glob, 0);
 }
@@ -98,7 +97,6 @@ function advanceOne(glob: Glob, state: GlobState, c: number): GlobState {
   return next;
 }
 
-/** Returns true if the text so far is a whole match. */
 export function accepts(glob: Glob, state: GlobState): boolean {
   return state.includes(glob.steps.length);
 }

@@ -14,13 +14,11 @@ export const MAX_RULE_FILE_BYTES = 1024 ** 2;
  */
 export const MAX_WILD_RULES = 2000;
 
-/** One line of a `.gitignore`. */
 export interface IgnoreRule {
   /** The index among the rules of the file. The last match decides. */
   readonly index: number;
   /** The number of the line, from 1. */
   readonly line: number;
-  /** The text as it was written, for messages. */
   readonly pattern: string;
   readonly negated: boolean;
   readonly folderOnly: boolean;
@@ -100,12 +98,10 @@ export class RuleSet {
     return this.problem !== undefined || this.#rules.length === 0;
   }
 
-  /** True if there are rules for names at any depth. */
   get hasNames(): boolean {
     return !this.#names.isEmpty;
   }
 
-  /** Returns the rules for paths as they apply in the file's own folder. */
   get start(): LivePaths {
     return this.#start;
   }
@@ -236,7 +232,6 @@ class NameRules {
     this.#last = rule.index;
   }
 
-  /** Returns the index of the last rule that matches; -1 if there is none. */
   find(name: string, isFolder: boolean): number {
     if (this.#last < 0) return -1;
     let best = indexIn(this.#exact.get(name), isFolder);

@@ -19,7 +19,6 @@ export interface RepositoryScope {
   readonly tracked: TrackedPaths | undefined;
 }
 
-/** A filter for one walk of a worktree, from its root down. */
 export interface CompiledFilter {
   /**
    * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it. Without
@@ -37,9 +36,7 @@ export interface CompiledFilter {
     ruleFiles: readonly RuleFile[],
     repository?: RepositoryScope,
   ): FolderScope;
-  /**
-   * Returns the reason why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied.
-   */
+  /** Returns why a rule file is not applied (too large, too many wildcards); `undefined` if it is applied. */
   problemOf(ruleFile: RuleFile): string | undefined;
 }
 
@@ -64,7 +61,6 @@ export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
 }
 
-/** One pattern of `excludePatterns` or `forceInclude`. */
 interface UserPattern {
   readonly text: string;
   readonly isPart: boolean;
@@ -144,7 +140,6 @@ class Filter implements CompiledFilter {
   }
 }
 
-/** One rule file, with its rules as they apply in a folder. */
 interface Layer {
   readonly rules: RuleSet;
   readonly source: string;
@@ -157,7 +152,6 @@ interface ScopeState {
   readonly layers: readonly Layer[];
   readonly repository?: RepositoryScope | undefined;
   readonly inGit?: boolean;
-  /** The pattern that force-includes the folder, and therefore everything in it. */
   readonly forcedBy?: UserPattern | undefined;
   /** The verdict that excludes the folder, and therefore everything in it that is not force-included. */
   readonly excludedBy?: Verdict | undefined;
@@ -193,14 +187,12 @@ export class FolderScope {
     return verdict.tracked || this.#forcing(name).length > 0 || this.#holdsTracked(verdict, name);
   }
 
-  /** Returns true if only git's ignore rules exclude a child folder, and git tracks something in it. */
   #holdsTracked({ rule }: Verdict, name: string): boolean {
     const { tracked } = this.#state.repository ?? {};
     if (tracked === undefined || rule !== "gitignore" || this.#exclusion(name, true) !== undefined) return false;
     return tracked.hasBeneath(this.#pathOf(name));
   }
 
-  /** The repository that contains the folder's children. */
   get repository(): RepositoryScope | undefined {
     return this.#state.repository;
   }
@@ -350,9 +342,7 @@ function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): Reposi
 
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
 
-/**
- * Returns the verdict on a path under a recorded filter. To judge many paths, use `compileSpec`, and keep its result.
- */
+/** To judge many paths, use `compileSpec`, and keep its result. */
 export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
   let compiled = compiledSpecs.get(spec);
   if (compiled === undefined) compiledSpecs.set(spec, (compiled = compileSpec(spec)));

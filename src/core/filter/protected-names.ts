@@ -27,10 +27,7 @@ interface NameRule {
   readonly isSecret: boolean;
 }
 
-/**
- * Decides from a file's name whether the file is protected. Uses the table, and the names that a person has added or
- * excluded.
- */
+/** Decides by its name whether a file is protected. Uses the table, and the names that a person added or excluded. */
 export class ProtectedNames {
   /** A text that identifies the decisions. Two objects with an equal text decide alike. */
   readonly text: string;
@@ -47,7 +44,6 @@ export class ProtectedNames {
     this.#elsewhere = elsewhere.flatMap(ruleOf);
   }
 
-  /** True if a person has added or excluded names. */
   get hasAdded(): boolean {
     return this.#added.length + this.#elsewhere.length > 0;
   }
@@ -101,10 +97,7 @@ const COPIES: readonly RegExp[] = [
   ...[/^#(.+)#$/s, /^\.#(.+)$/s, /^\.(.+)\.sw[a-px]$/s, /^\._(.+)$/s, /^\.~lock\.(.+)#$/s],
 ];
 
-/**
- * Returns true for every name that `COPIES` may match. Most other names are excluded by this test without a regular
- * expression.
- */
+/** A cheap test before the regular expressions of `COPIES`. */
 function mayBeCopy(name: string): boolean {
   const [first, last] = [name.charAt(0), name.charAt(name.length - 1)];
   if (first === "." || first === "#" || last === "~" || last === ")" || name.includes("copy")) return true;

@@ -1,9 +1,7 @@
 import { indexedName, placeInIndex, type GitIndex } from "./git-index.ts";
 import { decodeName, pathToBytes } from "../values/path.ts";
 
-/**
- * The paths that git tracks in a repository, whatever its ignore rules say. They are relative to the workspace's root.
- */
+/** The paths that git tracks in a repository, relative to the workspace's root. */
 export interface TrackedPaths {
   /** Returns true if git tracks the path itself, as a file or link, or, if it is a folder, as a separate repository. */
   has(path: string, isFolder: boolean): boolean;
@@ -47,7 +45,6 @@ export class ListedPaths implements TrackedPaths {
   }
 }
 
-/** The location of a working tree relative to a workspace's root. */
 export interface TreePlace {
   /** The folder beneath the root in which the working tree begins; `""` if it begins at the root or above it. */
   readonly folder: string;
@@ -58,7 +55,6 @@ export interface TreePlace {
   readonly above: string;
 }
 
-/** Tracked paths that are read directly from an index, without another structure. */
 export class IndexedPaths implements TrackedPaths {
   readonly #index: GitIndex;
   readonly #place: TreePlace;

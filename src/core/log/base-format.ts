@@ -38,12 +38,10 @@ export const PROTECTED_TAG = 0x70;
 /** The number of bytes of the header before its list of roots. */
 export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
 
-/** The state of one path in a base. */
 export interface BaseEntry {
   readonly path: WorkspacePath;
   /** The number of the iteration: 1, 2, 3 … per path. Later iterations continue from it. */
   readonly iteration: number;
-  /** The event that recorded this iteration. */
   readonly seq: number;
   /** The state; `undefined` if the path is deleted. Deleted paths are kept so that their iteration numbers continue. */
   readonly entry: Entry | undefined;
@@ -72,7 +70,6 @@ export interface BaseRoot {
 }
 
 export interface BaseHeader {
-  /** The Merkle root of the workspace. */
   readonly root: Hash;
   readonly roots: readonly BaseRoot[];
   readonly counts: BaseCounts;

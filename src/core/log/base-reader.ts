@@ -50,10 +50,7 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/**
- * The sizes in bytes of the parts of an entry row: the part before its name, its numbers, and the columns of a live
- * row.
- */
+/** Sizes in bytes of the parts of an entry row: before its name, its numbers, and the columns of a live row. */
 const ROW_START = 5;
 const ROW_NUMBERS = 16;
 const DIR_COLUMNS = 34;
@@ -254,10 +251,6 @@ class BaseReader {
   }
 }
 
-/**
- * Checks that the roots are in the order of their paths (the first root last), and that the root of the workspace
- * follows from their hashes.
- */
 function checkRoots({ root, roots }: BaseHeader): void {
   const first = roots.at(-1);
   const further = roots.slice(0, -1);

@@ -29,10 +29,7 @@ function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/**
- * Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless it is canonical JSON with the fields of a record
- * that a base can contain.
- */
+/** Throws `INTEGRITY_VIOLATION` unless the bytes are canonical JSON with the fields of a record in a base. */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));
@@ -64,9 +61,7 @@ export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
 }
 
-/**
- * Returns the offset of the record rows in a base of this size with these records. The rows are at the end of the base.
- */
+/** The record rows are at the end of a base. */
 export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }

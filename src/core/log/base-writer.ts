@@ -20,15 +20,10 @@ import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "
 
 const PIECE_BYTES = 1024 * 1024;
 
-/**
- * The maximum number of bytes of an entry row without its name: tag, depth, length of the name, columns of
- * `liveColumns`.
- */
+/** The maximum size of an entry row without its name, in bytes. */
 const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8 + 4;
 
-/** The content of a base to be written. */
 export interface BaseContent {
-  /** The Merkle root of the workspace. */
   readonly root: Hash;
   /** Tracked roots in any order. Default: the first root alone, whose folder hash is `root`. */
   readonly roots?: readonly BaseRoot[];
@@ -92,7 +87,6 @@ class PieceWriter {
     this.#at += bytes.length;
   }
 
-  /** Writes a name, preceded by its length. */
   name(name: string): void {
     const length = name.isWellFormed()
       ? this.#piece.write(name, this.#at + 2, "utf8")

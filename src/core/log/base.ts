@@ -1,7 +1,4 @@
-/**
- * The base: one blob with all entries of a workspace and its other live records, on which a log starts or continues.
- * `base-format.ts` describes the bytes.
- */
+/** The base of a log. `base-format.ts` describes its bytes. */
 export type { BaseEntry, BaseHeader, BaseRecord } from "./base-format.ts";
 export { type BaseBatch, decodeBase } from "./base-reader.ts";
 export { decodeRecordRows, encodeRecordRows, recordsOffset } from "./base-records.ts";

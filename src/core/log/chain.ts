@@ -82,7 +82,6 @@ function seal(head: Head, draft: EventDraft, ts: string): SealedEvent {
   return { seq, ts, op, recordId, record, prevHash: head.hash, hash, recursionDepth, line };
 }
 
-/** Describes the fault in the fields that drafts and lines share; `undefined` if there is none. */
 function fieldFault(event: Omit<LogEvent, "hash" | "prevHash">): string | undefined {
   const { op, recordId, recursionDepth, seq, ts } = event;
   if (typeof op !== "string" || !OPS.has(op)) return `op is ${show(op)}`;
@@ -195,7 +194,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
     : undefined;
 }
 
-/** Returns the event of a parsed line, or a text that names a missing field. `lineFieldFault` checks the types. */
+/** Returns a text that names a missing field. `lineFieldFault` checks the types. */
 function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
   for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;
   return {

@@ -28,7 +28,6 @@ interface OriginalEvent {
   readonly line: number;
 }
 
-/** The place where a log is torn, and the size of the part that was left out because of the tear. */
 interface OriginalTear {
   /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
   readonly line: number;
@@ -39,12 +38,10 @@ interface OriginalTear {
   readonly reason: string;
 }
 
-/** The records that were read from a checkpoint, because the log begins after it. */
 interface TakenCheckpoint {
   readonly records: readonly CheckpointRecord[];
   /** The seq of the last event that the checkpoint covers. */
   readonly seq: number;
-  /** The SHA-256 of the checkpoint's file. */
   readonly file: string;
 }
 
@@ -55,9 +52,7 @@ export interface OriginalLog {
   readonly checkpoint?: TakenCheckpoint;
   readonly tear?: OriginalTear;
   readonly head: { readonly seq: number; readonly hash: string };
-  /** The SHA-256 of the file. */
   readonly file: string;
-  /** The number of numbers that were rounded. */
   readonly rounded: number;
 }
 
@@ -75,12 +70,10 @@ interface VerifiedLine {
   readonly rounded: number;
 }
 
-/** The exceptions that the caller accepts for a log that cannot be verified as a whole. */
 interface ReadOptions {
   readonly roundNumbers: boolean;
   /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. */
   readonly checkpoint?: Uint8Array | undefined;
-  /** True to accept the events before the first line that does not verify. */
   readonly upToTear?: boolean | undefined;
 }
 
@@ -174,7 +167,6 @@ interface OriginalLine {
   readonly text: string;
 }
 
-/** Yields the lines that are not blank. */
 function* linesOf(bytes: Uint8Array): Generator<OriginalLine> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let [at, start] = [1, 0]; start < buffer.length; at += 1) {
@@ -307,7 +299,6 @@ interface CheckpointRecord {
 }
 
 interface ContinuingLog {
-  /** The seqs of the first and the last line. */
   readonly first: number;
   readonly last: number;
   readonly hashOf: (seq: number) => string | undefined;
@@ -360,10 +351,7 @@ class Checkpoint {
       );
   }
 
-  /**
-   * Returns the live records, except those with these ids. `rounded` is the number of numbers in them that were
-   * rounded.
-   */
+  /** `rounded` is the number of numbers in the records that were rounded. */
   recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
     let rounded = 0;
     const records: CheckpointRecord[] = [];

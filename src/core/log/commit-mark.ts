@@ -34,10 +34,7 @@ export function asCommit(drafts: readonly EventDraft[], historyId: string, mark:
   return [...drafts, { op: "upsert", recordId: commitRecordId(historyId), record: { commit } }];
 }
 
-/**
- * Reads the mark of an event that ends a commit. Returns a text that describes the fault if the mark is faulty, and
- * `undefined` if the event does not end a commit.
- */
+/** Returns a text if the mark is faulty, and `undefined` if the event does not end a commit. */
 function readMark({
   op,
   recordId,
@@ -53,9 +50,7 @@ function readMark({
   return typeof root === "string" && isHash(root) ? { first, root } : "commit.root is not a hash";
 }
 
-/**
- * Returns the mark of an event that ends a commit; `undefined` if the event does not end one, or if the mark is faulty.
- */
+/** Returns `undefined` if the event does not end a commit, or if its mark is faulty. */
 export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | undefined {
   const mark = readMark(event);
   return typeof mark === "string" ? undefined : mark;

@@ -11,11 +11,9 @@ import { damaged, hashOf, object, text, texts, whole } from "../values/record-fi
  */
 export interface HistoryAnchor extends Head {
   readonly hash: Hash;
-  /** The workspace to which the history belongs. */
   readonly workspace: string;
   /** The time of the workspace's record in the base, in ISO 8601 UTC. */
   readonly ts: string;
-  /** The Merkle root of the files after the event. */
   readonly root: Hash;
   /** The base with the state after the event (`base-format.ts`). */
   readonly base: Hash;
@@ -47,10 +45,7 @@ export function decodeAnchor(file: string): HistoryAnchor {
   return fieldsOf(body);
 }
 
-/**
- * Decodes an anchor of an earlier version, which had a fixed field order and no checksum. Returns `undefined` if the
- * text is not one.
- */
+/** An earlier version wrote anchors with a fixed field order and without a checksum. */
 function uncheckedIn(file: string): HistoryAnchor | undefined {
   if (!file.startsWith('{"workspace":')) return undefined;
   try {

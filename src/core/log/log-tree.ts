@@ -34,10 +34,7 @@ function frontierLength(size: number): number {
 export class LogTree {
   readonly #range: CompactRange;
 
-  /**
-   * Continues from a frontier and its size. Without arguments, the tree is empty. Throws `INTEGRITY_VIOLATION` if the
-   * two disagree.
-   */
+  /** Throws `INTEGRITY_VIOLATION` if the frontier does not fit the size. */
   constructor(frontier: readonly Hash[] = [], size = 0) {
     const fits = Number.isSafeInteger(size) && size >= 0 && frontier.length === frontierLength(size);
     if (!fits || !frontier.every(isHash)) {
@@ -49,7 +46,6 @@ export class LogTree {
     this.#range = new CompactRange(size, frontier);
   }
 
-  /** The number of events. */
   get size(): number {
     return this.#range.size;
   }
@@ -86,7 +82,7 @@ export class LogTree {
   }
 }
 
-/** Returns the frontier after one more event. `size` is the number of events before this one. */
+/** `size` is the number of events before this one. */
 export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: Hash): Hash[] {
   const tree = new LogTree(frontier, size);
   tree.append(eventHash);

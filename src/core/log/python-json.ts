@@ -156,9 +156,7 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
   return members.get(key) ?? { kind: "literal", value: null };
 }
 
-/**
- * Compares by code points, as Python does. If UTF-16 units were compared, characters beyond U+FFFF would not come last.
- */
+/** Puts characters beyond U+FFFF last, as Python does. A comparison of UTF-16 units would not. */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -178,9 +176,7 @@ export interface PlainValue {
   readonly rounded: number;
 }
 
-/**
- * Returns the value with its numbers as doubles. Throws `REFUSED` for a number that JSON or a double cannot represent.
- */
+/** Throws `REFUSED` for a number that JSON or a double cannot represent. */
 export function plainValue(node: PythonJson): PlainValue {
   let rounded = 0;
   const plain = (one: PythonJson): Json => {

@@ -18,7 +18,6 @@ import { type Hash, hashFromBytes, hashToBytes, isHash, sha256Bytes } from "../v
  */
 
 export interface SignedHeadContent {
-  /** The workspace's id. */
   readonly workspace: string;
   /** The seq of the last event, which is the number of events. At least 1. */
   readonly seq: number;
@@ -65,7 +64,6 @@ function malformed(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a signed head: ${reason}`);
 }
 
-/** Generates an Ed25519 key pair from the system's randomness. */
 export function generateKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   return {
@@ -74,10 +72,7 @@ export function generateKey(): SigningKey {
   };
 }
 
-/**
- * Returns the text to sign. Throws `INTEGRITY_VIOLATION` for content that a note cannot represent (seq 0, an invalid
- * id).
- */
+/** Throws `INTEGRITY_VIOLATION` for content that a note cannot represent (seq 0, an invalid id). */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
   if (!Number.isSafeInteger(seq) || seq < 1) malformed(`its size is ${seq}`);
@@ -132,10 +127,7 @@ function keyIdOf(name: string, raw: Buffer): Buffer {
   return sha256Bytes(Buffer.concat([Buffer.from(`${name}\n`), typedKey(raw)])).subarray(0, 4);
 }
 
-/**
- * Decodes Base64 in its canonical spelling. Returns `undefined` for any other spelling, and for another length than
- * `length`.
- */
+/** Returns `undefined` for text that is not in the canonical spelling. */
 function fromBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   const same = bytes.toString("base64") === text;
@@ -209,11 +201,7 @@ export function judgeSignature(note: string, vkey: string): SignatureVerdict {
   return isGood ? "valid" : "invalid";
 }
 
-/**
- * Returns true if the note is signed by this verifier key (`vkeyOf`). Returns false for a malformed note, for a note
- * that the key did not sign, and for a wrong signature under the key's name. Ignores signatures of other keys. Throws
- * `USAGE` for a malformed verifier key.
- */
+/** Throws `USAGE` for a malformed verifier key. */
 export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }

@@ -90,7 +90,6 @@ export interface ActionRecord {
  */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
-/** The first event of an action. */
 export interface BegunAt {
   readonly seq: number;
   readonly hash: Hash;
@@ -99,7 +98,6 @@ export interface BegunAt {
   readonly depth: number;
 }
 
-/** The state of one path before an action. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
   /**

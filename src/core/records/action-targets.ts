@@ -33,7 +33,6 @@ export interface TargetRoot {
   readonly only?: string;
 }
 
-/** The paths that an action is about to touch. */
 export type ActionTargets =
   | { readonly kind: "none" }
   | {
@@ -56,9 +55,7 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 
 type Field = "path" | "source" | "destination";
 
-/**
- * The payload fields that name the paths which each type touches. With `deep`, everything beneath them is touched too.
- */
+/** With `deep`, everything beneath the named paths is touched too. */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
   ["delete_file", { fields: ["path"] as const, deep: false }],
@@ -139,10 +136,7 @@ export interface Target {
   readonly sweeps?: readonly NameSweep[];
 }
 
-/**
- * Sorts absolute, normalised paths by the roots that contain them. `wholeWorkspace` is true if one of them is a root,
- * or if a deep one contains a root.
- */
+/** `wholeWorkspace` is true if one of the paths is a root, or if a deep one contains a root. */
 export function sortTargets(
   targets: readonly Target[],
   folders: TargetFolders,
@@ -177,7 +171,7 @@ class Sorter {
     };
   }
 
-  /** Adds a path that is only a forecast. Ignores a path that no file can have. */
+  /** Ignores a path that no file can have. */
   addForecast({ path, deep, sweeps }: Target): void {
     if (isPossible(path)) this.add(path, deep, sweeps ?? []);
   }
@@ -202,10 +196,7 @@ class Sorter {
   }
 }
 
-/**
- * Returns the sweeps that apply in a folder. `beneath` is its path within the swept folder (`""` for that folder
- * itself).
- */
+/** `beneath` is the folder's path within the swept folder (`""` for that folder itself). */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];
   const [top = ""] = beneath.split("/");
@@ -223,9 +214,7 @@ function isPossible(path: string): boolean {
   return path.isWellFormed() && !path.includes("\0") && Buffer.byteLength(path) <= MAX_PATH_BYTES;
 }
 
-/**
- * Makes a path absolute, and resolves `.` and `..` textually. Throws `PATH_INVALID` for a path that no file can have.
- */
+/** Resolves `.` and `..` textually. Throws `PATH_INVALID` for a path that no file can have. */
 function absolute(given: string, base: string): string {
   if (typeof given !== "string" || given === "" || !isPossible(given)) {
     const shown = String(given).slice(0, 200).toWellFormed();

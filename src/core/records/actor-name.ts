@@ -58,23 +58,16 @@ export function claimedName(name: string): string | undefined {
   return RESERVED.find((word) => seen === folded(word) || mayBe(open, folded(word)));
 }
 
-/**
- * Returns the name to show for an agent. It is the agent's own name, or `agent (<name>)` if that name looks like a
- * person's or Chronicle's.
- */
+/** Returns `agent (<name>)` for a name that looks like a person's or Chronicle's. */
 export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
 
-/** Returns the name of an actor who has given none: `agent` for an agent, else `human`. */
 export function nameOfRole(role: "person" | "agent" | undefined): string {
   return role === "agent" ? "agent" : "human";
 }
 
-/**
- * Returns the name under which an agent acts. It is the given name, else `otherwise`, or `agent` if `otherwise` looks
- * like the name of a person or of Chronicle.
- */
+/** Returns `agent` if no name is given and `otherwise` looks like the name of a person or of Chronicle. */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
 }
@@ -123,7 +116,6 @@ function isForeign(letter: string): boolean {
   return /[\p{L}\p{N}\p{S}]/u.test(letter) && !/\p{ASCII}/u.test(letter) && signed(letter) === undefined;
 }
 
-/** Returns the Latin letter of a boxed, circled or flag letter. */
 function signed(letter: string): string | undefined {
   const code = letter.codePointAt(0) ?? 0;
   const first = SIGNS.find((sign) => code >= sign && code < sign + 26);

@@ -17,16 +17,13 @@ export interface Aside {
   readonly until: string;
 }
 
-/** The time for which contents are kept aside. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
 export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }
 
-/**
- * Decodes a record's field `aside`. Returns `undefined` if the field is missing. Throws `LOG_DAMAGED` if it is invalid.
- */
+/** Returns `undefined` if the record lacks the field. Throws `LOG_DAMAGED` if the field is invalid. */
 export function decodeAside(body: RecordBody): Aside | undefined {
   if (body["aside"] === undefined) return undefined;
   const aside = object(body["aside"], "aside");

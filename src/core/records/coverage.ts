@@ -194,7 +194,6 @@ export function reasonsWith(trait: keyof ReasonTraits): ReadonlySet<string> {
 
 const MEANT = reasonsWith("isMeant");
 
-/** Returns true if a capture is complete in spite of this omission. */
 export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
@@ -222,7 +221,6 @@ export interface CoverageRecord {
   readonly count: number;
 }
 
-/** A path that was not captured, and why. */
 export interface OmittedPath {
   readonly path: WorkspacePath;
   readonly reason: OmissionReason;

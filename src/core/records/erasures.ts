@@ -81,7 +81,6 @@ export class Erasures {
     return (this.of(hash)?.seq ?? 0) > seq;
   }
 
-  /** Returns those changes of a plan whose kept-aside contents are not erased. */
   leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }

@@ -31,7 +31,6 @@ export interface OffRecordCommand {
   readonly started: string;
 }
 
-/** A note about the state in which a path was left off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
   /** The last event of the log when the note was made. The note ends with a later event of the path. */

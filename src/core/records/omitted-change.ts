@@ -33,10 +33,7 @@ export interface OmittedChange {
   readonly candidates?: readonly string[];
 }
 
-/**
- * Returns true if undo restores the earlier content, because it was kept aside and nobody else may have made the
- * change.
- */
+/** Undo restores the earlier content only if it was kept aside and nobody else may have made the change. */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
 }

@@ -20,9 +20,7 @@ export function proposalRecordId(path: WorkspacePath): string {
   return PREFIX + fileRecordId(path);
 }
 
-/**
- * Returns the path of a proposal's record id; `undefined` for other records. Throws `LOG_DAMAGED` for an invalid path.
- */
+/** Returns `undefined` for a record that is not a proposal. Throws `LOG_DAMAGED` for an invalid path. */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }

@@ -1,7 +1,6 @@
 import type { RecordBody } from "../values/event.ts";
 import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/record-fields.ts";
 
-/** The reason for a pruning. */
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**

@@ -57,7 +57,7 @@ export function encodeRecordBase(state: RecordState, store: string): { readonly 
   return { hash: sha256(bytes), bytes };
 }
 
-/** Returns the bytes of a checkpoint. `offset` is the byte offset in `events.wal` after the state's last event. */
+/** `offset` is the byte offset in `events.wal` after the state's last event. */
 export function encodeCheckpoint(state: RecordState, store: string, offset: number): Buffer {
   const bytes = encode(headerOf(state, store, offset), state.records());
   return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);

@@ -14,10 +14,7 @@ export interface StateRecord {
   readonly ts: string;
 }
 
-/**
- * The state of a record store after an event: all live records, and the head and the log tree that the next event
- * needs.
- */
+/** All live records, and the head and the log tree that the next event needs. */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
   #tree = new LogTree();
@@ -143,7 +140,6 @@ export function decodeStateRow(text: string): StateRecord {
   return found;
 }
 
-/** The fields of a checkpoint or base other than its rows. */
 export interface StateHeader {
   readonly format: 2;
   readonly frontier: readonly Hash[];
@@ -155,7 +151,6 @@ export interface StateHeader {
   readonly ts: string;
 }
 
-/** Encodes the header as the text that precedes the rows. */
 export function encodeStateHeader(header: StateHeader): string {
   const { format, frontier, hash, offset, seq, store, ts } = header;
   const text = canonicalJson({ format, frontier, hash, offset, seq, store, ts });

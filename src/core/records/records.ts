@@ -175,7 +175,6 @@ export interface IntentRecord {
   readonly proposals?: readonly WorkspacePath[];
 }
 
-/** A path that an operation left alone. */
 export interface StayedPath {
   readonly path: WorkspacePath;
   readonly reason: string;

@@ -164,7 +164,6 @@ function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: J
   return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));
 }
 
-/** Returns true if the limit of action snapshots counts the moment. */
 export function isCounted({ kind, shield }: KeptMoment): boolean {
   return kind === "action" && shield !== "pinned" && shield !== "named";
 }

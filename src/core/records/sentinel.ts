@@ -76,9 +76,7 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   new LogTree(frontier, size);
 }
 
-/**
- * Returns the head before the first event of a log. It is empty at event 1, else it is the head before the sentinel.
- */
+/** Returns the empty head at event 1, else the head before the sentinel. */
 export function headBefore(event: LogEvent): Head {
   return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
 }

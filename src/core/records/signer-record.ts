@@ -20,7 +20,6 @@ export interface SignerRecord {
   readonly accepted?: Acceptance;
 }
 
-/** The details of an acceptance by a person. */
 export interface Acceptance {
   /** The last event of the log as found. */
   readonly log: Head;

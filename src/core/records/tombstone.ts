@@ -3,10 +3,7 @@ import type { Hash } from "../values/hash.ts";
 /** The grace period, in milliseconds, for which given-up data is kept. */
 export const GRACE_MS = 24 * 3_600_000;
 
-/**
- * Returns true if data that was given up at `since` may be freed (both times in milliseconds since the epoch). Returns
- * false if `since` is in the future.
- */
+/** Both times are in milliseconds since the epoch. Returns false if `since` is in the future. */
 export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
 }

@@ -59,10 +59,7 @@ export interface TransactionRecord {
 
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/**
- * Returns true if changes to the folder that no action made belong to the transaction while it is the innermost
- * bracket.
- */
+/** True if changes that no action made belong to the transaction while it is the innermost bracket. */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }

@@ -34,10 +34,7 @@ export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
-/**
- * Returns true if the machine was booted or a file system was mounted after `last`. Data that was not synced may then
- * be lost.
- */
+/** After a boot or a mount, data that was not synced may be lost. */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
@@ -71,7 +68,6 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
-/** The facts known about an unclean end. */
 export interface UncleanEnd {
   /** True if a process followed an origin with the folder when the machine went down. */
   readonly wasFollowed: boolean;

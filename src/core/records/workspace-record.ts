@@ -131,9 +131,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   };
 }
 
-/**
- * Decodes a workspace record. Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED` for an invalid record.
- */
+/** Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED` for an invalid record. */
 export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   const format = whole(body, "format");
   refuseOtherFormat(format, "this workspace");
@@ -187,10 +185,7 @@ function decodeOrigin(body: RecordBody): ForkOrigin {
 
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
-/**
- * Returns true if the text can be a workspace's name: 1 to 128 characters that need no escaping in a URL, a file name
- * or a command line.
- */
+/** A name has 1 to 128 characters that need no escaping in a URL, a file name or a command line. */
 export function isWorkspaceName(text: string): boolean {
   return SHAPE.test(text);
 }

@@ -44,7 +44,6 @@ export interface WriteBackBatch {
   readonly missing?: ReadonlySet<Hash>;
 }
 
-/** Limits on the entries that are accepted from a replica. */
 export interface WriteBackRules {
   /** The filter of the direction `from-replica`. */
   readonly filter?: DirectionalFilter;
@@ -68,7 +67,6 @@ export type WriteBackReason =
   | "erased"
   | "unavailable";
 
-/** An entry that the origin accepted. */
 export interface AcceptedEntry {
   readonly localSeq: number;
   /** The present iteration of the path, and the event that recorded it. Both are 0 if the path never existed. */
@@ -76,7 +74,6 @@ export interface AcceptedEntry {
   readonly sequence: number;
 }
 
-/** An entry that the origin rejected. */
 export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
@@ -100,7 +97,6 @@ export interface WriteBackAnswer {
   readonly rejected: readonly RejectedEntry[];
 }
 
-/** The progress of deciding a replica's entries. */
 export interface SettledWriteBack {
   /** The last decided entry; 0 if there is none. */
   readonly upTo: number;

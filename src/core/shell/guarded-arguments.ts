@@ -52,10 +52,7 @@ function tar(words: readonly ShellWord[]): Guarding {
     : { paths: archives, deep: false };
 }
 
-/**
- * Splits the letters of `tar xfC FILE FOLDER` into options, each followed by its value. The values are in the order of
- * the letters.
- */
+/** Splits the letters of `tar xfC FILE FOLDER` into options, each followed by its value. */
 function withDash(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !/^[a-zA-Z]+$/.test(first.text)) return words;
@@ -120,10 +117,7 @@ function target(words: readonly ShellWord[]): Guarding {
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
-/**
- * Returns all operands. The sources are included, because a new name of a guarded file would permit writing to that
- * file.
- */
+/** The sources are included, because a new name of a guarded file would permit writing to that file. */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }

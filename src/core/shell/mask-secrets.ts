@@ -6,10 +6,7 @@ import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type Tool
 
 export const MASK = "***";
 
-/**
- * Words that make a name secret wherever they are in it. `max-tokens` and `token-file` are exceptions (see
- * `isSecretName`).
- */
+/** Words that make a name secret wherever they are in it. `isSecretName` has the exceptions. */
 const STRONG = /token(?!s|iz)|passw(?:or)?d|passphrase|secret|(?:api|access|private|auth|account)[-_.]?key|credential/i;
 /** Words that make a name secret only as the last part of the name or as the whole name. */
 const LAST =
@@ -31,7 +28,6 @@ function isSecretName(name: string): boolean {
   return LAST.test(last) || (parts.length > 1 && LAST_OF_MANY.test(last));
 }
 
-/** Shapes of well-known tokens and keys. */
 const SHAPES = [
   /\bchr_[\w-]{43}/g,
   /\bsk-[\w-]{16,}/g,
@@ -157,19 +153,15 @@ type Next =
   | "pwd"
   | Exclude<ToolFlag["takes"], "next" | "apart" | "attached" | "nothing">;
 
-/** How far the words of a rule have been matched. */
 interface Progress {
   readonly rule: ToolWords;
-  /**
-   * `matched` is the number of words of `after` that were matched so far. `count` is the number of words after them.
-   */
+  /** The number of words of `after` that were matched. `count` is the number of words after them. */
   matched: number;
   count: number;
   /** The count from which on words are the value of a secret's name. */
   from: number;
 }
 
-/** The state of a scan of a command, word by word. */
 class Words {
   #tool: readonly ToolFlag[] = [];
   #rules: readonly Progress[] = [];
@@ -190,7 +182,7 @@ class Words {
     return attached ?? maskText(word);
   }
 
-  /** Masks the word after a flag or a name. Returns `undefined` for a word that no such flag or name precedes. */
+  /** Returns `undefined` for a word that no flag or name precedes. */
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
@@ -206,7 +198,6 @@ class Words {
     return word;
   }
 
-  /** Notes the program, and the kind of the next word. */
   #look(word: string): void {
     this.#learn(word.slice(word.lastIndexOf("/") + 1));
     if (word === "eval" || word.endsWith("/eval") || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
@@ -232,7 +223,6 @@ class Words {
     return flag.after === undefined || this.#seen.has(flag.after);
   }
 
-  /** Masks a secret that is recognised by its place among the words of a program. */
   #placed(word: string): string | undefined {
     if (word === "" || word === "=" || /^-(?!$)/.test(word)) return undefined;
     let masked: string | undefined;
@@ -263,7 +253,6 @@ class Words {
     return flag === undefined || [...this.#seen].some((word) => flag.test(word));
   }
 
-  /** Masks a secret that is in the same word as its flag or name. */
   #attached(word: string): string | undefined {
     const [, name, value] = /^(-{0,2}[a-z_][\w.-]{0,63})=([^]+)$/i.exec(word) ?? [];
     if (name !== undefined && value !== undefined && isSecretName(name.replace(/^-+/, ""))) return `${name}=${MASK}`;
@@ -356,10 +345,7 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
-/**
- * Returns the command with its secrets replaced by `***`, word for word. Also masks secrets in the strings that `sh -c`
- * runs.
- */
+/** Also masks secrets in the strings that `sh -c` runs. */
 export function maskCommand(argv: readonly string[]): string[] {
   const words = new Words();
   return argv.map((word) => words.mask(word));

@@ -16,7 +16,6 @@ import { guardedArguments } from "./guarded-arguments.ts";
 
 /** The folder in which a shell line of an agent runs, and the folders that the line must not touch. */
 export interface GuardedPlace {
-  /** The absolute path of the folder. */
   readonly cwd: string;
   /** The variables with known values: `HOME`, `CHRONICLE_HOME` and similar ones. */
   readonly variables: Readonly<Record<string, string>>;
@@ -30,7 +29,6 @@ const MOST_NESTED = 5;
 /** The maximum number of arguments of a script that are each tried as its only argument. */
 const MOST_EACH = 4;
 
-/** The maximum number of commands of one line that are judged. */
 const MOST_COMMANDS = 10_000;
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
@@ -109,7 +107,6 @@ class Guard {
     return undefined;
   }
 
-  /** Notes the aliases that the line defines, and the variables to which it assigns literal values. */
   #learn(line: string): void {
     for (const step of readShell(line, this.#variables).steps) {
       if (step === "(" || step === ")") continue;
@@ -264,10 +261,7 @@ class Guard {
 /** Matches the links of a process to its own root and current folder, which are those of the shell. */
 const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
 
-/**
- * Resolves a path from a folder, through `/proc/self/root` and `/proc/self/cwd`. Ends, because each step makes the path
- * shorter.
- */
+/** Follows `/proc/self/root` and `/proc/self/cwd`. Ends, because each step makes the path shorter. */
 function resolved(text: string, cwd: string): string {
   // A `..` after such a link begins at the target of the link.
   const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;
@@ -290,10 +284,7 @@ function partsOf(path: string): string[] {
   return path.split("/").filter((part) => part !== "");
 }
 
-/**
- * The options that take a value, of `chronicle` and of the verbs in `PERSONS_VERBS`. A test compares them with those of
- * the command line.
- */
+/** The options of `chronicle` and of `PERSONS_VERBS` that take a value. A test compares them with the command line. */
 export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
   (
     "-C -w --directory --workspace --store --remote --token-file --wait " +
@@ -308,7 +299,6 @@ const FOLLOWING = "--mode --filter-to --filter-from --policy --editor-files --de
 interface WritingVerb {
   /** The options of the verb that take a value. */
   readonly valued: ReadonlySet<string>;
-  /** Returns the words that name a place to which the verb writes. */
   readonly places: (given: GivenOptions) => readonly ShellWord[];
 }
 
@@ -321,10 +311,7 @@ function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
   return value === undefined ? [] : [value];
 }
 
-/**
- * The verbs that write to a place that their arguments name. A test compares their options with those of the command
- * line.
- */
+/** The verbs that write to a place in their arguments. A test compares their options with the command line. */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
   ["run", verb("--summary --network-events --note", (given) => valueOf(given, "--summary"))],
   ["restore", verb("--to", (given) => valueOf(given, "--to"))],
@@ -362,9 +349,7 @@ export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
 
 interface ChronicleLine {
   readonly verb: string;
-  /** The options and operands after the verb. */
   readonly given: GivenOptions;
-  /** The folder that `--directory` names. */
   readonly folder: ShellWord | undefined;
 }
 
@@ -381,7 +366,6 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   return { verb: named.text, given, folder: folders[0] };
 }
 
-/** A program that runs a command from its arguments. */
 interface Runner {
   readonly valued: ReadonlySet<string>;
   /** The number of the runner's own operands before the command. */
@@ -422,7 +406,6 @@ const RUNNERS: ReadonlyMap<string, Runner> = new Map([
   ...runners(1, { chroot: "", flock: "-w -E --timeout --wait --conflict-exit-code", taskset: "", chrt: "" }),
 ]);
 
-/** The subcommands of package managers that run a command. */
 const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["npm", new Set(["exec", "x"])],
   ["pnpm", new Set(["exec", "dlx"])],
@@ -431,7 +414,6 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["deno", new Set(["run"])],
 ]);
 
-/** The maximum number of arguments of `parallel` that are judged. */
 const MOST_TRIED = 100;
 
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
@@ -475,7 +457,7 @@ const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
 const WATCH_VALUED = new Set(["-n", "--interval"]);
 const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
 
-/** Returns the shell lines that a program would run. Each line is a list of words. */
+/** Each line is a list of words. */
 function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "eval") return [rest];
   if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];

@@ -1,7 +1,6 @@
 import { WHO_CAN } from "../values/agents-role.ts";
 import { ChronicleError } from "../values/errors.ts";
 
-/** The reason for withholding the bytes of a protected file, in words. */
 export const KEPT_BACK = "a secret by its name: no agent and no reader is shown it";
 
 /** `what` is the path or the hash of a protected file, whose bytes an agent or reader has requested. */

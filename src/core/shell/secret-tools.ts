@@ -13,7 +13,6 @@ export interface ToolFlag {
   readonly after?: string;
 }
 
-/** The words of a program that are secret. */
 export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
@@ -23,7 +22,6 @@ export interface ToolWords {
    * value of each `NAME=VALUE` is. With `named`, the word after each name of a secret is.
    */
   readonly secret: number | "value" | "values" | "named";
-  /** The rule applies only if a flag that matches is given. */
   readonly flag?: RegExp;
 }
 
@@ -217,7 +215,6 @@ interface Piped {
 const END = /^[;|&()]$/;
 const PIPE = /^\)*\|&?\n*\(*$/;
 
-/** A flag that makes a program read a secret from its standard input. */
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 

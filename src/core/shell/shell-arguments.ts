@@ -107,9 +107,7 @@ function transfer(tool: string): Reader {
   };
 }
 
-/**
- * Returns the name of the link that `ln -s TARGET` makes in the current folder. It is the last component of the target.
- */
+/** `ln -s TARGET` makes a link in the current folder, whose name is the last component of the target. */
 function lastName(word: ShellWord): ShellWord {
   const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
   return cutBefore(word, slash + 1);
@@ -228,7 +226,6 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
-/** Returns a reader of the values of these options, which are the files that the program writes. */
 function outputOption(...names: readonly string[]): Reader {
   return (words) => {
     const { values } = parse(words, names.join(" "));
@@ -265,10 +262,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/**
- * Returns the paths that a command will touch. Returns `undefined` if it touches none, or if it is unknown (`make`,
- * `npm` …).
- */
+/** Returns `undefined` if the command touches no paths, or if it is unknown (`make`, `npm` …). */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

@@ -29,7 +29,6 @@ function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
   return { names, takesNext: false };
 }
 
-/** Returns true if the word after this option is the option's value. */
 export function takesNext(option: string, valued: ReadonlySet<string>): boolean {
   return namesOf(option, valued).takesNext;
 }
@@ -78,10 +77,7 @@ export function readOptions(
   return { options, values, operands };
 }
 
-/**
- * Programs whose arguments are a command, and words of the shell before a command. Each has the set of its own options
- * that take a value.
- */
+/** Programs and words of the shell before a command, each with its own options that take a value. */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:
@@ -100,7 +96,6 @@ const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   }).map(([name, options]) => [name, new Set(options.split(" "))]),
 );
 export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
-/** Matches the beginning of `NAME=value`. */
 export const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 
 /** Returns true if the word after this shell option is a line to run. */
@@ -108,7 +103,6 @@ export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
 
-/** Matches the option of `env -S LINE`. */
 const SPLIT = /^(?:-S|--split-string(?:=|$))/;
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
 
@@ -163,7 +157,6 @@ function afterPrefixes(words: readonly ShellWord[]): number {
   }
 }
 
-/** Returns the words of the line of `env -S`, and the words after this line. */
 function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
   const within = option?.text.replace(SPLIT, "") ?? "";
   const line = within === "" ? next : option;

@@ -5,9 +5,7 @@ import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-options.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The place in which a shell line runs. */
 export interface ShellPlace {
-  /** The absolute path of the current folder. */
   readonly cwd: string;
   /** The value of `~` and `$HOME`; `undefined` if it is unknown. */
   readonly home?: string | undefined;
@@ -148,7 +146,6 @@ class Forecast {
   }
 }
 
-/** Returns the first component that has a wildcard, as the pattern of its names. */
 function patternIn(text: string, glob: number): string {
   const slash = text.indexOf("/", glob);
   return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);

@@ -9,7 +9,6 @@ export interface ShellWord {
 /** A step of a shell line. `(` and `)` begin and end a subshell. */
 type ShellStep = ShellCommand | "(" | ")";
 
-/** A simple command. */
 export interface ShellCommand {
   readonly words: readonly ShellWord[];
   /** The files to which the output of the command is redirected. */
@@ -320,9 +319,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   v: "\v",
 };
 
-/**
- * Returns the text in `$'…'`. Returns `undefined` if it has an unknown escape, or an escape for a byte beyond ASCII.
- */
+/** Returns `undefined` for an unknown escape, or an escape for a byte beyond ASCII. */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
   const text = quoted.replaceAll(ESCAPE, (_, escape: string) => {
@@ -333,7 +330,6 @@ function ansiText(quoted: string): string | undefined {
   return isKnown ? text : undefined;
 }
 
-/** Returns the character of an escape, such as `101`, `x41`, `u0041` or `U00000041`. */
 function characterOf(escape: string): string | undefined {
   const isWide = /^[uU]/.test(escape);
   const code = /^[0-7]/.test(escape) ? Number.parseInt(escape, 8) : Number.parseInt(escape.slice(1), 16);

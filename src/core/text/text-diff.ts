@@ -16,17 +16,13 @@ export const MAX_EDITS = 1000;
 /** The maximum number of compared lines between the first and the last difference, on both sides together. */
 const MAX_LINES = 500_000;
 
-/**
- * The maximum number of steps of all searches for the patches of one answer. A search takes as many steps as the square
- * of its number of edits.
- */
+/** For all patches of one answer. A search takes as many steps as the square of its number of edits. */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
 /** If no steps remain, differences are replaced as a whole. */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
-  /** The maximum number of edits of the next search. */
   get edits(): number {
     return Math.min(MAX_EDITS, Math.floor(Math.sqrt(this.#steps)));
   }
@@ -44,10 +40,7 @@ export type GitMode = "100644" | "100755" | "120000";
 
 /** The two contents to compare. A missing side is a file that does not exist. */
 export interface DiffInput {
-  /**
-   * The path, relative to the folder in which the patch is to be applied. Names that are not UTF-8 are encoded as in
-   * `WorkspacePath`.
-   */
+  /** Relative to the folder in which the patch is applied. Names that are not UTF-8 are as in `WorkspacePath`. */
   readonly path: string;
   readonly before?: Uint8Array | undefined;
   readonly after?: Uint8Array | undefined;
@@ -55,9 +48,7 @@ export interface DiffInput {
   readonly context?: number;
   /** The budget of the answer to which the patch belongs. Default: a new one. */
   readonly budget?: DiffBudget;
-  /**
-   * The type of each side. Default: a plain file. Sides of different types (file, link) need one patch each, as in git.
-   */
+  /** Default: a plain file. Sides of different types (file, link) need one patch each, as in git. */
   readonly beforeMode?: GitMode;
   readonly afterMode?: GitMode;
 }
@@ -124,11 +115,9 @@ interface Region {
 interface Window {
   readonly old: readonly string[];
   readonly now: readonly string[];
-  /** The number of equal lines at the beginning that were left out. */
   readonly skipped: number;
 }
 
-/** Returns the hunks; `undefined` if there are too many lines to compare. */
 function hunksOf(before: string, after: string, input: DiffInput): Hunk[] | undefined {
   const { budget = new DiffBudget() } = input;
   const context = Math.max(0, input.context ?? 3);
@@ -166,7 +155,6 @@ function commonHead(before: string, after: string): number {
   return head;
 }
 
-/** Returns the length of the equal whole lines at the end, after the equal lines at the beginning. */
 function commonTail(before: string, after: string, head: number): number {
   const most = Math.min(before.length, after.length) - head;
   let length = 0;
@@ -263,7 +251,6 @@ function isKept(part: { readonly added: boolean; readonly removed: boolean }): b
   return !part.added && !part.removed;
 }
 
-/** Returns the numbers of the lines that have a number, and the indexes of these lines. */
 function searchable(
   lines: readonly string[],
   from: number,

@@ -28,7 +28,6 @@ export class FolderLeaves {
     );
   }
 
-  /** The number of children. */
   get size(): number {
     return this.#names.length;
   }

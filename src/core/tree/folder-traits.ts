@@ -78,15 +78,11 @@ const SHARED = new Set(
 /** FUSE file systems whose files are on a disk of this machine. */
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
-/**
- * Returns true if other machines may change a file system of this kind without a notification to this one. A watcher
- * then reports only some of the changes.
- */
+/** Other machines may change a shared file system, and a watcher then reports only some of the changes. */
 export function isSharedFileSystem(kind: string): boolean {
   return SHARED.has(kind) || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }
 
-/** Returns true if some different names are the same name in the folder. */
 export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
   return names.caseInsensitive === true || names.normalise === true;
 }
@@ -125,7 +121,6 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
 /** Characters that some file systems do not allow in names, besides unprintable ones. */
 export const REFUSED_SOMEWHERE = '"*:<>?\\|';
 
-/** Returns true if some disks cannot hold an entry, because of its kind or its name. */
 export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): boolean {
   if (kind === "symlink" || !isUtf8Path(path)) return true;
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));

@@ -23,7 +23,6 @@ export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates 
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }
 
-/** Returns true if `one` keeps each state that `other` keeps. */
 export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
   for (let state = other.floorSeq; state < one.floorSeq; state += 1) if (!keepsState(one, state)) return false;
   return other.kept.every((state) => keepsState(one, state));
@@ -34,17 +33,13 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;
 }
 
-/**
- * Returns true if the pruning keeps a value that was in force from event `since` until event `until` replaced it. If
- * `until` is undefined, the value is still in force.
- */
+/** True if a kept state needs the value that was in force from `since` until `until` (`undefined`: it still is). */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;
   const state = pruning.kept[firstFrom(pruning.kept, since)];
   return state !== undefined && state < until;
 }
 
-/** Returns the index of the first of the ascending numbers that is at least the value. */
 function firstFrom(numbers: readonly number[], value: number): number {
   let low = 0;
   let high = numbers.length;
@@ -61,10 +56,7 @@ interface InForce<T> {
   readonly content: T;
 }
 
-/**
- * Walks through a history in order, and passes on each content that a kept state needs. Holds at most one content for
- * each record.
- */
+/** Passes on each content that a kept state needs, in order. Holds at most one content for each record. */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: T) => void;

@@ -3,10 +3,7 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/**
- * A name in the tree. A folder whose entry is removed keeps its children. They exist again once the folder has an
- * entry.
- */
+/** A folder whose entry is removed keeps its children. They exist again once the folder has an entry. */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
   /** The iteration of `entry`; 0 if unknown. */
@@ -27,7 +24,6 @@ function newNode(): Node {
  */
 export class LiveTree {
   readonly #root = newNode();
-  /** The last iterations of paths that were removed. */
   readonly #gone = new Map<WorkspacePath, number>();
 
   /** Sets the next state of a path; `undefined` removes it. `iteration` is the number of that state. */

@@ -135,7 +135,6 @@ function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Splits bytes into lines with their ends. Returns `undefined` if the bytes are not text or are too long. */
 function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
   try {
@@ -145,7 +144,6 @@ function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   }
 }
 
-/** The reason why two states of a path do not merge. */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
 /**

@@ -56,9 +56,7 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/**
- * Returns the RFC 6962 §2.1 tree hash of hashed leaves (32 bytes each). Without leaves, it is the SHA-256 of nothing.
- */
+/** The leaves are 32 bytes each. Without leaves, the hash is the SHA-256 of nothing. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));
@@ -90,7 +88,6 @@ export function folderHash(children: readonly TreeChild[]): Hash {
   return range.root();
 }
 
-/** A further tracked root: its id and the hash of its folder. */
 export interface RootFolder {
   readonly id: string;
   readonly hash: Hash;
@@ -103,9 +100,7 @@ export function workspaceRoot(first: Hash, further: readonly RootFolder[] = []):
   return folderHash(roots.map(({ id, hash }) => ({ name: id, kind: "dir", mode: 0, hash })));
 }
 
-/**
- * The root of a manifest, and the hash of every folder. The paths of the roots' own folders are `""` and `\0<root id>`.
- */
+/** The paths of the roots' own folders are `""` and `\0<root id>`. */
 export interface ManifestRoot {
   readonly root: Hash;
   readonly folders: ReadonlyMap<WorkspacePath, Hash>;
@@ -168,10 +163,7 @@ export class ManifestHasher {
     }
   }
 
-  /**
-   * Ends the manifest, and returns its root. `furtherRoots` has the ids of further tracked roots, including those
-   * without entries.
-   */
+  /** `furtherRoots` has the ids of further tracked roots, including those without entries. */
   finish(furtherRoots: readonly string[] = []): Hash {
     this.#closeTo(0);
     for (const id of ["", ...furtherRoots]) {

@@ -11,7 +11,6 @@ export function movedFolder(from: string, to: string): ChronicleError {
   });
 }
 
-/** Returns true if an error says that a workspace must be opened again because its folder was moved. */
 export function wasMoved(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND" && error.data["moved_to"] !== undefined;
 }

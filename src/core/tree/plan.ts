@@ -68,7 +68,6 @@ export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }
 
-/** Combines two consecutive lists of changes into one. */
 export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
   const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
   for (const change of second) {

@@ -65,7 +65,6 @@ export interface Settled {
 export interface PendingMerge {
   readonly action: "merge";
   readonly contents: { readonly base: Entry; readonly local: Entry; readonly remote: Entry };
-  /** Permission bits of the merged file. */
   readonly mode: number;
   /** The decision if the contents do not merge. */
   readonly otherwise: Settled;
@@ -89,7 +88,6 @@ export function both(entry: Entry | undefined): Pick<PathSides, Side> {
   return { local: entry, remote: entry };
 }
 
-/** Derives a decision from the state that each side is to have. */
 export function settle(sides: PathSides, to: Pick<PathSides, Side>, reason?: ConflictReason): Settled {
   const { local, remote } = to;
   const base = sameEntry(local, remote) ? local : sides.base;
@@ -105,10 +103,7 @@ function actionOf(sides: PathSides, { local, remote }: Pick<PathSides, Side>, re
   return remoteStays ? "take" : "join";
 }
 
-/**
- * Returns the present states whose contents neither side will have. Leaves out contents of the base, because they are
- * in the history already.
- */
+/** Contents of the base are left out, because they are in the history already. */
 function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>): Entry[] {
   const held = new Set([sides.base?.hash, local?.hash, remote?.hash]);
   const lost: Entry[] = [];
@@ -268,10 +263,7 @@ function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
-/**
- * Makes the trees consistent (see `reconcileTrees`). Goes backwards, so that the contents of a folder are handled
- * before the folder.
- */
+/** Goes backwards, so that the contents of a folder are handled before the folder. */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
   for (let i = items.length - 1; i >= 0; i -= 1) {
@@ -286,7 +278,6 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
-/** Keeps or restores a folder that these sides need. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {

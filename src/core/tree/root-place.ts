@@ -6,7 +6,6 @@ export function placeOfRoot({ folder, only }: { readonly folder: string; readonl
   return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
-/** Returns true if a path is this folder, or is in it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

@@ -15,7 +15,6 @@ export const SHARED_MEMORY_SUFFIX = "-shm";
 
 const MAGIC = Buffer.from("SQLite format 3\0", "latin1");
 
-/** Returns true if the first bytes of a file mark it as an SQLite database. */
 export function isSqliteDatabase(start: Uint8Array): boolean {
   return start.length >= MAGIC.length && MAGIC.equals(start.subarray(0, MAGIC.length));
 }
@@ -37,10 +36,7 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
 
-/**
- * Returns the reason why a file of a unit is left alone. It is that another file of the unit (`cause`) is left alone,
- * for the reason `why`.
- */
+/** A file of a unit is left alone if another file of the unit (`cause`) is, for the reason `why`. */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }

@@ -25,7 +25,6 @@ export function isStagedBeside(name: string): boolean {
   return name.startsWith(BESIDE);
 }
 
-/** Returns true if a path beneath a tracked folder is in a staging folder. */
 export function isInStaging(inner: string): boolean {
   return inner.includes(STAGING_FOLDER) && inner.split("/").some(isStagingName);
 }

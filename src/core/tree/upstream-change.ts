@@ -53,10 +53,7 @@ export interface UpstreamChange extends Change {
   readonly written?: readonly WrittenState[];
 }
 
-/**
- * Encodes the fields of an upstream change other than its states, for an item of a plan. Leaves out the base of a path
- * that never existed.
- */
+/** Leaves out the base of a path that never existed. */
 export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
   const fields: Record<string, Json> = {};
   const isBased = base !== undefined && (base.entry !== undefined || base.seq !== 0);

@@ -1,7 +1,6 @@
 /** The variable that `run` sets to `agent` for its command. The command line then refuses what only a person may do. */
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
-/** The hint for a person who is mistaken for an agent and refused. */
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";
 
 /** The surrounding processes that matter: only those of agents, or also those of runs. */

@@ -9,13 +9,9 @@ import canonicalize from "canonicalize";
  * the fallback.
  */
 
-/**
- * The maximum nesting of arrays and objects. Deeper values are refused, so that the stack of no reader can be
- * exhausted.
- */
+/** The maximum nesting. Deeper values are refused, so that the stack of no reader can be exhausted. */
 export const MAX_JSON_DEPTH = 256;
 
-/** The rules for a value in addition to RFC 8785. */
 interface JsonRules {
   /** True if every number must be an integer within ±(2^53−1), as in Chronicle's own records. */
   readonly integers?: boolean;

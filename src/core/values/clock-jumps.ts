@@ -5,7 +5,6 @@ import { optional } from "../../util/optional.ts";
 // time of the writer's clock. Therefore, times grow with seq, except where the clock went back between two events. Such
 // a place is a jump.
 
-/** A place in a log where the clock went back. */
 export interface ClockJump {
   /** The first event after the jump. */
   readonly seq: number;
@@ -20,14 +19,10 @@ export interface TimedEvent {
   readonly ts: string;
 }
 
-/**
- * A jump is notable if it is longer than this, in milliseconds, because clocks are adjusted by seconds all the time.
- */
+/** Only longer jumps are notable, because clocks are adjusted by seconds all the time. */
 const TOLD_FROM_MS = 120_000;
 
-/**
- * Finds the jumps among events in seq order. `last` is the time of the event before them; `undefined` if there is none.
- */
+/** `last` is the time of the event before the first one; `undefined` if there is none. */
 export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
   const jumps: ClockJump[] = [];
   let before = last;
@@ -69,10 +64,7 @@ export function spansBetween(
     .reverse();
 }
 
-/**
- * Events whose clock was behind. All of them are treated as recorded right after the previous event, whose time is
- * `ts`.
- */
+/** Events whose clock was behind. They are treated as recorded right after the previous event, at its time `ts`. */
 export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }

@@ -26,7 +26,6 @@ export class CompactRange {
     this.#subtrees = [...subtrees];
   }
 
-  /** The number of leaves. */
   get size(): number {
     return this.#size;
   }

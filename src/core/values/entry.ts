@@ -31,16 +31,12 @@ export interface Entry {
 /** The mode that is recorded for every symlink, because links have no mode of their own on Linux. */
 export const SYMLINK_MODE = 0o777;
 
-/** Returns true if two entries (or absences) are the same state. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
 }
 
-/**
- * Returns true if two entries (or absences) are the same recorded state, including the informative fields and the
- * class.
- */
+/** Also compares the informative fields and the class. */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
   return sameEntry(a, b) && a?.size === b?.size && hasSameTime(a, b) && a?.class === b?.class;
 }
@@ -58,10 +54,7 @@ export interface Change {
   readonly after: Entry | undefined;
 }
 
-/**
- * Returns the type of a change. A change of the kind is a modification. A change of only the mode is
- * `permissions_changed`.
- */
+/** A change of the kind is a modification. A change of only the mode is `permissions_changed`. */
 export function changeType(change: Change): ChangeType {
   const { before, after } = change;
   if (before === undefined) return "created";
@@ -83,10 +76,9 @@ export function keptTime(ns: bigint): bigint {
   return ns < EARLIEST_NS ? EARLIEST_NS : ns;
 }
 
-/** A time, in the two fields of an entry. */
 export type EntryTime = Pick<Entry, "mtimeMs" | "mtimeRestNs">;
 
-/** Splits a time, in nanoseconds since the epoch, into the two fields of an entry. */
+/** `ns` is in nanoseconds since the epoch. */
 export function entryTime(ns: bigint): EntryTime {
   const rest = Number(ns % NS_PER_MS);
   const ms = Number(ns / NS_PER_MS);
@@ -99,7 +91,6 @@ export function restOfTime(rest: number): number | undefined {
   return rest === 0 ? undefined : rest;
 }
 
-/** Returns the later time of two entries. */
 export function laterTime(a: Entry | undefined, b: Entry | undefined): EntryTime {
   const [first, second] = [a, b].map((entry) => (entry === undefined ? 0n : timeNsOf(entry)));
   return entryTime((first ?? 0n) > (second ?? 0n) ? (first ?? 0n) : (second ?? 0n));

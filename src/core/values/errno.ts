@@ -15,10 +15,7 @@ interface Named {
   readonly words: string;
 }
 
-/**
- * Numbers of Linux (errno.h) for which libuv has no name. 69 and 70 are numbers of macOS, which no file system of Linux
- * returns.
- */
+/** Numbers of Linux (errno.h) without a name in libuv. 69 and 70 are those of macOS; Linux does not return them. */
 const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   35: { name: "EDEADLK", words: "resource deadlock avoided" },
   37: { name: "ENOLCK", words: "no locks available" },
@@ -46,10 +43,7 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
-/**
- * Returns the name of a system error, or `E999` for a number that has no name here. Returns `undefined` if the error is
- * not a system error.
- */
+/** Returns `E999` for a number that has no name here, and `undefined` for an error that is not a system error. */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
   if (typeof code !== "string") return undefined;
@@ -57,10 +51,7 @@ export function nameOfErrno(error: Error): string | undefined {
   return UNKNOWN.test(code) ? namedBy(numberOf(error)).name : undefined;
 }
 
-/**
- * Returns the message of a system error in Node's wording, even if Node does not know the number: `EDQUOT: disk quota
- * exceeded, write`.
- */
+/** In Node's wording, even if Node does not know the number: `EDQUOT: disk quota exceeded, write`. */
 export function systemMessage(error: Error): string {
   return error.message.replace(UNKNOWN_WORDS, () => {
     const { name, words } = namedBy(numberOf(error));
@@ -116,7 +107,6 @@ export function hintOfErrno(errno: string): string | undefined {
   return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
 }
 
-/** Returns true if there is no room on the disk, or none left of the user's quota. */
 export function isOutOfSpace(errno: unknown): boolean {
   return errno === "ENOSPC" || errno === "EDQUOT";
 }
@@ -131,16 +121,12 @@ export function isDiskFailure(errno: string | undefined): boolean {
   return errno !== undefined && FAILURES.has(errno);
 }
 
-/**
- * Returns true for trouble of the disk that may pass or be repaired while a process runs: no room, read-only, failing.
- */
+/** Trouble that may pass or be repaired while a process runs: no room, read-only, failing. */
 export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
-/**
- * The reason why changes are refused until the process is restarted. For people who need not know the path of the file.
- */
+/** For people who need not know the path of the file. */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 

@@ -62,15 +62,10 @@ export class ChronicleError extends Error {
   }
 }
 
-/**
- * The value of `data.about` in an `UNAVAILABLE` error of a server that is running, but is still opening what it serves.
- */
+/** `data.about` in an `UNAVAILABLE` error of a running server that is still opening what it serves. */
 export const STARTING = "starting";
 
-/**
- * Returns the errno name (`ENOENT`, `ENOSPC` …) of a system error, even if Node knows the error only by number. Returns
- * `undefined` for anything else.
- */
+/** Returns the name (`ENOENT` …) even if Node knows the error only by number; `undefined` for other errors. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error ? nameOfErrno(error) : undefined;
 }
@@ -121,7 +116,6 @@ const DONE: Readonly<Record<string, string>> = {
   rename: "moved",
 };
 
-/** Runs `work`, and converts system errors as `codedError` does. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -3,7 +3,6 @@ import type { RecordBody } from "./canonical-json.ts";
 
 export type { Json, RecordBody } from "./canonical-json.ts";
 
-/** The effect of an event on its record. */
 export type EventOp = "upsert" | "delete" | "compact" | "migrate";
 
 /** One parsed line of the log. `docs/format.md` describes the bytes. */

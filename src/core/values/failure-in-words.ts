@@ -45,7 +45,6 @@ const DAMAGE_HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   ROLLBACK_DETECTED: LOOK,
 };
 
-/** Returns the errno of an error, or of the first of its causes that has one. */
 function errnoWithin(error: ChronicleError): string | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const errno = at instanceof ChronicleError ? errnoIn(at) : errnoOf(at);
@@ -54,7 +53,6 @@ function errnoWithin(error: ChronicleError): string | undefined {
   return undefined;
 }
 
-/** Returns the errno in an error's data; `undefined` if there is none. */
 export function errnoIn({ data }: ChronicleError): string | undefined {
   return typeof data["errno"] === "string" ? data["errno"] : undefined;
 }

@@ -13,7 +13,6 @@ import { damaged, hashOf, object, oneOf, optionalText, recordedPath, text, texts
 
 /** File records: the iterations of a path, and the encoding of paths and states in records. */
 
-/** The cause of an iteration. */
 export type IterationCause =
   | "baseline"
   | "capture"
@@ -56,7 +55,6 @@ export interface FileRecord {
   readonly actor: string;
   /** The run, the watch or the agent's session that made the change. */
   readonly session?: string;
-  /** The action that made the change. */
   readonly action?: string;
   /** The transaction in which the change was made, if no action names a transaction. */
   readonly transaction?: string;
@@ -97,7 +95,6 @@ export function fileRecordId(path: WorkspacePath): string {
   return `${utf8 ? "file" : "file64"}@${root}:${shown}`;
 }
 
-/** One change of a path that an event records. */
 export interface RecordedChange {
   readonly path: WorkspacePath;
   readonly file: FileRecord;
@@ -107,10 +104,7 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 const NO_CHANGES: readonly RecordedChange[] = [];
 
-/**
- * Returns the changes of files that an event records. Most kinds of events record none. File records are decoded only
- * here.
- */
+/** Most kinds of events record no change of a file. File records are decoded only here. */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
   return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];
@@ -134,10 +128,7 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   return recordedPath(() => pathInRoot(root, form === "file64" ? pathFromBase64(shown) : parsePath(shown)));
 }
 
-/**
- * Decodes a path in canonical Base64. Throws `LOG_DAMAGED` if it is invalid, and if the bytes are UTF-8, because such
- * paths are written as text.
- */
+/** Throws `LOG_DAMAGED` also if the bytes are UTF-8, because such paths are written as text. */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
@@ -163,13 +154,9 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
   "erase",
 ]);
 
-/** The fields that only a path with an entry has. */
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
-/**
- * Encodes a file record as JSON. The keys are in canonical order. File records are the most frequent records, and their
- * keys then need no sorting.
- */
+/** The keys are in canonical order, so that these records, which are the most frequent ones, need no sorting. */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
   const body: Record<string, Json> = {};
@@ -266,10 +253,7 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
     : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
-/**
- * Returns the nanoseconds of a time after `mtime_ms`. The value 0 is never written, so that each time has only one
- * form.
- */
+/** The value 0 is never written, so that each time has only one form. */
 function decodeRest(body: RecordBody): number | undefined {
   if (body["mtime_ns"] === undefined) return undefined;
   const rest = whole(body, "mtime_ns");

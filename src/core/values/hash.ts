@@ -13,7 +13,6 @@ export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
 }
 
-/** Returns the SHA-256 of the pieces in order, and their total size in bytes. */
 export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Hash; readonly size: number } {
   const hash = createHash("sha256");
   let size = 0;

@@ -56,10 +56,7 @@ export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
 }
 
-/**
- * Adds the zone to a moment that is a time without a zone, using `toUtc`. Returns any other text unchanged, even if it
- * does not name a moment.
- */
+/** Returns a text that is not a time without a zone unchanged. */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
@@ -91,10 +88,7 @@ function inUtc(time: CalendarTime): number {
   return Date.UTC(...time);
 }
 
-/**
- * Parses the base. Returns `undefined` if the text has none of the forms. A text that looks like a number or a date is
- * never a word.
- */
+/** Returns `undefined` if the text has none of the forms. A number or a date is never a word. */
 function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
   if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
   if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));

@@ -15,7 +15,6 @@ export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
 export const ROOT = "" as WorkspacePath;
 
-/** The maximum length of a path, in bytes. */
 export const MAX_PATH_BYTES = 65_535;
 
 const ROOT_MARK = "\0";
@@ -29,10 +28,7 @@ function refuse(text: string, reason: string): never {
   });
 }
 
-/**
- * Matches an empty component, `.`, `..`, or a NUL. It is a quick test, because there are many paths, and almost none
- * matches.
- */
+/** Matches an empty component, `.`, `..`, or a NUL. It is a quick test, because almost no path matches. */
 const SUSPECT = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 function checkComponents(text: string): void {
@@ -45,9 +41,7 @@ function checkComponents(text: string): void {
   }
 }
 
-/**
- * Parses text from a user, a peer or a record as a path. `""` is the root. Throws `PATH_INVALID` for an invalid path.
- */
+/** Throws `PATH_INVALID` for a text that is not a path. `""` is the root. */
 export function parsePath(text: string): WorkspacePath {
   if (text === "") return ROOT;
   if (!text.isWellFormed()) refuse(text, "it is not well-formed text");
@@ -202,9 +196,7 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/**
- * Returns true if a name in the tree of `nodeAbove` stands for a further root. No name in a folder begins with a NUL.
- */
+/** No name in a folder begins with a NUL. In the tree of `nodeAbove`, such a name stands for a further root. */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
@@ -213,18 +205,12 @@ export function nameOf(path: WorkspacePath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/**
- * Returns a child of a folder. The name is not checked, so it must come from a listing of a file system or from another
- * path.
- */
+/** The name is not checked, so it must come from a listing of a file system or from another path. */
 export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }
 
-/**
- * Returns true if `path` is the folder itself or is beneath it. A root contains only its own paths, not those of
- * another root.
- */
+/** Returns true for the folder itself, too. A root contains only its own paths, not those of another root. */
 export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
   if (folder === ROOT) return !path.startsWith(ROOT_MARK);
   return path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
@@ -242,10 +228,7 @@ export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }
 
-/**
- * Returns a path in a further tracked root, or the path itself if `root` is undefined (the first root). Throws
- * `PATH_INVALID` for an impossible id.
- */
+/** `root` is `undefined` for the first root. Throws `PATH_INVALID` for an impossible id. */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
   if (!ROOT_ID.test(root)) throw new ChronicleError("PATH_INVALID", `not a root id: ${JSON.stringify(root)}`);
@@ -265,7 +248,6 @@ const ROOT_TEXT = /^@[a-z0-9-]+:/;
 /** The mark of bytes at the beginning of a path that is given as text. */
 const BYTES_TEXT = "base64:";
 
-/** Returns true if a text names a path of a further root. */
 export function isInFurtherRoot(text: string): boolean {
   return ROOT_TEXT.test(text);
 }
@@ -275,9 +257,7 @@ export function beginsLikeMark(root: string | undefined, inner: string): boolean
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
 }
 
-/**
- * Returns the beginning of a path's text. It is the mark of the root, and `./` before a name that begins like a mark.
- */
+/** Returns the mark of the root, and `./` before a name that begins like a mark. */
 export function textMark(root: string | undefined, inner: string): string {
   return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
 }

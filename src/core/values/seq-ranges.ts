@@ -1,10 +1,7 @@
 import type { Json } from "./event.ts";
 import { damaged } from "./record-fields.ts";
 
-/**
- * A set of seqs as ranges `[first, last]`, which are ascending and not adjacent. It is compact, because the events of
- * one operation are adjacent.
- */
+/** A set of seqs as ascending, not adjacent ranges. Compact, because the events of one operation are adjacent. */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 
 /** Returns the ranges of some numbers, in any order. */

@@ -88,10 +88,7 @@ function whyGone(context: Context, action: LoggedAction): string {
     : "its process ended and did not finish it";
 }
 
-/**
- * Returns the open actions that nobody will finish. Either their process is gone, or no process that can be seen from
- * here owns them and they are a day old.
- */
+/** An action has no owner if its process is gone, or if no visible process owns it and it is a day old. */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
   return actions.filter((action) => !owned.has(action));
@@ -157,9 +154,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/**
- * Returns where to scan for the changes of actions (`{}`: everywhere). Actions that nobody will finish add no paths.
- */
+/** `{}` means everywhere. Actions that nobody will finish add no paths. */
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],

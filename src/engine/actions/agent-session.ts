@@ -23,10 +23,7 @@ export interface AgentSessionDraft {
   readonly notes?: readonly string[];
 }
 
-/**
- * Begins or resumes an agent's session. Does nothing if the session is open. Throws `USAGE` if the id is malformed or
- * taken.
- */
+/** Does nothing if the session is open. Throws `USAGE` if the id is malformed or taken. */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
@@ -85,10 +82,7 @@ export async function beginningOf(
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 
-/**
- * Ends an agent's session, and abandons its open actions. Does nothing if the session has ended. Throws `NOT_FOUND` if
- * there is no such session, and `USAGE` if it is not an agent's.
- */
+/** Does nothing if the session has ended. Throws `NOT_FOUND` for an unknown id, and `USAGE` for another kind. */
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);

@@ -40,10 +40,7 @@ type Denied = (typeof DENIED)[number];
 /** The most characters that are recorded of an attempt's arguments. */
 const MAX_DETAIL = 500;
 
-/**
- * Returns the workspace as an agent may use it. A call of a denied method throws `FORBIDDEN`, and is recorded.
- * `context` must be that of the agent.
- */
+/** A call of a denied method throws `FORBIDDEN`, and is recorded. `context` must be that of the agent. */
 export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
     await recordRefusal(context, what, args);
@@ -128,10 +125,7 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
   return { ...content, pieces };
 }
 
-/**
- * Returns the workspace with a check in the methods of `NAMED`. They refuse a name that is not an agent's, because an
- * agent's work must not be recorded as a person's.
- */
+/** Refuses a name that is not an agent's, because an agent's work must not be recorded as a person's. */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
     get: (target, key) => {

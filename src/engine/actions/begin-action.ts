@@ -30,7 +30,6 @@ import { optional } from "../../util/optional.ts";
 /** The paths that an action touches other than by reading. */
 type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
 
-/** The facts about an action before the disk is read. */
 export interface AskedAction {
   readonly id: string;
   readonly request: ActionRequest;
@@ -47,10 +46,7 @@ export interface AskedAction {
   readonly onOpen: (same: LoggedAction) => void;
 }
 
-/**
- * Returns the open actions that are over because their session has begun a new turn. A sub-agent begins no turn: a
- * sub-agent in the background continues the turn that started it.
- */
+/** A sub-agent begins no turn: a sub-agent in the background continues the turn that started it. */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
   { session, turn, depth = 0 }: ActionRequest,
@@ -128,10 +124,7 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
   return same === undefined ? undefined : (await goingOn(context, [same]))[0];
 }
 
-/**
- * Returns the events that end the actions which nobody will finish, and the actions of the session's earlier turns. A
- * new turn does not end the actions of the session's sub-agents.
- */
+/** A new turn does not end the actions of the session's sub-agents. */
 async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
   const dead = await withoutOwner(context, open);
@@ -149,19 +142,13 @@ function isExcluded({ reason }: Omission): boolean {
   return reason === "excluded";
 }
 
-/**
- * Returns the omissions without excluded paths that are kept aside, and without excluded folders above declared paths.
- */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
   const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
   return omitted.filter((one) => !isExcluded(one) || !(kept.has(one.path) || isAbove(one.path)));
 }
 
-/**
- * Returns the states of the paths before the action. Absent paths are included unless the tool only deletes. A tree
- * that is kept aside is listed as one path, with iteration 0.
- */
+/** Absent paths are included unless the tool only deletes. A tree kept aside is one path, with iteration 0. */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets, leftOut } = asked;
   if (asked.isExposed === true) return [];
@@ -191,10 +178,7 @@ interface Kept {
   readonly head: Head;
 }
 
-/**
- * Returns the place of an action: the named transaction, or the innermost bracket if none was named. Throws `NOT_FOUND`
- * if the named transaction is not open.
- */
+/** Throws `NOT_FOUND` if the named transaction is not open. */
 async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
   const brackets = await openBrackets(context, head);
   const place = await placeIn(context, asked, brackets);
@@ -268,7 +252,6 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
  */
 const MOST_LISTED = 20_000;
 
-/** Returns the states of the declared paths, and of everything beneath them, as of a capture. */
 async function filesBefore(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -303,7 +286,6 @@ async function listBeneath(
   }
 }
 
-/** Reasons for which neither the path nor anything beneath it was read. */
 const NOT_READ = reasonsWith("notRead");
 
 /** Returns the files without those that were not captured, because an older recorded state is no backup of them. */
@@ -316,7 +298,6 @@ function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omissi
   );
 }
 
-/** Returns the folders above absent paths that are not on disk either. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {
@@ -338,20 +319,14 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/**
- * Returns the omissions at, in or above declared paths that are off the record. Their files exist, and nothing of them
- * must be kept.
- */
+/** The files of these paths exist, and nothing of them must be kept. */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
   );
 }
 
-/**
- * Returns the omissions for an action's receipt: all that concern its paths, and all others that leave the capture
- * incomplete.
- */
+/** Keeps the omissions that concern the action's paths, and all others that leave the capture incomplete. */
 function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   const kept = new Map<string, Omission>();
   for (const one of omitted) {

@@ -11,10 +11,7 @@ const TYPE = /^[^\p{C}\s]{1,128}$/u;
 const MOST_ID = 512;
 const MOST_SUMMARY = 300;
 
-/**
- * Returns the session's id. Throws `USAGE` if it is malformed. The form is strict because the id is used in record ids,
- * and in paths of other programs.
- */
+/** The form is strict, because the id is used in record ids and in paths of other programs. Throws `USAGE`. */
 export function checkSessionId(id: unknown): string {
   if (typeof id === "string" && SESSION_ID.test(id)) return id;
   throw new ChronicleError("USAGE", `${JSON.stringify(id)?.slice(0, 140)} cannot be the id of a session`, {

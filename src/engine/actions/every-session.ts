@@ -12,10 +12,7 @@ export async function everySession(context: Context): Promise<SessionShape[]> {
   return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
 }
 
-/**
- * Returns a session by its id or a unique prefix. A session here is preferred to one at a replica with the same id.
- * Throws `NOT_FOUND` if no session matches, and `AMBIGUOUS` if several do.
- */
+/** A session here is preferred to one at a replica with the same id. Throws `NOT_FOUND` or `AMBIGUOUS`. */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
   const matching = meantBy(all, id, (one) => one.session_id);
@@ -79,9 +76,7 @@ function sessionOf({
   };
 }
 
-/**
- * Joins the rows of a session. Rows are ordered by their last events, so a later row may have an earlier first event.
- */
+/** Rows are ordered by their last events, so a later row may have an earlier first event. */
 function joined(
   known: SessionShape,
   { actor, firstSeq, lastSeq, firstTs, lastTs, events }: RemoteWorkRow,

@@ -25,10 +25,7 @@ import { optional } from "../../util/optional.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
-/**
- * Records what an action has left, and closes it. Finishing an action again changes nothing. An action that was
- * abandoned, or closed as denied, can still be finished.
- */
+/** Finishing an action again changes nothing. An abandoned or denied action can still be finished. */
 export async function finishAction(
   context: Context,
   id: string,
@@ -60,10 +57,7 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
   return { state: outcome, ...optional({ reason }) };
 }
 
-/**
- * True if the action can still be closed in this state. An action that ends as done or failed has run, even if it was
- * closed as denied before.
- */
+/** An action that ends as done or failed has run, even if it was closed as denied before. */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }
@@ -128,7 +122,6 @@ async function captureAndClose(
   };
 }
 
-/** Returns the answer for a closed action, with its changes according to the log. */
 async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
   const { changes, ambiguous } = await changesOfAction(context, action, action.toSeq ?? action.lastSeq);
   return {

@@ -183,10 +183,7 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
   return readOutside(row.recordId, (await readEvent(context, row)).record).record;
 }
 
-/**
- * Returns the states before an action, of a path and of everything beneath it. Returns an empty map if the action kept
- * none.
- */
+/** Returns the states before an action, of a path and everything beneath it; empty if the action kept none. */
 export async function keptOutside(
   context: Context,
   action: string,

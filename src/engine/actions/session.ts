@@ -103,10 +103,7 @@ function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): E
   };
 }
 
-/**
- * Returns all sessions, oldest first. A session that is open in the log, but whose process is gone, is returned as
- * abandoned (`unclosed`).
- */
+/** Returns the oldest first. A session whose process is gone is returned as abandoned (`unclosed`). */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const one of await loggedSessions(context)) {
@@ -128,9 +125,7 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
 }
 
-/**
- * Returns a session of this workspace by its whole id (a prefix does not match). Throws `NOT_FOUND` if there is none.
- */
+/** A prefix of an id does not match. Throws `NOT_FOUND` if there is no such session. */
 export async function findSession(context: Context, id: string): Promise<Session> {
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)
@@ -140,10 +135,7 @@ export async function findSession(context: Context, id: string): Promise<Session
   return only;
 }
 
-/**
- * Closes the sessions and actions whose process is gone. Their recorded changes stay, and can be undone. Returns a note
- * on each of the sessions.
- */
+/** The recorded changes stay, and can be undone. Returns a note on each of the sessions. */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const { id, seq, depth, record } of await openSessions(context)) {
@@ -155,7 +147,6 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
   return notes;
 }
 
-/** Writes the end of a session whose process is gone, with the changes to the paths that were kept aside for it. */
 async function endAbandoned(context: Context, session: Session): Promise<Session> {
   // The lease protects contents from the collector until the session's record names them.
   using _lease = await context.blobs.lease();

@@ -30,7 +30,6 @@ interface SnapshotOptions extends QuotaOptions {
   readonly around?: readonly string[];
 }
 
-/** The facts about an action before anything is kept for it. */
 interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
   readonly quota: QuotaOptions;
 }
@@ -84,10 +83,7 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   return captured.also;
 }
 
-/**
- * Returns where to scan: everywhere, or the action's paths and those of the actions that end because a new turn has
- * begun.
- */
+/** Includes the paths of actions that end because a new turn has begun. */
 async function whereToLook(
   context: Context,
   { request, targets }: AskedAction,

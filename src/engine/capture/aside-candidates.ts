@@ -17,7 +17,6 @@ import { isOwnerAlive } from "../log/owner-process.ts";
  * recorded with candidates, and is attributed to none of them alone.
  */
 
-/** A run or an action, and the time during which it was open. */
 interface Span {
   readonly id: string;
   /** The seq before its first event. */
@@ -62,10 +61,7 @@ export async function withCandidates(
   });
 }
 
-/**
- * Returns the run or action `id`, with the work that was open at some time since it began. Returns `undefined` if `id`
- * is not in the log, or was denied.
- */
+/** Returns the work that was open at some time since `id` began; `undefined` if `id` is unknown or was denied. */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
   const begun = runs.find((one) => one.id === id)?.fromSeq;

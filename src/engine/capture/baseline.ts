@@ -53,10 +53,7 @@ export async function takeBaseline(
   noteWhereabouts(context);
 }
 
-/**
- * Returns all entries that were read, in path order. Each iteration creates the entry objects anew, because keeping all
- * of them would need too much memory.
- */
+/** In path order. Each iteration creates the entries anew, because keeping all would need too much memory. */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
   const held = new HeldStates(context.worktree);
@@ -107,10 +104,7 @@ export interface Seed {
   readonly message?: string;
 }
 
-/**
- * Begins the history of a workspace without a folder, in an empty log. Appends the first events, with these files in
- * snapshot 0, then the erasures of their contents.
- */
+/** Needs an empty log. Appends snapshot 0 with these files, and then the erasures of their contents. */
 export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
   using _lease = await context.blobs.lease();
   const { filters } = await context.worktree.scan({}, () => undefined);
@@ -155,7 +149,6 @@ interface FirstBase {
   readonly entries: Iterable<BaseEntry>;
 }
 
-/** The rows of the base, built on each iteration. */
 class BaseEntries implements Iterable<BaseEntry> {
   readonly #entries: FirstEntries;
   readonly #folders: ReadonlyMap<WorkspacePath, Hash>;

@@ -124,7 +124,6 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
 interface Once {
   readonly reading: Reading;
   readonly changes: readonly AttributedChange[];
-  /** The seq of the head after the commit. */
   readonly seq: number;
   readonly also: readonly SealedEvent[];
   readonly root: Hash | undefined;
@@ -132,7 +131,6 @@ interface Once {
   readonly contested: readonly WorkspacePath[];
 }
 
-/** The findings of earlier scans of the same capture. */
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];
@@ -140,10 +138,7 @@ interface Earlier {
   readonly filters?: readonly FilterSpec[];
 }
 
-/**
- * Returns the omissions of paths whose state was not read. A path that changed while it was read (`unstable`) is left
- * out if a state of it was read.
- */
+/** A path that changed while it was read (`unstable`) is left out if a state of it was read. */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
 }
@@ -247,10 +242,7 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
 
-/**
- * Returns the coverage events before and after changes of paths that were off the record, because the earlier states of
- * these paths are unknown.
- */
+/** The earlier states of paths that were off the record are unknown. */
 async function aroundReturned(
   context: Context,
   { offRecord, report }: Reading,
@@ -303,10 +295,7 @@ async function attributed(
   }));
 }
 
-/**
- * Compares as `compare` does, and proves the recorded states against the log. The next iterations continue their
- * numbers, and a wrong number would stay in the log for ever.
- */
+/** The next iterations continue the recorded numbers, and a wrong number would stay in the log for ever. */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
   if (compared.before.length > 0) await proveLast(context, compared.before, compared.seq);
@@ -323,14 +312,10 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
 }
 
 interface Unsettled extends Pick<Comparison, "lacked"> {
-  /** Paths that will be scanned again. */
   readonly except: ReadonlySet<WorkspacePath>;
 }
 
-/**
- * Remembers settled paths. Of the gone paths, forgets only those that are not recorded, because later scans must report
- * the others as gone.
- */
+/** Forgets gone paths only if they are not recorded, because later scans must report the others as gone. */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));

@@ -49,14 +49,10 @@ interface ChangingHow extends ForcedHow {
 
 /** The state that a plan is made on, and the options that its steps depend on. */
 export interface Present {
-  /**
-   * The seq of the head. The state at this seq equals the disk, except for the changes in `unrecorded` and the paths in
-   * `omitted`.
-   */
+  /** The state at this seq equals the disk, except for `unrecorded` and the paths in `omitted`. */
   readonly seq: number;
   /** Changes on disk that are not recorded. Empty unless this is a dry run. */
   readonly unrecorded: readonly Change[];
-  /** The paths that the scan could not take. */
   readonly omitted: readonly Omission[];
   readonly dryRun: boolean;
   /** True if paths that cannot be changed are left as they are, and everything else is done. */
@@ -64,16 +60,12 @@ export interface Present {
   readonly onProgress: ChangingHow["onProgress"];
 }
 
-/** A plan of changes to files, and how it is reported. */
 export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
   /** The changes from the present to the wanted state. */
   readonly wanted: readonly Change[];
   /** The states that the plan assumes for its paths, including paths that it does not change. Default: none. */
   readonly claims?: readonly PathClaim[];
-  /**
-   * True if the plan has already proved its changes against the log. Default: false; the histories of their paths are
-   * then proved.
-   */
+  /** True if the plan has proved its changes against the log. Otherwise, the histories of their paths are proved. */
   readonly isProved?: boolean;
   /**
    * Returns whether the operation is asked to change a path. If it is asked for a file of a database, the other files
@@ -104,7 +96,6 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   readonly report: (done: FileReport) => Shape | Promise<Shape>;
 }
 
-/** The result of an operation, or of its dry run, for its report. */
 export interface FileReport {
   /** The intent's id, which `undo` accepts. `undefined` if nothing was recorded. */
   readonly id: string | undefined;
@@ -154,7 +145,6 @@ async function attempt<Shape>(
   }
 }
 
-/** Captures what is on disk; a dry run only compares it with what is recorded. */
 async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present, "force">> {
   const { dryRun = false, look = {}, onProgress } = how;
   if (dryRun) {
@@ -167,10 +157,7 @@ async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present
   return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, onProgress };
 }
 
-/**
- * Records the unrecorded folders on disk that the changes of a plan need. A change whose folder cannot be recorded is
- * skipped.
- */
+/** A change whose folder cannot be recorded is skipped. */
 async function recordFolders<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -212,10 +199,7 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   return { ...plan, wanted: done.changes, skipped: done.left, units: unitsAmong(units, done.changes) };
 }
 
-/**
- * Returns the changes with the folders that they need. Throws `REFUSED` if the plan is `whole`, a folder cannot be
- * made, and nothing is forced.
- */
+/** Throws `REFUSED` if the plan is `whole`, a folder cannot be made, and nothing is forced. */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -229,9 +213,7 @@ async function fit<Shape>(
   return fitted;
 }
 
-/**
- * Proves that the index agrees with the log about the plan's paths and claims. Throws `IndexDisagrees` if it does not.
- */
+/** Throws `IndexDisagrees` if the index disagrees with the log. */
 async function provePlan<Shape>(
   context: Context,
   { claims = [], isProved, wanted, units }: FilePlan<Shape>,
@@ -318,10 +300,7 @@ async function reportOf<Shape>(
   };
 }
 
-/**
- * Returns a change of a kept-aside path for the answer. The hash is left out, because no answer reveals kept-aside
- * contents.
- */
+/** The hash is left out, because no answer reveals kept-aside contents. */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }
@@ -342,7 +321,6 @@ export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
 interface RecordedHolders {
   /** The changes. Folders that were just recorded have their recorded state as `before`. */
   readonly changes: readonly Change[];
-  /** The paths whose folder could not be recorded. */
   readonly skipped: readonly SkippedPath[];
 }
 
@@ -371,10 +349,7 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   };
 }
 
-/**
- * Returns the changes as the real run would make them. The real run first records the folders on disk that the changes
- * create, and a dry run does not.
- */
+/** The real run first records the folders on disk that the changes create, and a dry run does not. */
 async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
   if (isHosted(context.worktree.roots)) return changes;
   const there = await unrecordedOf(context, foldersMadeBy(changes));
@@ -383,7 +358,6 @@ async function withHolders(context: Context, changes: readonly Change[]): Promis
   return withBefore(changes, now);
 }
 
-/** Returns the changes with these states as their `before`. */
 function withBefore(
   changes: readonly Change[],
   states: ReadonlyMap<WorkspacePath, Entry | undefined>,
@@ -399,7 +373,6 @@ function foldersMadeBy(changes: readonly Change[]): WorkspacePath[] {
   return changes.filter(({ before, after }) => before === undefined && after?.kind === "dir").map(({ path }) => path);
 }
 
-/** Returns the paths that are folders on disk and not recorded. */
 async function unrecordedOf(context: Context, folders: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   if (folders.length === 0) return [];
   const recorded = await context.index.iterationsAt(folders, (await context.index.head()).seq);
@@ -411,10 +384,7 @@ async function unrecordedOf(context: Context, folders: readonly WorkspacePath[])
   });
 }
 
-/**
- * Returns the changes that create a path in an unrecorded folder on disk, unless one of the changes creates that
- * folder.
- */
+/** A folder that one of the changes creates does not count as unrecorded. */
 async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const within = Map.groupBy(

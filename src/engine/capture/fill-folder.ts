@@ -20,15 +20,12 @@ import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The source of a folder's files, and how the folder is filled. */
 export interface Filling {
   /** Throws what `target` would throw if the folder cannot be filled. Changes nothing. */
   readonly look: () => Promise<void>;
-  /** Paths whose contents are known to be missing. */
   readonly missing?: readonly BlockedPath[];
   /** Files whose contents the caller must not get. They are left out and listed as skipped, with or without `force`. */
   readonly withheld?: readonly WorkspacePath[];
-  /** Returns the empty folder. */
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
   readonly token: string;
@@ -38,10 +35,7 @@ export interface Filling {
   readonly options: RestoreOptions;
 }
 
-/**
- * Fills an empty folder with these entries. Entries of a further root go into a folder `@<root id>` in it. Throws
- * `FORBIDDEN` if every file is withheld.
- */
+/** Entries of a further root go into a folder `@<root id>`. Throws `FORBIDDEN` if every file is withheld. */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;
   const given = withoutPaths(entries, withheld);
@@ -70,10 +64,7 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
   };
 }
 
-/**
- * Writes the files into the folder. Throws `REFUSED` if nothing could be written. Staging files are removed in any
- * case.
- */
+/** Throws `REFUSED` if nothing could be written. Staging files are removed in any case. */
 async function filled(changes: readonly Change[], filling: Filling): Promise<ApplyReport> {
   const { options, token, contents, target } = filling;
   const folder = await target();
@@ -109,17 +100,13 @@ export function withoutPaths(entries: readonly Entry[], paths: readonly Workspac
   return entries.filter(({ path }) => !left.has(path));
 }
 
-/**
- * Returns a function that says whether a path is one of `paths`, beneath one of them, or a folder above one. Without
- * `paths`, the function accepts every path.
- */
+/** Accepts the paths in `paths`, all beneath them, and the folders above them; without `paths`, every path. */
 export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
   if (paths === undefined || paths.length === 0) return () => true;
   const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));
   return (path) => folders.has(path) || paths.some((one) => isWithin(path, one));
 }
 
-/** The entries that fill a new folder, and those that are left out. */
 export interface WithoutGit {
   readonly entries: readonly Entry[];
   readonly skipped: readonly SkippedShape[];
@@ -164,10 +151,7 @@ function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
 /** The mode of a folder that stands for a further root. */
 const ROOT_MODE = 0o755;
 
-/**
- * Returns the changes with further roots as folders beside the first root's paths. Throws `REFUSED` if the first root
- * has a path with the name of such a folder.
- */
+/** Throws `REFUSED` if the first root has a path with the name of a further root's folder. */
 function sideBySide(changes: readonly Change[]): Change[] {
   const placed: Change[] = [];
   const folders = new Set<WorkspacePath>();

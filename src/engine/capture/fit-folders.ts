@@ -20,7 +20,6 @@ export interface Unmerged {
   readonly wanted: Entry | undefined;
 }
 
-/** The present state of a path, and the planned one. */
 export interface Target {
   readonly present: Entry | undefined;
   target: Entry | undefined;
@@ -132,10 +131,7 @@ class Folders {
     return [...this.#stayed.values()];
   }
 
-  /**
-   * Restores the folders above a restored path. If something else is in the place of such a folder, the path is not
-   * restored.
-   */
+  /** If something else is in the place of a folder above the path, the path is not restored. */
   async bringBack(path: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const missing: WorkspacePath[] = [];
@@ -157,7 +153,6 @@ class Folders {
     }
   }
 
-  /** Keeps a folder that was to be removed, or to become something else, if a path in it stays. */
   async keepIfHeld(folder: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const { present, target } = targets.get(folder) ?? { present: undefined, target: undefined };

@@ -9,7 +9,6 @@ import { type Context, isHosted } from "../log/context.ts";
  * kept aside, so that only the undo of that action restores it.
  */
 
-/** True if an omission, or a change of an omitted path, is about git's own state. */
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }

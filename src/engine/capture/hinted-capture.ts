@@ -46,10 +46,7 @@ export class HintedCapture {
   readonly #options: HintedCaptureOptions;
   /** Paths that are being written. They stay dirty, so that a full scan takes them without waiting. */
   readonly #busy: QuietPaths;
-  /**
-   * Paths whose wait is over and that are not scanned yet. `true`: the longest wait has passed, and the path may still
-   * be being written.
-   */
+  /** Paths whose wait is over. `true`: the longest wait has passed, and the path may still be changing. */
   #ripe = new Map<WorkspacePath, boolean>();
   #listening: Disposable | undefined;
   #resting: Disposable | undefined;
@@ -73,7 +70,6 @@ export class HintedCapture {
     });
   }
 
-  /** True from `start` to `stop`. */
   get isStarted(): boolean {
     return this.#listening !== undefined;
   }
@@ -83,10 +79,7 @@ export class HintedCapture {
     this.#listening ??= this.#options.dirty.hinted.listen((paths) => this.#busy.hint(paths));
   }
 
-  /**
-   * Stops following the hints, and resolves when no scan is running. Pending calls of `scanAll` end without a further
-   * scan.
-   */
+  /** Resolves when no scan is running. Pending calls of `scanAll` end without a further scan. */
   async stop(): Promise<void> {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
@@ -144,7 +137,6 @@ export class HintedCapture {
       .finally(() => this.#next());
   }
 
-  /** Runs one scan when its turn comes. */
   async #work(): Promise<void> {
     const { dirty, timers, inTurn, onScanned } = this.#options;
     let restMs = 0;
@@ -169,9 +161,7 @@ export class HintedCapture {
     onScanned();
   }
 
-  /**
-   * Renews the watch if other folders are tracked now. Returns true if the watch was renewed; a full scan is then due.
-   */
+  /** Returns true if the watch was renewed; a full scan is then due. */
   async #prepare(): Promise<boolean> {
     const { dirty, prepare } = this.#options;
     if (await prepare()) this.#isWatchStale = true;
@@ -207,9 +197,7 @@ export class HintedCapture {
     return hinted?.filter((path) => !isBusy(path));
   }
 
-  /**
-   * Starts to wait for paths that were given back without a hint, such as those that could not be read consistently.
-   */
+  /** These paths were given back without a hint, for example because they could not be read consistently. */
   #waitForLeft(): void {
     if (!this.isStarted) return;
     const { left } = this.#options.dirty;

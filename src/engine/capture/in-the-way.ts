@@ -18,7 +18,6 @@ interface Obstacle {
   readonly what: string;
 }
 
-/** A path that was left alone, as an apply or a record names it. */
 interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
   readonly reason: Reason;
 }
@@ -90,19 +89,13 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
   return { path, reason, detail: `${what} is in ${where}: move it away first` };
 }
 
-/**
- * Returns the report of a path that is left alone because it was changed meanwhile, or because another file of the same
- * database (`cause`) was.
- */
+/** `cause`: the changed file of the same database, if the path itself was not changed. */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
   const detail = "it is not as it was recorded when this operation began";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
-/**
- * A file is being written if it was changed less than this time before the check and changes again during the check. In
- * ms.
- */
+/** A file that was not changed for this time, in ms, is not being written. */
 const RECENT_MS = 2_000;
 
 /** The wait between two checks, in ms. */

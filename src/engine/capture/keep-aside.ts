@@ -54,19 +54,13 @@ export async function keepAside(context: Context, omitted: OmittedPaths): Promis
   });
 }
 
-/**
- * The trees that are kept aside, the trees that cannot be (`exposed`), and the paths in kept trees that a person
- * excluded.
- */
+/** `exposed`: the trees that cannot be kept. `excluded`: the paths in kept trees that a person excluded. */
 interface KeptTrees extends Kept {
   readonly exposed: readonly Omission[];
   readonly excluded: readonly Omission[];
 }
 
-/**
- * Keeps aside the trees at these paths, none of which lies in another. Durability and the caller's lease are as with
- * `keepAside`.
- */
+/** No tree lies in another. Durability and the caller's lease are as with `keepAside`. */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],
@@ -90,7 +84,6 @@ export async function keepTrees(
   });
 }
 
-/** A run or action that ends, with what was known at its beginning. */
 interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
   readonly id: string;
   /** Changes to plan for paths at which no change is found. */
@@ -189,10 +182,7 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
 }
 
-/**
- * True if files may be kept aside. The workspace must allow it, and no work off the record may be running, because such
- * work may have written the files.
- */
+/** No work off the record may be running, because such work may have written the files. */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
@@ -211,10 +201,7 @@ export function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && detail.startsWith("gitignore");
 }
 
-/**
- * Returns the entry of a file or link after putting its content into the batch. Returns `undefined` if it is gone or
- * unreadable, or has changed since `stat`, or if its content was erased.
- */
+/** Returns `undefined` if the path is gone, unreadable, or changed since `stat`, or if its content was erased. */
 async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
   const content = await readNow(context, path);
   if (content !== undefined && (await erasedContents(context)).has(sha256(content))) return undefined;
@@ -235,10 +222,7 @@ async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | 
   return before[0] === "unknown" ? undefined : context.worktree.read(path);
 }
 
-/**
- * Returns the present entry of a path after putting its content into the batch. `undefined`: nothing is there. `other`:
- * no plan can restore what is there, it has more than `most` bytes, or its content cannot be kept.
- */
+/** `undefined`: nothing is there. `other`: no plan can restore it, it exceeds `most` bytes, or it cannot be kept. */
 async function entryNow(
   context: Context,
   batch: BlobBatch,
@@ -251,9 +235,7 @@ async function entryNow(
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
-/**
- * Stores the plan of a session that begins. Until the session ends, its plan says that all of the paths were removed.
- */
+/** Until the session ends, its plan says that all of the paths were removed. */
 function asideBefore(
   context: Context,
   batch: BlobBatch,
@@ -269,10 +251,7 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
   return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
 }
 
-/**
- * Returns the entry on disk at a path. `undefined`: nothing is there. `other`: no plan can name what is there, or it
- * cannot be read.
- */
+/** `undefined`: nothing is there. `other`: no plan can name what is there, or it cannot be read. */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;
@@ -303,7 +282,6 @@ export async function changedAside(context: Context, { plan }: Aside): Promise<r
   return changed;
 }
 
-/** Returns these changes in the form in which the record of a session lists them. */
 export function changedAsOmitted(changes: readonly Change[]): OmittedChange[] {
   return changes.map(({ path, after }) => ({
     path,
@@ -331,9 +309,7 @@ export async function endOfAside(
   return changesAside(context, { id, omitted, entries }, []);
 }
 
-/**
- * Returns an entry as a row of the list of omitted paths. Its inode is unknown, so only the content can show a change.
- */
+/** The inode is unknown, so only the content can show a change. */
 function listed(path: WorkspacePath, entry: Entry): ListedOmission {
   const { kind, mode, size } = entry;
   const stat = { kind, mode, size, mtimeNs: timeNsOf(entry), ino: 0n };

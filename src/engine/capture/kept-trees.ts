@@ -90,10 +90,7 @@ export function personalRules({ worktree }: Context): (path: WorkspacePath, isFo
   };
 }
 
-/**
- * Returns the changes of a tree as a plan, and as they are reported (`told`). `omission`: the tree's path, and the rule
- * that leaves it out.
- */
+/** `omission`: the tree's path, and the rule that leaves it out. `told`: the changes as they are reported. */
 export async function changesOfTree(
   context: Context,
   batch: BlobBatch,

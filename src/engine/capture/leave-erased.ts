@@ -8,10 +8,7 @@ import { shownPath } from "../log/shape.ts";
 
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/**
- * Leaves out the changes whose new content was erased. An erased content that the operation has stored again is no
- * reason to leave a change out.
- */
+/** An erased content that the operation has stored again is no reason to leave a change out. */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],

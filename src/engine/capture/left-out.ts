@@ -16,13 +16,11 @@ interface Touching {
   readonly swept?: readonly Sweep[];
 }
 
-/** The paths that a tool is about to touch and that no capture takes, with how they are kept. */
 export interface LeftOut {
   /** The existing paths that no capture takes, at and beneath those that the tool names. */
   readonly named: readonly Omission[];
   /** The paths that are kept aside whole: what git ignores, and git's own state. */
   readonly kept: readonly Omission[];
-  /** The paths that cannot be kept, and why. */
   readonly exposed: readonly Omission[];
   readonly aside: Aside | undefined;
 }
@@ -54,17 +52,12 @@ function isTree(one: Omission): boolean {
   return isIgnoredByGit(one) || isGitState(one);
 }
 
-/**
- * True if a swept path cannot be kept. An unstable path is not such a path, because it is tracked and is read again.
- */
+/** An unstable path is not exposed, because it is tracked and is read again. */
 function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }
 
-/**
- * Returns the existing paths that no capture takes, at and beneath these paths. Reads contents only to recognise paths
- * that are off the record.
- */
+/** Reads contents only to recognise paths that are off the record. */
 async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
   if (paths.length === 0) return [];
   const { omitted } = await context.worktree.scan({ only: paths, exact: true }, () => undefined);

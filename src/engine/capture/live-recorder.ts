@@ -10,10 +10,7 @@ import { applySettings } from "../log/follow-settings.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
-/**
- * The time for which a file must have been quiet before it is scanned, in milliseconds. Editors and tools write in
- * bursts.
- */
+/** Editors and tools write in bursts, so a file is scanned once it was quiet for this time. */
 const SETTLE_MS = 50;
 /** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
@@ -62,10 +59,7 @@ export class LiveRecorder {
     this.#hinted.want();
   }
 
-  /**
-   * Resolves when the changes from before the start are recorded, recording them has failed, or the recorder was
-   * stopped.
-   */
+  /** Resolves when the changes from before the start are recorded, when that has failed, or after `stop`. */
   first(): Promise<void> {
     return this.#first.promise;
   }

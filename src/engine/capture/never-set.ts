@@ -14,13 +14,11 @@ export const NEVER_SET = 0o7000;
  */
 const NEVER_SET_ON_FOLDERS = 0o4000;
 
-/** Returns an entry of another copy without the bits that are never set. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
   return { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** Returns an entry of this history without the bits that are never set. */
 function restorable(entry: Entry | undefined): Entry | undefined {
   if (entry?.kind !== "dir") return settable(entry);
   return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };

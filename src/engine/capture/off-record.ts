@@ -30,10 +30,7 @@ interface Seen {
   readonly ignored: OmittedPaths;
 }
 
-/**
- * Begins work off the record. Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a
- * hosted workspace.
- */
+/** Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a hosted workspace. */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   refuseHosted(context, "work off the record");
   refuseReadOnly(context);
@@ -59,10 +56,7 @@ const unnoted = new Set<string>();
 /** Stands for the process of work that is over. */
 const OVER = { pid: 0 } as const;
 
-/**
- * Notes what the work has changed. Throws if that fails. A later capture then notes the changes, as for work whose
- * process is gone.
- */
+/** Throws if the changes cannot be noted. A later capture then notes them, as for work whose process is gone. */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
   try {
@@ -114,9 +108,7 @@ export async function endDeadOffRecord(context: Context): Promise<void> {
   for (const id of ids) unnoted.delete(id);
 }
 
-/**
- * Drops the notes of paths that are recorded again, and notes that are no longer in force. The caller holds the lock.
- */
+/** Also drops notes that are no longer in force. The caller holds the lock. */
 export async function dropNotes(context: Context, recorded: ReadonlySet<WorkspacePath>): Promise<void> {
   const state = context.offRecord.read();
   if (state === undefined) return;
@@ -124,10 +116,7 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
   if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
 }
 
-/**
- * Returns those of the paths that are still as they were left off the record, with the reason for which they are left
- * alone.
- */
+/** Maps each path that is still as it was left off the record to the reason for which it is left alone. */
 export async function offRecordAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -136,7 +125,6 @@ export async function offRecordAmong(
   return found === undefined ? new Map() : found.heldAmong(paths);
 }
 
-/** Returns all paths that are still as they were left off the record, with the reason for which they are left alone. */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
   return found === undefined ? new Map() : found.heldNow();
@@ -144,10 +132,7 @@ export async function allOffRecord(context: Context): Promise<ReadonlyMap<Worksp
 
 const MOST_PATHS = 5;
 
-/**
- * Returns notes on work off the record that is running or has no noted end, and on the omitted paths of a scan that are
- * off the record.
- */
+/** Also returns a note on the omitted paths of a scan that are off the record. */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
   const notes = (context.offRecord.read()?.going ?? []).map((one) =>
     isOver(context, one)
@@ -196,17 +181,12 @@ async function look(context: Context): Promise<Seen> {
 }
 
 interface Looks {
-  /**
-   * `undefined` if the state before the work is unknown, because the end is noted later, without the work's own scan.
-   */
+  /** `undefined` if the end is noted later, without the work's own scan. */
   readonly before?: Seen;
   readonly after: Seen;
 }
 
-/**
- * Returns the notes of what the work has changed. Changes that open actions have declared are left out, because
- * captures record them, as they do while the work runs.
- */
+/** Changes that open actions have declared are left out, because captures record them. */
 async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
   const { seq, changes, reading } = after;
   const declared = await declaredPaths(context);

@@ -26,7 +26,6 @@ import { optional } from "../../util/optional.ts";
  * out.
  */
 
-/** The changes of an action to omitted paths, and the plan of what is kept aside of them. */
 export interface EndOfOmitted {
   readonly changes?: readonly OmittedChange[];
   readonly aside?: Aside;
@@ -129,10 +128,7 @@ async function foldersAround(
   return changes;
 }
 
-/**
- * Returns what an earlier end reported of paths that can no longer be compared. Created paths are left out, because a
- * scan finds them again.
- */
+/** Created paths are left out, because a scan finds them again. */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
   return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));
@@ -209,10 +205,7 @@ async function treesOf(
   });
 }
 
-/**
- * Returns the plan of what was kept aside for the action: the states at its beginning, and the states that an earlier
- * end has found. Paths whose contents were freed or erased are left out.
- */
+/** Paths whose contents were freed or erased are left out. */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);
@@ -221,7 +214,6 @@ async function recordedAside(context: Context, { aside }: LoggedAction): Promise
   return changes.filter(({ path }) => kept.has(path));
 }
 
-/** The omitted paths and the filters before a session. */
 export interface BeforeSession {
   readonly omitted: OmittedPaths;
   /** The filters in force, one per root. */

@@ -128,10 +128,7 @@ function processOf({ processes }: Context, { kind }: Operation): Pick<IntentReco
   return process === undefined ? {} : { process };
 }
 
-/**
- * Returns the step that an operation takes on kept-aside paths. A rollback undoes the changes that its action
- * (`brings`) made to such paths, as an undo of that action does.
- */
+/** A rollback undoes the changes of its action (`brings`) to kept-aside paths, as an undo of that action does. */
 export function asideStepOf({
   kind,
   target,
@@ -142,10 +139,7 @@ export function asideStepOf({
   return { kind, ...optional({ target }), ...selective };
 }
 
-/**
- * Returns the stored plan for kept-aside paths, which is carried out with the intent, and the kept-aside paths that are
- * left alone.
- */
+/** The stored plan is carried out with the intent. `blocked`: the kept-aside paths that are left alone. */
 async function asideOf(
   context: Context,
   operation: Operation,
@@ -162,10 +156,7 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.length > 0;
 }
 
-/**
- * True if nothing was written and every path was blocked by lack of space. A replica reports that and tries again
- * later. It does not record that its folder cannot hold these paths.
- */
+/** After a lack of space, a replica tries again, and does not record that its folder cannot hold the paths. */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
@@ -186,10 +177,7 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/**
- * True if every path was left alone because it was changed meanwhile, or because it is a folder that is not empty and
- * another path was changed meanwhile.
- */
+/** A folder that is not empty counts, too, if another path was changed meanwhile. */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -197,7 +185,6 @@ function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boole
   return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
-/** An operation with its intent, before the intent is in the log. */
 interface Performance {
   readonly id: string;
   /** The intent. Its state is `open`. */
@@ -334,16 +321,10 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
-/**
- * The most states that an intent itself contains. For so few states, a stored plan would cost a blob and a sync in
- * addition.
- */
+/** For so few states, a stored plan would cost a blob and a sync in addition. */
 export const MOST_INLINE = 32;
 
-/**
- * Returns the changes as fields of an intent: the changes themselves, or their stored plan if there are too many
- * `states`.
- */
+/** More than `MOST_INLINE` states become a stored plan. */
 export async function todoOf(
   context: Context,
   changes: readonly UpstreamChange[],
@@ -469,11 +450,8 @@ async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
   }
 }
 
-/** The way to close an interrupted write to a workspace without a folder. */
 interface TornWrite {
-  /**
-   * The changes that close the write: none if all its events are in the log. Otherwise they undo the events in the log.
-   */
+  /** None if all events of the write are in the log. Otherwise, the changes undo the events in the log. */
   readonly changes: Change[];
   readonly state: "done" | "abandoned";
 }
@@ -513,10 +491,7 @@ function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);
 }
 
-/**
- * Removes the set-aside files of the previous step with this intent's id. After a start of the process, the token is
- * read from the log.
- */
+/** After a start of the process, the token is read from the log. */
 async function runCleanup(context: Context, id: string): Promise<void> {
   const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
   if (token === undefined) return;

@@ -11,37 +11,27 @@ import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The operations and sessions that were ended before a change, or would be in a dry run. */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
-  /** Notes on the sessions that were closed. */
   readonly closed: readonly string[];
 }
 
 export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
-/**
- * The operations that every change runs first. They are passed in, because they use operations that are built on this
- * queue.
- */
+/** These operations are passed in, because they use operations that are built on this queue. */
 interface Settling {
   /** Finishes what was interrupted, and closes what was abandoned. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
-  /** Returns notes on interrupted operations that were finished first. */
   readonly notesOf: (before: BeforeChange) => readonly string[];
   /** Ends the transactions whose owner is gone, each by its own rule. */
   readonly endOrphans: (context: Context, before: BeforeChange) => Promise<void>;
 }
 
 interface ChangeHow {
-  /** True if the change is only previewed. */
   readonly dryRun?: boolean | undefined;
-  /**
-   * True for a change that ends a transaction itself. A transaction whose owner is gone is then not ended by its own
-   * rule first.
-   */
+  /** True for a change that ends a transaction itself. The transaction is then not ended by its own rule first. */
   readonly keepsOrphans?: true;
 }
 
@@ -75,10 +65,7 @@ export class OperationQueue {
     return this.inTurn(() => this.#upToDate(work));
   }
 
-  /**
-   * Does the same as `changeAfter`, for work whose answer does not report the operations that were finished first.
-   * Notes report them instead.
-   */
+  /** For work whose answer does not report the operations that were finished first. Notes report them instead. */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
     return this.changeAfter((before) => {
@@ -196,10 +183,7 @@ export class OperationQueue {
   }
 }
 
-/**
- * Runs `work`, and once again if it throws `INTEGRITY_VIOLATION`. A damaged index of contents is discarded by the run
- * that finds the damage, so the next run may succeed.
- */
+/** The run that finds a damaged index of contents discards it, so the next run may succeed. */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -209,10 +193,7 @@ export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Throws `REFUSED` if somebody is at work in a workspace, because its history can then be given up only with a grace
- * period.
- */
+/** Throws `REFUSED` while somebody is at work: the history can then be given up only with a grace period. */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
   const open = await openWork(context, head);
   if (open === undefined) return;
@@ -231,10 +212,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/**
- * True if an agent may be at work. That is assumed of an agent without a known process, because nobody could tell that
- * it has ended.
- */
+/** An agent without a known process may be at work, because nobody could tell that it has ended. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

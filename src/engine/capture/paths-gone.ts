@@ -26,10 +26,7 @@ export class PathsGone {
     return this.#paths;
   }
 
-  /**
-   * Returns what `find` returns. If `find` needs content that was pruned or erased, leaves the path alone and returns
-   * `undefined`.
-   */
+  /** Leaves the path alone and returns `undefined` if `find` needs content that was pruned or erased. */
   async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
     try {
       return await find();

@@ -18,10 +18,7 @@ import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 /** The most paths that are named; the others are counted. */
 const MOST_NAMED = 10;
 
-/**
- * Returns those changes of a reading that an unclean end has made, and not somebody's edits. Returns none if no unclean
- * end is known.
- */
+/** Leaves out the edits of a person. Returns none if no unclean end is known. */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
   if (unclean === undefined) return [];
@@ -90,10 +87,7 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
   );
 }
 
-/**
- * Reports the lost bytes of a workspace that follows no origin. Its files are recorded as they are, and the message
- * says how to get the bytes back.
- */
+/** For a workspace that follows no origin. Its files are recorded as they are. */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
   const paths = lost.map(({ path }) => path);
@@ -114,7 +108,6 @@ export function lossNote(lost: readonly Change[]): readonly string[] {
   ];
 }
 
-/** Returns the command that brings these paths back; for very many paths, the commands that list and bring them back. */
 function commandFor(paths: readonly WorkspacePath[], seq: number): string {
   const restore = `chronicle restore seq:${seq}`;
   if (paths.length > MOST_NAMED)

@@ -7,28 +7,20 @@ interface QuietPathsOptions {
   /** The longest wait after the first hint at a path that never becomes quiet, in milliseconds. */
   readonly mostMs: number;
   readonly timers: Timers;
-  /**
-   * Called with the paths that are quiet now or, if `isLate`, with those whose longest wait is over. `undefined`: all
-   * paths.
-   */
+  /** Called with quiet paths or, if `isLate`, with those whose longest wait is over. `undefined`: all paths. */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
-/**
- * The least value of the longest wait, in milliseconds. Most files are written in less time. A log that grows for ever
- * is still captured at this interval.
- */
+/** Most files are written in less time. A log that grows for ever is still captured at this interval. */
 const LEAST_MOST_MS = 5_000;
 
 /** The longest wait as a multiple of the time for which a path must have been quiet. */
 const MOST_DELAYS = 20;
 
-/** Returns the longest wait for a path that never becomes quiet, in milliseconds. */
 export function longestWaitMs(quietMs: number): number {
   return Math.max(LEAST_MOST_MS, quietMs * MOST_DELAYS);
 }
 
-/** Paths with a timer in common. */
 interface Group {
   readonly paths: Set<WorkspacePath>;
   readonly timer: Disposable;

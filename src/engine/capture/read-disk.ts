@@ -48,20 +48,15 @@ export interface LookOptions extends OffRecordOptions {
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** True if contents are hashed and nothing is stored. */
   readonly hashOnly?: boolean;
-  /**
-   * True if the capture may exceed the quota by a reserve, because it makes the restoration of an earlier state
-   * possible.
-   */
+  /** True if the capture may use the quota's reserve, because it makes restoring an earlier state possible. */
   readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The result of a scan, with the contents read. */
 export interface Reading {
   readonly report: ScanReport;
   /** Present paths, with the entry now on disk. */
   readonly present: ReadTable;
-  /** Paths that are absent. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /** The paths off the record, if there are any. They are among the omissions. */
@@ -101,10 +96,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   }
 }
 
-/**
- * Restarts the watcher if rules outside of the workspace's files have changed. The watcher itself follows the rules in
- * the workspace's files.
- */
+/** The watcher itself follows the rules in the workspace's files, but not the rules outside of them. */
 async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
   if (haveMoved && areOthers) await live.restart();
@@ -282,10 +274,7 @@ export class HeldStates {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
   }
 
-  /**
-   * True if a recorded link is absent only because the folder cannot hold links. If the folder of the link is gone as
-   * well, the link was removed.
-   */
+  /** If the folder of the link is gone as well, the link was removed. */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;
     const folder = parentOf(path);

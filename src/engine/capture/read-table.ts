@@ -62,7 +62,6 @@ export class ReadTable {
     return this.#rowOf(path) !== undefined;
   }
 
-  /** Returns the entry now on disk at a path, if it was read. */
   entryOf(path: WorkspacePath): Entry | undefined {
     const row = this.#rowOf(path);
     return row === undefined ? undefined : this.entryAt(row);

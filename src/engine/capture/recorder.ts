@@ -19,13 +19,11 @@ import { HintedCapture } from "./hinted-capture.ts";
  */
 const SETTLE_MS = 60;
 
-/** The longest interval that a timer can have. */
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
 interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
-  /** Options of the final capture. */
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
   /** Called when another process has changed what is tracked, after the first capture that applies the change. */
   readonly onSettings?: () => void;
@@ -42,10 +40,7 @@ export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  /**
-   * The recorder's own dirty paths. If the recorder used those of the context, its last scan would leave out what no
-   * hint has named.
-   */
+  /** With the dirty paths of the context, the last scan would leave out what no hint has named. */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   #failure: unknown;
@@ -94,10 +89,7 @@ export class Recorder {
     return this.#capture(paths, { named: true });
   }
 
-  /**
-   * The last error of a capture before the final one. `undefined` if there was none. The final capture records what the
-   * failed one has missed.
-   */
+  /** The final capture records what the failed capture has missed. */
   get failure(): unknown {
     return this.#failure;
   }

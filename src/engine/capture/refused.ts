@@ -31,10 +31,7 @@ export function refused(
   });
 }
 
-/**
- * Returns the error for an operation that could not be done: `BLOB_MISSING` if contents are missing that the store
- * should have, else `REFUSED`.
- */
+/** Returns `BLOB_MISSING` if contents are missing that the store should have, else `REFUSED`. */
 export async function whyRefused(
   context: Context,
   operation: Refused & { readonly wanted: readonly Change[] },
@@ -50,7 +47,6 @@ export async function whyRefused(
   });
 }
 
-/** Returns the paths whose content is missing or damaged in the store, although it was neither pruned nor erased. */
 async function damagedAmong(
   context: Context,
   changes: readonly Change[],
@@ -82,7 +78,6 @@ export interface ForcedHow {
   readonly force?: boolean | undefined;
 }
 
-/** The part of an operation's answer that the error of a refused dry run contains. */
 export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
 
 /**
@@ -112,7 +107,6 @@ export async function orForced<Shape extends ChangedShape>(
   }
 }
 
-/** The most paths of each kind in an error. */
 const MOST_TOLD = 100;
 const MOST_NAMED = 5;
 

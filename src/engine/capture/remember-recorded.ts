@@ -38,10 +38,7 @@ export async function rememberRecorded(context: Context): Promise<void> {
 /** The seq of the event that names the present signer. It changes when a person accepts another log. */
 const accepted = memoKey<number>("last accepted log");
 
-/**
- * Forgets the remembered states if a person has accepted another log, or if events are gone, because the states may
- * stem from events that no longer exist.
- */
+/** If a person has accepted another log, or events are gone, the states may stem from events that no longer exist. */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
   if (isHosted(worktree.roots)) return;
@@ -73,27 +70,18 @@ async function tellWorktree(
   worktree.remember(known);
 }
 
-/**
- * Notes that the worktree also knows the states that the events in (from, to] record. Does nothing unless it knows
- * exactly the states up to `from`.
- */
+/** Does nothing unless the worktree knows exactly the states up to `from`. */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }
 
-/**
- * Saves what the worktree remembers for the next process, with the seq up to which it knows the recorded states. A
- * process that has never scanned has nothing to save.
- */
+/** Also saves the seq up to which the worktree knows the recorded states. Saves nothing before the first scan. */
 export async function keepRemembered({ worktree, memo }: Context): Promise<void> {
   const seq = memo.get(knownTo);
   if (seq !== undefined) await worktree.save(seq);
 }
 
-/**
- * Makes the worktree remember the recorded states of these paths, and read the files again at the next scan. The
- * modification time with which a file was last seen is kept.
- */
+/** The files are read again at the next scan. The modification time with which a file was last seen is kept. */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();
   const rows = await index.iterationsAt(paths, seq);

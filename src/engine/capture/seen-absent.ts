@@ -26,13 +26,10 @@ import { givenPath, shownPath } from "../log/shape.ts";
  * earlier but could not be captured at the moment, nobody has its state.
  */
 
-/** The moment to which a path goes back. */
 export interface BackTo {
   /** The seqs of the states to go back to. Each of these states must show that the path was absent. */
   readonly seqs: readonly number[];
-  /**
-   * The action whose change is undone. The scan before this action covered its declared paths, whatever the rules say.
-   */
+  /** The action whose change is undone. Its scan covered its declared paths, whatever the rules say. */
   readonly action?: string | undefined;
   /** True if Chronicle itself has written the path, right after it had captured the earlier state. */
   readonly isWritten?: boolean | undefined;
@@ -40,10 +37,7 @@ export interface BackTo {
   readonly takesStale?: boolean | undefined;
 }
 
-/**
- * Returns the moments to which an undo takes a path: before its first undone event, and before the undone work
- * (`back`).
- */
+/** The moments are those before the first undone event, and before the undone work (`back`). */
 export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
   return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
 }
@@ -70,7 +64,6 @@ export interface SkippedPath extends Omit<BlockedPath, "reason"> {
     | "ambiguous";
 }
 
-/** The permitted part of a plan, and the paths that are left as they are (see `leaveUnseen`). */
 export interface Guarded {
   readonly changes: Change[];
   readonly unseen: SkippedPath[];
@@ -113,11 +106,9 @@ export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
   return { path, reason: "unseen", detail };
 }
 
-/** The paths that a restore is about. */
 export interface Asked {
   /** The paths that the caller named. If the list is empty, all paths are meant. */
   readonly named: readonly WorkspacePath[];
-  /** True for the named paths and all beneath them. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
@@ -147,7 +138,6 @@ export async function unknownThen(
   return found;
 }
 
-/** Tells whether captures show that paths were absent at earlier moments. */
 export class SeenAbsent {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
@@ -266,10 +256,7 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
   return reason === "erased" ? "it had a content then that was erased" : undefined;
 }
 
-/**
- * Returns why a path is not restored to its recorded state, which is stale at that moment. Includes the command that
- * restores it all the same.
- */
+/** Includes the command that restores the path to its stale state all the same. */
 async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
   // In a command, a seq in the middle of a commit means the end of that commit. So the seq before the commit is given.
   const commit = await context.index.commitFrom(seq);
@@ -284,7 +271,6 @@ function notCaptured(reason?: OmittedPath["reason"]): string {
   return `it could not be captured then${why}, so it may have been there`;
 }
 
-/** The coverage of a full capture, in a form for lookups. */
 interface Look {
   /** One filter for each root. `undefined` if the filters are not known. */
   readonly filters: readonly FilterSpec[] | undefined;
@@ -293,7 +279,6 @@ interface Look {
   readonly isPartial: boolean;
 }
 
-/** The coverages of the captures at one moment. */
 interface Looks {
   /**
    * The coverage of the last full capture before the state. If the state lies in the middle of a capture's events, also

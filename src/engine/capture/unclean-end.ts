@@ -28,10 +28,7 @@ interface Known extends Surroundings {
 
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
-/**
- * Recorded files may not have reached the disk if they were recorded less than this time before the last event. In ms.
- * Laptops delay writes by up to ten minutes.
- */
+/** Files that were recorded within this time may not have reached the disk. Laptops delay writes by ten minutes. */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
 
@@ -94,7 +91,6 @@ async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]
   return index.touched(0, head);
 }
 
-/** Notes the present places of the folders after a full capture. */
 export function noteWhereabouts(context: Context): void {
   const { whereabouts, worktree, memo } = context;
   const found = memo.get(known);
@@ -128,10 +124,7 @@ export function noteUnfollowed(context: Context): void {
   }
 }
 
-/**
- * True if there is nothing new to note. A capture of another process does not remove the note that a process follows an
- * origin.
- */
+/** A capture of another process does not remove the note that a process follows an origin. */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);
   return text(last) === text(now) && (now.followed !== true || last.followed === true);

@@ -35,7 +35,6 @@ export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
 type Step = Pick<IntentRecord, "kind" | "target" | "takes" | "passes" | "selection">;
 
-/** The plan of an undo or redo for paths that were kept aside, and the paths that it leaves alone. */
 export interface AsideStep {
   readonly changes: readonly Change[];
   readonly blocked: readonly SkippedPath[];
@@ -78,7 +77,6 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   };
 }
 
-/** A path that may have been changed by work that is not undone. */
 interface RivalPath {
   readonly path: WorkspacePath;
   /** The seq before all work that may have changed the path. */
@@ -91,10 +89,7 @@ interface UndoneWorks {
   readonly owners: Owners;
 }
 
-/**
- * Returns the paths of these works that others may have changed. There are none if everything since a moment is undone,
- * or if the work of all candidates is undone.
- */
+/** No path counts if everything since a moment is undone, or if the work of all candidates is undone. */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
   const told = [...works.values()].flatMap(({ omittedChanges }) => omittedChanges);
@@ -125,10 +120,7 @@ async function stillOthers(
   return [...found.values()];
 }
 
-/**
- * Returns the changes that a redo makes to kept-aside paths. They are the inverse of the changes made by the undos that
- * it takes back.
- */
+/** The redo inverts the changes of the undos that it takes back. */
 async function asideOfRedo(
   context: Context,
   { target }: Step,
@@ -195,7 +187,6 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
   return new Set([...ids.filter((id) => !transactions.has(id)), ...inner.map(({ id }) => id)]);
 }
 
-/** The changes of a run or action to paths that no capture takes. */
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
   readonly state?: string;
@@ -203,10 +194,7 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly comparesAll: boolean;
 }
 
-/**
- * Returns the changes of a run or action to omitted paths, as its record says. For a rollback, returns its changes to
- * what was kept aside for the action that it rolled back.
- */
+/** For a rollback, returns its changes to what was kept aside for the action that it rolled back. */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
@@ -277,10 +265,7 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
   });
 }
 
-/**
- * Returns the changes to kept-aside paths that an intent names. They are carried out together with the intent's own
- * changes.
- */
+/** These changes are carried out together with the intent's own changes. */
 export async function asideOfIntent(
   context: Context,
   { aside }: Pick<IntentRecord, "aside">,
@@ -288,10 +273,7 @@ export async function asideOfIntent(
   return aside === undefined ? [] : readAside(context, aside.plan);
 }
 
-/**
- * Splits a report into the operation's own changes and those of kept-aside paths. Paths that were put back are not
- * remembered as tracked, so that the rules leave them out as before.
- */
+/** Paths that were put back are not remembered as tracked, so that the rules leave them out as before. */
 export function splitAside(
   context: Context,
   report: ApplyReport,
@@ -349,10 +331,7 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
   };
 }
 
-/**
- * Returns why a folder in a file's place cannot be removed, because the changes do not remove everything in it. Returns
- * `undefined` if the folder can be removed.
- */
+/** A folder in a file's place cannot be removed if the changes do not remove everything in it. */
 async function heldInFolder(
   context: Context,
   { path, before, after }: Change,
@@ -367,10 +346,7 @@ async function heldInFolder(
     : { reason: one.reason, detail: `a folder is in its place, and ${one.detail}: ${MOVE_AWAY}` };
 }
 
-/**
- * Returns the changes of paths that are on disk as `before` and whose contents are in the store. Reports the other
- * paths as blocked, except those that are already as `after`.
- */
+/** Paths that are already as `after` are in neither list. */
 async function fitting(
   context: Context,
   changes: readonly Change[],
@@ -396,10 +372,7 @@ async function fitting(
   return { changes: fit, blocked };
 }
 
-/**
- * Returns notes on paths that a run or action has destroyed without a copy, and on paths that it gave a content that
- * was erased. Its undo leaves both alone.
- */
+/** The undo of the work leaves alone destroyed paths without a copy, and paths with an erased content. */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
@@ -421,10 +394,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/**
- * Returns a function that says whether a run or action within this work has kept a path. If the work has lost no path,
- * the function always returns false.
- */
+/** If the work has lost no path, the function always returns false. */
 async function keptWithin(
   context: Context,
   id: string,

@@ -37,9 +37,6 @@ function whyOf({ reason, detail }: { readonly reason: string; readonly detail?: 
   return [reason.replaceAll("-", " "), ...(detail === undefined ? [] : [detail])].join(", ");
 }
 
-/**
- * The differences between disk and record: the changes that are not recorded, and the paths that could not be recorded.
- */
 interface OnDisk {
   readonly unrecorded: readonly Change[];
   readonly omitted: readonly Omission[];
