@@ -34,7 +34,7 @@ export class FileNotes implements SessionNotes {
     return stat === undefined ? undefined : [stat.ino, stat.ctimeNs, stat.mtimeNs, stat.size].join(" ");
   }
 
-  /** An agent that was killed does not report the end of its session. `since` is in epoch milliseconds. */
+  /** Removes old notes, because an agent that was killed does not end its session. `since` is in epoch milliseconds. */
   removeOlder(since: number): void {
     for (const { name, kind } of this.#disk.list(this.#folder)) {
       if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;

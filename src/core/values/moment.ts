@@ -56,7 +56,7 @@ export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
 }
 
-/** Returns a text that is not a time without a zone unchanged. */
+/** Changes only a time without a zone. Returns any other text unchanged. */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";

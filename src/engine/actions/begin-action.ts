@@ -319,7 +319,7 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/** The files of these paths exist, and nothing of them must be kept. */
+/** Files off the record exist, and nothing of them must be kept. */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),

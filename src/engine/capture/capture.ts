@@ -242,7 +242,7 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
 
-/** The earlier states of paths that were off the record are unknown. */
+/** Coverage events around the changes say that the earlier states of paths off the record are unknown. */
 async function aroundReturned(
   context: Context,
   { offRecord, report }: Reading,

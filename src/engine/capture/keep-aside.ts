@@ -60,7 +60,7 @@ interface KeptTrees extends Kept {
   readonly excluded: readonly Omission[];
 }
 
-/** No tree lies in another. Durability and the caller's lease are as with `keepAside`. */
+/** None of `tops` may lie in another. Durability and the caller's lease are as with `keepAside`. */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],

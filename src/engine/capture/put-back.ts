@@ -18,7 +18,7 @@ import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 /** The most paths that are named; the others are counted. */
 const MOST_NAMED = 10;
 
-/** Leaves out the edits of a person. Returns none if no unclean end is known. */
+/** Leaves out somebody's edits. Returns none if no unclean end is known. */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
   if (unclean === undefined) return [];

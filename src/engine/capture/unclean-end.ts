@@ -28,7 +28,7 @@ interface Known extends Surroundings {
 
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
-/** Files that were recorded within this time may not have reached the disk. Laptops delay writes by ten minutes. */
+/** Files that were recorded within this time may be lost, because laptops delay writes by up to ten minutes. */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
 
