@@ -55,7 +55,6 @@ import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { optional } from "../util/optional.ts";
 
-/** The parts that all views of an open workspace share. */
 interface Shared {
   readonly writes: WriteQueue;
   readonly reads: FileReads;
@@ -125,7 +124,8 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Changes do not wait for the patches. A change records the contents that it replaces, so they can still be read.
+    // Changes do not wait for the patches. A change records the contents that it replaces, so the patches can still
+    // read them.
     return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
@@ -251,7 +251,8 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // Ignore an error of `end`: the caller needs the error of the work. `status` reports changes that were not noted.
+      // An error of `end` is ignored: the caller needs the error of the work, and `status` reports changes that were
+      // not noted.
       await end().catch(() => undefined);
       throw error;
     }
@@ -455,7 +456,7 @@ export class Workspace implements api.WorkspaceApi {
     return this.#queue.close();
   }
 
-  /** Does a call, or returns its answer if it was done before under the caller's request id. */
+  /** If the call was done before under the caller's request id, returns its answer instead of doing it again. */
   #once<T>(
     call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
     doneBefore: (context: Context, request: NonNullable<Caller["request"]>) => Promise<T | undefined>,
@@ -475,7 +476,6 @@ export class Workspace implements api.WorkspaceApi {
   }
 }
 
-/** Applies the retention limits once an action's snapshot is taken. */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;
   if (snapshot !== null) await keepToLimits(context);

@@ -34,19 +34,15 @@ interface HowToAppend {
 
 /** The operations that are allowed while the workspace's lock is held. */
 export interface Commit {
-  /** Returns the present head of the history. */
   head(): Promise<IndexHead>;
   /** Appends events. When the promise resolves, they are durable and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /**
    * Appends the first events of an operation that a later `append` completes. When the promise resolves, the events are
-   * durable. The index learns of them with the next `append` or `head`.
+   * durable. The index gets them with the next `append` or `head`.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /**
-   * Does the same as `begin`, and tells listeners of the events at once, because nothing can prevent these events any
-   * more.
-   */
+  /** Like `begin`, but tells listeners of the events at once, because nothing can prevent these events any more. */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Moves the log into the archive; the event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
@@ -73,8 +69,9 @@ interface CommitOptions {
 }
 
 /**
- * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY` if the
- * workspace is archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was opened.
+ * Takes the workspace's lock, replays what other processes have appended, and lets `work` append. Throws `READ_ONLY` if
+ * the workspace is archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was
+ * opened.
  */
 export async function withCommit<T>(
   context: Context,
@@ -98,7 +95,7 @@ export async function withCommit<T>(
   }
 }
 
-/** Returns the operations of a commit. `events` collects what is recorded. */
+/** `events` collects what is recorded. */
 function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
   const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
     for (const event of sealed) events.push(event);
@@ -161,7 +158,7 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Adds the events of `begin` to the index if something has failed before `append` or `head` did so. If that fails
+   * If the work fails before `append` or `head` adds the events of `begin` to the index, adds them here. If that fails,
    * too, the next `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
@@ -196,8 +193,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Returns the end mark of the commit. The events of the commit are not in the index yet, so the root is computed from
-   * the index with their changes applied.
+   * The events of the commit are not in the index yet, so the root is computed from the index with their changes
+   * applied.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -225,7 +222,7 @@ class Appender implements AsyncDisposable {
 
 interface MarkedCommit {
   readonly mark: CommitMark;
-  /** The hashes of the folders from which the root of the mark was computed. */
+  /** The folder hashes from which the root of the mark was computed. */
   readonly behind?: RootBehind;
 }
 
@@ -261,10 +258,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   }
 }
 
-/**
- * Returns the events that the index does not know. It may know some or all of them, because a reader may have projected
- * them already.
- */
+/** The index may know some or all of the events, because a reader may have projected them already. */
 async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
@@ -300,10 +294,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/**
- * Returns the present time. It may be earlier than the time of the last event. The order of events is that of their
- * seqs.
- */
+/** The time may be earlier than that of the last event: the order of events is that of their seqs. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }
@@ -324,7 +315,7 @@ export async function refuseMoved(context: Context): Promise<void> {
   }
 }
 
-/** The time at which a workspace was archived, as the event `seq` records it. */
+/** When the workspace was archived (`undefined`: not archived), as the event `seq` records it. */
 interface Known {
   readonly seq: number;
   readonly since: string | undefined;
@@ -332,10 +323,7 @@ interface Known {
 
 const known = memoKey<Known>("archived since");
 
-/**
- * Returns the time at which the workspace was archived, as far as the index knows; `undefined` if it is not archived.
- * Each state of the record is read once.
- */
+/** Returns the time of the archiving, as far as the index knows; `undefined` if the workspace is not archived. */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
   const { index, memo, workspaceId } = context;
   const row = await index.record(`workspace:${workspaceId}`);

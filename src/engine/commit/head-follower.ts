@@ -11,10 +11,7 @@ import type { SigningFault } from "../log/signing-fault.ts";
  * delay.
  */
 const FOLLOW_MS = 1_000;
-/**
- * The least time in ms between two heads that are kept while many workspaces are busy, because each head is a file that
- * is synced.
- */
+/** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs a file sync. */
 const KEEP_ONE_EVERY_MS = 100;
 /**
  * After a head is kept, busy workspaces wait this many times as long as that took, but at most `PUT_OFF_MS`. Keeping a
@@ -54,7 +51,7 @@ export class HeadPace {
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
-  /** Keeps a head. The next head of a busy workspace has to wait in proportion to how long this took. */
+  /** The next head of a busy workspace has to wait in proportion to how long this took. */
   async measured(keep: () => Promise<void>): Promise<void> {
     const start = this.now();
     this.#next = start + KEEP_ONE_EVERY_MS;
@@ -64,7 +61,7 @@ export class HeadPace {
     this.#next = end + Math.max(KEEP_ONE_EVERY_MS, rest);
   }
 
-  /** Runs work one after another, and lets the rest of the process run in between. */
+  /** Runs work strictly one after another, and lets the rest of the process run in between. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last
       .catch(() => undefined)
@@ -173,8 +170,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Catches up and keeps the head, with the lock. Only the holder of the lock knows that everything up to the end of
-   * the log is acknowledged. Returns `undefined` if somebody else holds the lock.
+   * The lock is needed, because only its holder knows that everything up to the end of the log is acknowledged. Returns
+   * `undefined` if somebody else holds the lock.
    */
   async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
     const context = this.#contextOf();
@@ -185,7 +182,7 @@ export class PacedHeadFollower implements HeadFollower {
       else this.#behindSince = undefined;
       return found;
     } catch (error) {
-      // The holder of the lock is writing, and signs these events with its own.
+      // The holder of the lock is writing, and signs these events together with its own.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       return undefined;
     }

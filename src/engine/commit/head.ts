@@ -10,10 +10,6 @@ import { encodeSigner, signerRecordId, type Acceptance } from "../../core/record
 import { damageAmid } from "../log/chain-fault.ts";
 import { refuseReadOnly, withCommit } from "./commit.ts";
 
-/**
- * Returns the head of the history in the form in which it is signed. `root`: computes its Merkle root. Throws
- * `NOT_FOUND` for an empty history.
- */
 async function headNow(context: Context, root: typeof rootToState): Promise<HeadToSign> {
   const head = await context.index.head();
   if (head.hash === "") {
@@ -109,13 +105,13 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
 
 const NOTHING = { reason: null, log: null, head: null, kept_as: null, key: null } as const;
 
-/** Discards the index, because it may know events that the log does not have. */
+/** The index may know events that the log does not have. */
 async function discardIndex(context: Context): Promise<void> {
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
 }
 
-/** Hides the kept head, which says nothing about the log that is accepted. */
+/** The kept head says nothing about the log that is accepted. */
 function withoutHead(heads: HeadKeeper): HeadKeeper {
   return {
     keyFile: heads.keyFile,

@@ -11,14 +11,13 @@ import { proposalDraft } from "../../core/records/proposal-record.ts";
 import { replicaDraft } from "../../core/records/replica-record.ts";
 import type { Context } from "../log/context.ts";
 
-/** Returns the event that opens an intent. */
 export function opening(id: string, intent: IntentRecord): EventDraft {
   return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
 }
 
 /**
- * Returns the event that closes an intent. The event leaves out what was needed only to finish the intent. If the
- * intent is that of a request with an id, the event has what the answer to the request says.
+ * Returns the event that closes an intent, without what was needed only to finish it. For a request with an id, other
+ * than a write, the event also keeps what the answer to the request tells.
  */
 export function closing(
   id: string,
@@ -60,10 +59,7 @@ export async function doneDrafts(
   ];
 }
 
-/**
- * Returns the events of the conflicts. Leaves out the conflicts of paths that were left alone, because these conflicts
- * stay as they are.
- */
+/** Leaves out the conflicts of paths that were left alone: they stay as they are. */
 function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
   const left = new Set(blocked.map((one) => one.path));
   return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
@@ -108,7 +104,6 @@ export function writtenDraft(path: WorkspacePath, { entry, by, replica }: Writte
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-/** Returns the event of a path that an intent has changed. */
 export function fileDraft(
   { id, intent }: Pick<Done, "id" | "intent">,
   change: UpstreamChange,
@@ -131,8 +126,8 @@ export function fileDraft(
 }
 
 /**
- * Returns the event of a change that follows from an origin's state, with the owner and the iteration that it has at
- * the origin. The event belongs to no operation here.
+ * Returns the event of a change that follows from the origin's state, with the owner and cause that it has there. The
+ * event belongs to no operation here.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -147,11 +142,11 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-// A path is held if the origin's state of it cannot be written to the folder now. Such a path must not be taken for
-// reconciled. Otherwise an edit of its present content would be taken for an edit of the origin's state, and would
-// overwrite that state.
+// A path is held if the origin's state of it cannot be written to the folder now. A held path must not be taken for
+// reconciled: an edit of its present content would then be taken for an edit of the origin's state, and would overwrite
+// that state.
 
-/** Returns the id of the conflict that holds a path. It is the same whenever the path is held. */
+/** The id of a path's conflict is the same whenever the path is held. */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
@@ -160,7 +155,6 @@ interface Held {
   readonly intent: IntentRecord;
   readonly changes: readonly UpstreamChange[];
   readonly blocked: readonly BlockedPath[];
-  /** The time at which the paths were found to be blocked. */
   readonly met: string;
 }
 
@@ -179,7 +173,7 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // A step that settles the conflict also reconciles what lies beneath its path, so `since` no longer applies then.
+    // A step that settles the conflict also reconciles what lies beneath its path. `since` then no longer applies.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),

@@ -48,10 +48,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
-/**
- * For each transaction whose outermost transaction is committed, returns the event that committed the outermost one.
- * The outermost transactions themselves are included.
- */
+/** Maps each transaction whose outermost transaction is committed (or which is that one) to the seq of that commit. */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
@@ -61,10 +58,7 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
   return ends;
 }
 
-/**
- * Returns what an action changed after the end of its run or transaction, as an operation; none if it changed nothing
- * then.
- */
+/** Returns what an action changed after the end of its run or transaction, as an operation; none if nothing. */
 async function lateOf(
   context: Context,
   action: LoggedAction,
@@ -87,10 +81,7 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/**
- * Returns a transaction as an operation, or nothing if it is not an operation. `isKeeping`: something was kept aside
- * for an action or a run in it.
- */
+/** `isKeeping`: something was kept aside for an action or a run in the transaction. */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];

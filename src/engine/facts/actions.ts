@@ -21,17 +21,15 @@ const PREFIX = "action:";
 /** An action, and its place in the log. */
 export interface LoggedAction extends ActionRecord {
   readonly id: string;
-  /** The seq of its snapshot, which is its first event. */
+  /** The seq of the action's first event: the snapshot that was made before the action. */
   readonly seq: number;
   readonly hash: Hash;
   readonly ts: string;
   readonly recursionDepth: number;
   readonly begun: BegunAt;
-  /** The seq of its last event. */
   readonly lastSeq: number;
 }
 
-/** Returns the action in the state that one of its events records. */
 export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyof SealedPlace>): LoggedAction {
   const record = decodeAction(event.record);
   const { seq, hash, ts, recursionDepth } = event;
@@ -54,8 +52,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head. The index is queried
- * only once for each head. `at`: the head, if the caller holds the lock and knows it.
+ * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head. `at`: the head, if
+ * the caller holds the lock and knows it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -68,9 +66,7 @@ export async function openRows(context: Context, prefix: string, at?: Head): Pro
   return known.rows.filter((row) => row.recordId.startsWith(prefix));
 }
 
-/**
- * Returns the actions that are not finished, in the state that their last events record. Each event is read only once.
- */
+/** Returns the actions that are not finished, oldest first, in the state that their last events record. */
 export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
   const known = context.memo.get(open);
   const now = new Map<string, LoggedAction>();
@@ -87,7 +83,7 @@ export function noteOpenAction(context: Context, action: LoggedAction): void {
   context.memo.get(open)?.set(PREFIX + action.id, action);
 }
 
-/** Returns the action in the state that its last event records; `undefined` if there is no such action. */
+/** Returns the action in the state that its last event records; `undefined` if there is none. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
@@ -105,8 +101,8 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 }
 
 /**
- * Returns the rows of all actions that are not pruned, and perhaps of some others. Reads no event of an action. If the
- * state before an action is kept, the action begins with the event right after this state.
+ * Returns the rows of all actions that are not pruned, and perhaps of some others, without reading their events. If the
+ * state before an action is kept, the event right after this state is the first event of the action.
  */
 async function unprunedRows(
   { index }: Context,
@@ -118,7 +114,7 @@ async function unprunedRows(
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
-/** Returns the last closed actions, oldest first, at most `most`. */
+/** Returns the last closed actions, oldest first. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
@@ -134,7 +130,7 @@ export async function findAction(context: Context, id: string): Promise<LoggedAc
     return await lookUp(context, id);
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
-    // Another process may have begun the action just now.
+    // Another process may have begun the action just now, and the index may not have it yet.
     await catchUp(context, { recover: false });
     return lookUp(context, id);
   }
@@ -144,14 +140,14 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  // The id of a call may be short, such as `c2`, and may by chance be the beginning of another action's id. With a
-  // longer id, this does not happen.
+  // A call's id may be short, such as `c2`, and may by chance be the beginning of another action's id. An id of
+  // `CERTAIN` or more characters is not.
   const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
   if (called.length > 0 || rows.length === 0) return only(called, id);
   return actionOfEvent(await readEvent(context, only(rows, id)));
 }
 
-/** With this many characters, the beginning of a UUID v4 does not equal another name by chance. */
+/** At this length, the beginning of a UUID v4 does not equal another name by chance. */
 const CERTAIN = 8;
 
 async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
@@ -183,7 +179,7 @@ interface LastBegun {
   /** The event up to which the log was searched. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
-  /** The record ids of actions that began no later than `at`. Their later events need not be read. */
+  /** The record ids of actions that began no later than `at`. No later event of these actions needs to be read. */
   readonly seen: Set<string>;
 }
 
@@ -207,14 +203,11 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
   return at?.hash ?? "";
 }
 
-/**
- * Finds the action that began last, if nothing is known from an earlier search. Looks first at the latest events of the
- * log, and then at the last event of each action.
- */
+/** Looks first at the latest events of the log, and then at the last event of each action. */
 async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
   const from = Math.max(1, headSeq - RECENT + 1);
   const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
-  // An action that has no event in this range began before it.
+  // An action without an event in this range began before the range, so it began earlier than the action found.
   if (at !== undefined && at.seq >= from) return at;
   return latestBegun(context, await context.index.records(PREFIX));
 }
@@ -225,7 +218,7 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
 
 /**
  * Returns the latest beginning of an action: the known one, or a later one of an action that has an event in `rows`.
- * The rows must be ordered from the oldest to the newest.
+ * `rows` must be ordered from the oldest to the newest.
  */
 async function latestBegun(
   context: Context,
@@ -233,7 +226,7 @@ async function latestBegun(
   known?: Pick<LastBegun, "at" | "seen">,
 ): Promise<LastBegun["at"]> {
   let at = known?.at;
-  // The newest event is visited first, because an action began no later than any of its events.
+  // The newest row is visited first. No action of an older row can have begun later than that row.
   for (const row of rows.toReversed()) {
     if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
     if (at !== undefined && row.seq <= at.seq) break;
@@ -247,10 +240,9 @@ function isOfAction(row: EventRow): boolean {
   return row.recordId.startsWith(PREFIX);
 }
 
-/** If more actions than this are remembered, all are forgotten, because most of them were closed long ago. */
+/** If more actions than this are remembered, all are forgotten. Most of them were closed long ago. */
 const MOST_SEEN = 1_000;
 
-/** Remembers an action that has just begun. */
 export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
   const seen = context.memo.get(lastBegun)?.seen ?? new Set<string>();
   if (seen.size >= MOST_SEEN) seen.clear();
@@ -258,12 +250,10 @@ export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): vo
   context.memo.set(lastBegun, { upTo: seq, at: { seq, hash }, seen });
 }
 
-/** Returns actions in the form of the API. */
 export async function actionShapes(context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
   return (await withCopiesThere(context, actions)).map(actionShape);
 }
 
-/** Returns an action in the form of the API. */
 export function actionShape(action: LoggedAction): ActionShape {
   return {
     id: action.id,
@@ -296,7 +286,6 @@ export function actionShape(action: LoggedAction): ActionShape {
 /** A session: one actor's run of work, as the log records it. */
 export interface Session extends SessionRecord {
   readonly id: string;
-  /** The seq of its last event. */
   readonly seq: number;
   /** The number of runs and actions around it. */
   readonly depth: number;
@@ -307,7 +296,6 @@ export interface Session extends SessionRecord {
   readonly unclosed?: true;
 }
 
-/** Returns all sessions of the log, oldest first. */
 export async function loggedSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const row of await context.index.records("session:")) {

@@ -30,14 +30,12 @@ export interface Attribution {
 /** A change and its owner. */
 export interface AttributedChange extends Change {
   readonly by: Attribution;
-  /** The number of the iteration that it records. */
   readonly iteration: number;
 }
 
 /** Returns the owner of a change. */
 export type Attribute = (change: Change) => Attribution;
 
-/** Options for attributing the changes of a capture. */
 export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
@@ -52,7 +50,7 @@ export interface AttributeOptions {
 }
 
 /**
- * Returns the function that attributes changes.
+ * Returns the function that finds the owner of a change.
  *
  * A change belongs to the innermost bracket that can have made it, and to everything around this bracket. If actions
  * declared the path, only these actions and the runs within them can have made the change. Otherwise every bracket that
@@ -92,7 +90,6 @@ function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
 }
 
-/** Returns the runs within some brackets, and what is within these runs. */
 function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   const runs = nesting.all.filter(
     (run) => run.run !== undefined && some.some((one) => nesting.isWithin(run.id, one.id)),
@@ -100,7 +97,6 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
 }
 
-/** Returns the owner of a change that any of these brackets can have made. */
 function ofBrackets(
   nesting: Nesting,
   some: readonly Bracket[],
@@ -117,8 +113,8 @@ function ofBrackets(
 }
 
 /**
- * Returns the attribution to these brackets. It names the innermost action, and the innermost run and transaction among
- * the brackets that are not already around this action. Undoing any of these brackets undoes the change.
+ * Names the innermost action, and the innermost run and transaction among the brackets that are not already around this
+ * action. Undoing any of these brackets undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};
@@ -150,7 +146,7 @@ function latest(
 function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
   const [only, second] = watches;
   if (only === undefined) {
-    // A person, or the client of a transaction of actions, may have made the change without an action: the owner is
+    // A person, or the client of a transaction of actions, may have made the change without an action. The owner is
     // unknown.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
@@ -162,10 +158,7 @@ function ofWatch(context: Context, { watches, transactions }: Brackets, cause: I
   return { cause: "watch", actor: context.caller.actor, session: only.id, depth: 0 };
 }
 
-/**
- * Returns the paths that these actions declared, which are those that they can have changed. Returns `undefined` if one
- * of the actions may change any path.
- */
+/** Returns the paths that these actions declared; `undefined` if one of the actions may change any path. */
 export function reachOf(actions: readonly LoggedAction[]): readonly WorkspacePath[] | undefined {
   return actions.some((action) => action.scope === "workspace") ? undefined : actions.flatMap((one) => one.paths);
 }

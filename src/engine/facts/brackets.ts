@@ -19,7 +19,6 @@ export interface OpenSession {
   readonly record: SessionRecord;
 }
 
-/** An active transaction. */
 export interface OpenTransaction {
   readonly id: string;
   readonly seq: number;
@@ -36,7 +35,7 @@ export interface Brackets {
   readonly transactions: readonly OpenTransaction[];
 }
 
-/** Values decoded from the last events of records, by record id. A capture need not read and decode them again. */
+/** Values decoded from the last events of records, by record id, so that a capture need not decode them again. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");
@@ -53,7 +52,7 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 }
 
 /**
- * Returns the open brackets and agents' sessions. Leaves out runs, watches and transactions whose owner is known to be
+ * Returns the open brackets and agents' sessions. Leaves out runs, watches and transactions whose owner is taken to be
  * gone, and actions that nobody will finish (see `goingOn`). `reopened`: the id of a transaction that is included
  * although its owner is gone.
  */
@@ -78,8 +77,7 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 
 /**
  * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work that began with such an
- * event and that no process owns is taken for abandoned. An implausible time of an event is corrected by the events
- * around it.
+ * event, and that no process owns, is taken for abandoned. An implausible time is corrected by the events around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];
@@ -87,8 +85,8 @@ export async function ageLimit({ now, index }: Context): Promise<(event: TimedEv
 }
 
 /**
- * Returns the open actions that may still be finished: those whose process is alive and, if no process owns them, those
- * that are less than a day old.
+ * Returns the open actions that may still be finished: those whose process is alive, and those that no process owns and
+ * that are less than `UNOWNED_HOURS` old.
  */
 export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   if (actions.length === 0) return [];

@@ -8,8 +8,8 @@ import { readEvent } from "../log/read-events.ts";
 
 /**
  * Paths that a sync brought into the folder of a replica. If the folder lacked such a path earlier, the origin may have
- * had the path already. Absence in the folder proves absence at the origin only if the folder had been synced with the
- * origin, up to an event before the one that brought the path.
+ * had the path already. Absence in the folder proves absence at the origin only if the folder was already synced with
+ * this origin, up to an event before the one that brought the path.
  */
 
 /** Returns the events that record the progress of syncs, oldest first. */
@@ -24,8 +24,8 @@ async function progressIn(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * Returns the last event of the commit that first synced the folder with its origin; `undefined` if there is none, or
- * if it was compacted away.
+ * Returns the last event of the commit that first synced the folder with its origin; `undefined` if that commit does
+ * not exist or was compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await progressEvents(context)) {
@@ -49,8 +49,8 @@ export class BroughtPaths {
   }
 
   /**
-   * Returns why the absence of the path after event `seq` is not proved. Returns `undefined` if no sync casts doubt on
-   * it, also if the path was there.
+   * Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync casts doubt on it, or
+   * if the path was present.
    */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);

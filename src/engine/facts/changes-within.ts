@@ -10,14 +10,14 @@ import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
-/** The changes of some work, and the paths of changes that either this work or others may have made. */
+/** The changes of some work, and the paths of changes that either this work or other work may have made. */
 interface FoundWork extends OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
- * A run, an action or a session, and everything within it. Inner work begins later than the work around it, so that
- * reading the events of a span in order finds all inner work.
+ * A run, an action or a session, and everything within it. Inner work begins later than the work around it, so reading
+ * the events of a span in order finds all inner work.
  */
 class Lineage {
   readonly #ids: Set<string>;
@@ -26,7 +26,7 @@ class Lineage {
     this.#ids = new Set([id]);
   }
 
-  /** Adds the work that an event begins, if it is within this work. */
+  /** Adds the work that an event begins, if that work is within this one. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
     const kind = /^(?:session|action):/.exec(recordId)?.[0];
     if (kind === undefined) return;
@@ -54,8 +54,8 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
 }
 
 /**
- * Returns what an action changed from its snapshot up to event `toSeq`, together with its changes among `next`, which
- * are about to be recorded.
+ * Returns what an action changed from its snapshot up to event `toSeq`, composed with those of its changes that are
+ * among `next` and are not recorded yet.
  */
 export async function changesOfAction(
   context: Context,
@@ -86,7 +86,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // Knowing what an undo undid requires reading all operations. Few spans contain an undo.
+      // To know what an undo undid, all operations must be read. Few spans contain an undo.
       if (!isAnyUndo) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);

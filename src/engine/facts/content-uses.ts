@@ -27,7 +27,7 @@ export interface ContentUse {
   isHistorys: boolean;
 }
 
-/** A state of a path, or another record that names contents. */
+/** A state of a path, or the contents that another record names. */
 type Mention =
   | { readonly path: WorkspacePath; readonly hash: Hash | undefined; readonly size: number }
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
@@ -121,7 +121,7 @@ function hashIn(value: unknown): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/** The contents kept aside for a path, which no line of the log names. */
+/** The contents kept aside for a path. No line of the log names these contents. */
 export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;
@@ -136,8 +136,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the paths with contents that are kept aside now, as far as one of these contents is meant. A content is meant
- * at all paths if `isMeant` is true for it at one path. Leaves out erased copies.
+ * Returns the paths that have a meant content kept aside now. A content is meant at all paths if `isMeant` is true for
+ * it at one path. Erased copies are left out.
  */
 export async function asideUses(
   context: Context,

@@ -18,7 +18,7 @@ export class ContentsOfHistory implements BlobStore {
    */
   readonly #put = new Map<Hash, number>();
 
-  /** `history`: a context whose `blobs` is the whole store. */
+  /** `history.blobs` must be the whole store. */
   constructor(history: HistoryContext) {
     this.#history = history;
     this.#blobs = history.blobs;
@@ -82,7 +82,6 @@ export class ContentsOfHistory implements BlobStore {
     return this.#blobs.setAside(wish);
   }
 
-  /** Closes the underlying store. */
   close(): Promise<void> {
     return this.#blobs.close();
   }
@@ -103,8 +102,8 @@ export class ContentsOfHistory implements BlobStore {
 }
 
 /**
- * Returns the contents that are erased. A content that was erased, but that an event after the erasure names, is not
- * erased any more.
+ * Returns the erased contents among the given ones. A content that an event after the erasure names is not erased any
+ * more.
  */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
@@ -124,7 +123,6 @@ interface Found {
 
 const found = memoKey<Found>("erased contents");
 
-/** Returns all contents that are erased. */
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
   const { all } = await erasuresInForce(history);
   if (all.length === 0) return NONE;
@@ -142,8 +140,8 @@ export async function erasedContents(history: HistoryContext): Promise<ReadonlyS
 const NONE: ReadonlySet<Hash> = new Set();
 
 /**
- * True if something after an event names a content: a state of a path, an open conflict, a version, or a file outside
- * of the workspace.
+ * True if something after event `seq` names the content: a state of a path, an open conflict, a version, or a file
+ * outside of the workspace.
  */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;
@@ -156,7 +154,7 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
-/** A batch that notes which contents were put, once they are durable. */
+/** Notes the contents that were put, once they are durable. */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

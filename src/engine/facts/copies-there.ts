@@ -12,8 +12,8 @@ interface Keeping {
 }
 
 /**
- * Returns runs or actions, with `kept` and `lost` of their omitted changes as of now. The records name the copies that
- * were kept aside. Once a copy is freed, after some days, or erased, no undo brings its path back.
+ * Returns the runs or actions with `kept` and `lost` of their omitted changes as of now. The records name the copies
+ * that were kept aside. Once such a copy is erased, or freed after some days, no undo brings its path back.
  */
 export async function withCopiesThere<T extends Keeping>(context: Context, works: readonly T[]): Promise<T[]> {
   const plans = works.flatMap(({ aside, omittedChanges }) =>
@@ -32,7 +32,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
       continue;
     }
     undone ??= await undoneIds(context);
-    // An undo has put the earlier content back, so nothing of it is lost.
+    // An undo has put the earlier content back, so that content is not lost.
     const isLost = ({ type }: OmittedChange): boolean => type !== "created" && undone?.has(work.id) !== true;
     const omittedChanges = work.omittedChanges.map((change) =>
       gone.has(change) ? { ...change, kept: false, lost: isLost(change) } : change,
@@ -42,7 +42,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns the ids that undos have named as undone, and that no redo has named since. */
+/** Returns the ids that undos name as undone, and that no later redo names. */
 async function undoneIds(context: Context): Promise<ReadonlySet<string>> {
   const undone = new Set<string>();
   for (const { intent } of await doneIntents(context)) {

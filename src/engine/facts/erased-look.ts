@@ -9,8 +9,8 @@ import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
 /**
- * Filters out of a scan the files whose content was erased. Such files are neither stored nor recorded, and are
- * reported as omitted.
+ * Filters out of a scan the files whose content was erased. They are neither stored nor recorded, but reported as
+ * omitted.
  */
 export class ErasedLook {
   /** The erasures when the scan began. */
@@ -23,7 +23,7 @@ export class ErasedLook {
   }
 
   static async of(context: Context): Promise<ErasedLook> {
-    // An erasure that is recorded between the two is then missing in both, or makes `isCurrent` false.
+    // `erasures` is read first. An erasure that is recorded between the two reads then makes `isCurrent` false.
     const erasures = await erasuresInForce(context);
     return new ErasedLook(erasures, await erasedContents(context));
   }
@@ -46,7 +46,7 @@ export class ErasedLook {
 export async function refuseErased(context: Context, entries: readonly Entry[]): Promise<void> {
   const erased = await erasedAmong(context, new Set(entries.flatMap(({ hash }) => hash ?? [])));
   if (erased.size === 0) return;
-  // A write of the same batch may have stored the content again, without an event yet.
+  // A write of the same batch may have stored the content again, while no event names it yet.
   const given = await context.blobs.has([...erased]);
   for (const { path, hash } of entries) {
     if (hash === undefined || !erased.has(hash) || given.has(hash)) continue;

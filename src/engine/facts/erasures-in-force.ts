@@ -13,10 +13,7 @@ interface Known {
 
 const known = memoKey<Known>("erasures in force");
 
-/**
- * Returns the erasures that the index has. After each new event this costs one query; erasures are read again only if
- * there is a new one.
- */
+/** Returns the erasures that the index has. They are read again only if there is a new one. */
 export async function erasuresInForce(context: HistoryContext): Promise<Erasures> {
   const { seq } = await context.index.head();
   const seen = context.memo.get(known);

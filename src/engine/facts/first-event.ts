@@ -28,7 +28,6 @@ const WRITTEN: ReadonlySet<FileRecord["cause"]> = new Set([
   "merge",
 ] as const);
 
-/** Describes an event that is the first one of its path. */
 export function firstEvent({ action, cause }: Pick<FileRecord, "action" | "cause">, seq: number): FirstEvent {
   return { seq, action, isWritten: WRITTEN.has(cause), isRun: cause === "run" };
 }

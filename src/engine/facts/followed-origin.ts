@@ -10,7 +10,7 @@ import { indexedFrom } from "../log/history-start.ts";
 
 /**
  * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none, or if it
- * was stopped. Only the last record is in force. An earlier one is about another origin, or was written before the
+ * was stopped. Only the last record is in force. An earlier record is about another origin, or was written before the
  * origin's workspace id was known.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
@@ -29,8 +29,7 @@ export async function unsentFrom(context: HistoryContext): Promise<number | unde
 }
 
 /**
- * Throws `REFUSED` if there are changes that the origin has not answered, because removing their events would lose
- * them.
+ * Throws `REFUSED` if the origin has not answered some changes, because removing their events would lose these changes.
  */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
@@ -50,7 +49,7 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
 
 /**
  * Returns the hashes of the contents of own changes after event `settled`, which the origin has not answered yet. The
- * contents of proposals are not included, because the event of a proposal names no content.
+ * event of a proposal names no content, so contents of proposals are not included.
  */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();

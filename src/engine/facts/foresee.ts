@@ -18,8 +18,8 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * Returns the result that the changes would have now, for a dry run. A path is blocked if its content is missing or
- * damaged, or if present files are in the way.
+ * Returns the result that the changes would have now. A path is blocked if its content is missing or damaged, or if
+ * present files are in the way.
  */
 export async function foresee(
   context: Context,
@@ -39,8 +39,8 @@ export async function foresee(
 }
 
 /**
- * Returns the paths whose content is not in the store or cannot be read. Contents in `made` are taken for present,
- * because they are stored later. Every other content is read as a whole, because only its bytes show that it is sound.
+ * Returns the paths whose content is not in the store or cannot be read. Contents in `made` are stored later and count
+ * as present. Every other content is read as a whole, because only its bytes show that it is sound.
  */
 export async function withoutSoundContent(
   context: Context,
@@ -85,10 +85,7 @@ function neededBy(
   });
 }
 
-/**
- * Returns the paths whose content is not in the store. Contents in `made` are taken for present, because they are
- * stored later.
- */
+/** Returns the paths whose content is not in the store. Contents in `made` are stored later and count as present. */
 export async function withoutContent(
   context: Context,
   changes: readonly Change[],

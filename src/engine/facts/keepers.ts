@@ -10,10 +10,7 @@ import { actionsEver } from "./transactions.ts";
  * operation if it is this operation or is within it.
  */
 
-/**
- * Returns all sessions and actions, in the order in which they began. Only runs and actions have files kept aside for
- * them.
- */
+/** Returns all sessions and actions, in the order in which they began. */
 export async function allKeepers(context: Context): Promise<readonly Keeper[]> {
   const sessions = (await loggedSessions(context)).map((one) => ({ ...one, lastSeq: one.seq }));
   return [...sessions, ...(await actionsEver(context))].sort((a, b) => a.fromSeq - b.fromSeq);
@@ -25,10 +22,7 @@ export async function keepersWithin(context: Context, ids: ReadonlySet<string>):
   return (await allKeepers(context)).filter(({ id }) => [...owners.around([id])].some((one) => ids.has(one)));
 }
 
-/**
- * Returns the last run or action for which a path, something beneath it, or a folder around it was kept aside;
- * `undefined` if there is none.
- */
+/** Returns the last run or action for which the path, a path beneath it, or a folder around it was kept aside. */
 export async function lastKeeperOf(context: Context, path: WorkspacePath): Promise<Keeper | undefined> {
   const isOf = ({ omittedChanges }: Keeper): boolean =>
     omittedChanges.some((one) => one.kept && (isWithin(one.path, path) || isWithin(path, one.path)));

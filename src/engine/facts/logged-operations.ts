@@ -96,7 +96,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 
 /**
  * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
- * alone. It did not undo such an operation as a whole.
+ * alone, because it did not undo such an operation as a whole.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
@@ -123,7 +123,7 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
   return told;
 }
 
-/** Returns the events that an undo was meant to undo, but whose paths it left alone. Leaves out events of folders. */
+/** Returns the events that an undo was meant to undo, but whose paths it left alone. Events of folders are left out. */
 async function eventsLeft(
   context: Context,
   { took, left }: Selective,
@@ -167,8 +167,7 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
 }
 
 /**
- * Returns a function that tells whether a write is part of a larger operation: of an action, of an ended run, or of a
- * committed transaction.
+ * Returns a function that tells whether a write is a part of an action, of an ended run, or of a committed transaction.
  */
 async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
   // While a run is open, a write within it can be undone by itself.

@@ -9,15 +9,14 @@ import { isElsewhere, numberHere, type OwnerProcess } from "../log/owner-process
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Finds which open runs, actions and transactions are within which. Work that began within other work is a part of it.
- * The changes of the inner work also belong to everything around it. Two brackets of which neither is within the other
- * are rivals.
+ * Finds which open runs, actions and transactions are within which others. Work that began within other work is a part
+ * of it. The changes of the inner work also belong to everything around it. Two brackets of which neither is within the
+ * other are rivals.
  */
 
 /** An open run, action or transaction. */
 export interface Bracket {
   readonly id: string;
-  /** The event that began it. */
   readonly seq: number;
   readonly depth: number;
   /** The process that owns it; `null` if none is known. */
@@ -27,7 +26,6 @@ export interface Bracket {
   readonly transaction?: OpenTransaction;
 }
 
-/** The open brackets, and what each is within. */
 export class Nesting {
   readonly all: readonly Bracket[];
   readonly #parents: ReadonlyMap<string, readonly string[]>;
@@ -48,7 +46,7 @@ export class Nesting {
     return new Nesting(all, parents);
   }
 
-  /** Returns the ids of everything around a bracket, and its own. */
+  /** Returns the ids of everything around a bracket, and the bracket's own id. */
   around(id: string): ReadonlySet<string> {
     const found = new Set([id]);
     // Iterating over a set includes elements that are added meanwhile.
@@ -61,7 +59,6 @@ export class Nesting {
     return this.around(inner).has(outer);
   }
 
-  /** Returns the given brackets that contain no other given bracket. */
   innermost(some: readonly Bracket[]): Bracket[] {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
@@ -111,10 +108,7 @@ function idsOf({ run, action, transaction }: { readonly [Kind in keyof Within]: 
   return [run, action, transaction].filter((id) => id !== undefined);
 }
 
-/**
- * True if `inner` is an action of a sub-agent, and `outer` an earlier call of the same session, which may have started
- * it.
- */
+/** True if `inner` is an action of a sub-agent that the earlier call `outer` of the same session may have started. */
 function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   return (
     inner.session !== undefined &&
@@ -124,7 +118,7 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** Adds ended brackets that are around open ones, because an ended bracket may lie between two open ones. */
+/** Adds ended brackets around open ones, because an ended bracket may lie between two open brackets. */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -141,7 +135,6 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
   return action === undefined ? [] : idsOf(decodeAction((await readEvent(context, action)).record));
 }
 
-/** The process, session and caller that begin something. */
 export interface Beginner {
   /** The process that begins the work. If it is not known (`null`), the present process is taken instead. */
   readonly pid: number | null;
@@ -156,8 +149,7 @@ export interface Beginner {
   readonly inFolder?: true;
   /**
    * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the innermost open run
-   * is taken for one, provided that there is only one, and that its owner is not known to be another process than
-   * `pid`.
+   * is taken for one, provided that there is only one, and that `pid` is `null` or the process of that run.
    */
   readonly guess?: true;
 }
@@ -171,8 +163,8 @@ export interface Place {
 /**
  * Returns the place of something that begins now. It is within the brackets that its caller names, and within the open
  * brackets of the processes around it. If several of these are innermost, such as concurrent tool calls of an agent,
- * actions with declared paths are ruled out, provided that exactly one other bracket remains. If not, the new work is
- * only within the brackets that are around all of them.
+ * and exactly one of them is not an action with declared paths, that one is taken. Otherwise the new work is only
+ * within the brackets that are around all of them.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -194,9 +186,9 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 }
 
 /**
- * Returns the transactions to which something that begins now belongs: those without a session, and those of its
- * session; with `inFolder`, only those that hold the folder. A transaction that holds a run contains only that run and
- * what is within it.
+ * Returns the transactions to which something that begins now belongs: those without a session, and those of the same
+ * session. With `inFolder`, only transactions that hold the folder are returned. A transaction that holds a run
+ * contains only that run and what is within it.
  */
 function transactionsFor(nesting: Nesting, around: readonly Bracket[], { session, inFolder }: Beginner): Bracket[] {
   return nesting.all.filter(({ id, transaction }) => {

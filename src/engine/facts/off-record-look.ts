@@ -33,7 +33,7 @@ const GOING = "a command off the record is going on, and this may be its work";
 
 /**
  * Filters out of a scan what was changed off the record, before anything is stored. A noted path is recognised by its
- * stat, or by its salted hash if the stat differs. Therefore a file that was only touched or renamed is still left out.
+ * stat, or by its salted hash if the stat differs. So a file that was only touched or renamed is still left out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record, or that a person has named. */
@@ -61,7 +61,7 @@ export class OffRecordLook {
     this.#declared = how.declared;
   }
 
-  /** Prepares the look of a scan; `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
+  /** Returns `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
   static async of(context: Context, options: OffRecordOptions): Promise<OffRecordLook | undefined> {
     const state = context.offRecord.read();
     if (state === undefined) return undefined;
@@ -80,9 +80,7 @@ export class OffRecordLook {
     return this.#declared === undefined && !this.#notes.has(path);
   }
 
-  /**
-   * Returns the paths of a batch that are to be read. Folders that may be left out are decided later, by `foldersOf`.
-   */
+  /** Returns the paths of a batch that are to be read. `foldersOf` decides later on folders that may be left out. */
   async sift(batch: readonly ScannedPath[]): Promise<ScannedPath[]> {
     const through: ScannedPath[] = [];
     for (const one of batch) {
@@ -105,7 +103,7 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the deferred folders that contain a captured path. They are captured, too. */
+  /** Returns the deferred folders that contain a captured path, because they are captured, too. */
   foldersOf(taken: readonly WorkspacePath[]): ScannedPath[] {
     if (this.#folders.length === 0) return [];
     const above = new Set(taken.flatMap((path) => [...foldersAbove(path)]));
@@ -149,7 +147,6 @@ export class OffRecordLook {
     return held;
   }
 
-  /** Returns all noted paths that are still as noted. */
   heldNow(): Promise<ReadonlyMap<WorkspacePath, string>> {
     return this.heldAmong([...this.#notes.keys()]);
   }
@@ -183,8 +180,8 @@ export class OffRecordLook {
 }
 
 /**
- * Returns the paths that tools have declared and may still be changing. Their changes are not taken for work off the
- * record. Paths of actions that nobody will finish are left out.
+ * Returns the paths that tools have declared and may still be changing. Changes of these paths are not taken for work
+ * off the record.
  */
 export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
   return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);

@@ -18,16 +18,16 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Changes that a command makes to paths that no capture takes. Only the omitted paths themselves are compared. An
- * omitted folder is compared by its presence and kind, never by its contents.
+ * Changes of paths that no capture takes. Only the omitted paths themselves are compared. An omitted folder is compared
+ * by its presence and kind, never by its contents.
  */
 
 /** The omitted paths that were there before a command. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
 /**
- * The reasons of omissions that are not compared. The store is not compared, because it belongs to Chronicle. Unstable
- * paths are not compared, because they are read again and recorded.
+ * Omission reasons for which a path is not compared. The store is not compared, because it belongs to Chronicle.
+ * Unstable paths are not compared, because they are read again and recorded.
  */
 const NOT_COMPARED = reasonsWith("notCompared");
 
@@ -48,7 +48,6 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
-/** Returns how the paths that were omitted before have changed. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -58,13 +57,13 @@ export async function changesOfOmitted(context: Context, before: OmittedPaths): 
   });
 }
 
-/** The reasons of omissions because of which the recorded state of a file, if it has one, is outdated. */
+/** Omission reasons that make the recorded state of a file, if it has one, outdated. */
 const OUTGROWN = reasonsWith("outgrown");
 
 /**
- * Returns the files that were not omitted before (`known`), and are omitted now because of their new state. Such a file
- * has an erased content, or it has a recorded state and is now, for example, too large or unreadable. Its recorded
- * state is outdated, and no operation overwrites its present content.
+ * Returns the files that were not omitted before (`known`), and are omitted now because of their new state: a file with
+ * an erased content, or a recorded file that is now, for example, too large or unreadable. Its recorded state is
+ * outdated, and no operation overwrites its present content.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -110,19 +109,14 @@ function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: 
   return [{ ...common, type: "modified", lost: !hasOnlyGrown(stat, now) && !isExcludedByPerson(omission) }];
 }
 
-/**
- * True if a path is unchanged. Folders and special files are compared by their kind alone, others by their size,
- * modification time and inode.
- */
+/** Folders and special files are compared by their kind alone, other files by size, modification time and inode. */
 function isAsBefore(before: OmittedStat, now: OmittedStat): boolean {
   if (before.kind !== now.kind) return false;
   if (before.kind === "dir" || before.kind === "special") return true;
   return before.size === now.size && before.mtimeNs === now.mtimeNs && before.ino === now.ino;
 }
 
-/**
- * True if a file has only grown. Most likely something was appended to a log or a database, so that nothing was lost.
- */
+/** If a file has only grown, most likely something was appended to a log or a database, so nothing was lost. */
 function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
   return before.kind === "file" && now.kind === "file" && before.ino === now.ino && now.size > before.size;
 }
@@ -139,7 +133,6 @@ const TOLD_MS = 7 * 24 * 3_600_000;
 const MOST_LOSSES = 3;
 const MOST_PATHS = 5;
 
-/** Work that may have lost contents. */
 export interface Loser {
   /** The name for people: `run 3f2a1b0c (rm -rf .git)`. */
   readonly name: string;
@@ -164,7 +157,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
   return notes;
 }
 
-/** Returns the losses that remain. A removed path that exists again is not reported any more. */
+/** Returns the losses that remain. A removed path that exists again is not a loss any more. */
 export async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
   const lost = changes.filter((one) => one.lost);
   if (lost.length === 0) return [];
@@ -172,7 +165,6 @@ export async function stillLost(context: Context, changes: readonly OmittedChang
   return lost.filter(({ type }, i) => type !== "deleted" || stats[i] === undefined);
 }
 
-/** Returns a change of an omitted path in the form of the API. */
 export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
   const { path, type, reason, detail, kept, lost, recorded, candidates } = change;
   return {
@@ -189,8 +181,8 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
 }
 
 /**
- * Returns recorded files that the present rules leave out, and of which the history still has a content that can be
- * erased. Judges by name alone, in path order; reads no content.
+ * Returns, in path order, the recorded files that the present rules leave out by name, and of which the history still
+ * has a content that can be erased. Reads no content.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);

@@ -8,7 +8,6 @@ import { shownPath } from "../log/shape.ts";
 import { decodeConflict, type IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 
-/** Returns the conflicts that are not settled. */
 export async function openConflicts(context: Context): Promise<IdentifiedConflict[]> {
   return conflictsIn(context, await context.index.openRecords("conflict:"));
 }
@@ -22,7 +21,6 @@ export async function settledConflicts(context: Context): Promise<IdentifiedConf
   );
 }
 
-/** Returns the conflicts of some rows of the index. */
 export async function conflictsIn(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
   const events = await readEvents(context, rows);
   return events.map(({ recordId, record }) => ({
@@ -31,7 +29,6 @@ export async function conflictsIn(context: Context, rows: readonly EventRow[]): 
   }));
 }
 
-/** A version, with the event that recorded it. */
 export interface KeptVersion {
   readonly seq: number;
   readonly ts: string;

@@ -16,7 +16,6 @@ export interface SeqSpan {
 
 type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
 
-/** An event of a file that is somebody's own. */
 export interface OwnEvent {
   readonly seq: number;
   readonly record: FileRecord;
@@ -39,8 +38,8 @@ export interface OwnWork {
 
 /**
  * Returns the net change of each path from the state before the first of somebody's own events in a span to the state
- * after the last one. What others did before and after these two events is not included, but what they did in between
- * is.
+ * after the last one. What others did before and after these two events is not included. What they did in between is
+ * included.
  */
 export async function ownChanges(
   context: Context,
@@ -50,7 +49,7 @@ export async function ownChanges(
   const { fromSeq, toSeq } = span;
   if (toSeq <= fromSeq) return { changes: [], claims: [] };
   const own = new Map<WorkspacePath, OwnEvent[]>();
-  // The first events of the work may have been dropped with an archive. Only the later ones can be read.
+  // The first events of the work may have been dropped with an archive. Only later events can be read.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
     const recorded = changesOf(event);

@@ -29,31 +29,28 @@ export interface Work extends SeqSpan {
   readonly operation?: string;
 }
 
-/** An action or a run for which something may be kept aside. */
 export type Keeper = Pick<LoggedAction, "id" | "omittedChanges" | "fromSeq" | "lastSeq">;
 
-/** Returns the keepers for which something was kept aside: they may have no event of a file. */
+/** Returns the keepers for which something was kept aside. They may have no event of a file. */
 export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
   return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
 }
 
-/** A change on disk that is not recorded, with the action to which a capture would attribute it. */
+/** An unrecorded change on disk, with the action to which a capture would attribute it. */
 export interface PendingChange extends Change {
   readonly action?: string | undefined;
 }
 
-/** The events of some work. */
 export interface OwnEvents {
   /** Their seqs, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
-  /** The first event of each path. */
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
-  /** Events between these that cancel out, by path: undone ones, and those of their undos (see `undone-between.ts`). */
+  /** Events in between that cancel out, by path: undone ones, and those of their undos (see `undone-between.ts`). */
   readonly between?: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
-  /** The sessions, actions, transactions and intents that they name, and the keepers of the work. */
+  /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /**
    * The id of the operation, if the events are what is left of an operation. An undo of the events undoes the
@@ -64,7 +61,7 @@ export interface OwnEvents {
   readonly pending?: readonly PendingChange[];
 }
 
-/** Returns the events of some work; `without` is true for events to leave out. */
+/** Returns the events of some work, without those for which `without` is true. */
 export async function eventsOfWork(
   context: Context,
   work: Work,
@@ -87,7 +84,7 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** Returns the events with some more events of the same paths. */
+/** Returns the events together with some more events of the same paths. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -104,7 +101,6 @@ export function withEvents(
   return { ...own, byPath, firsts, seqs, ids };
 }
 
-/** Returns the events without those of some paths. */
 export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
   const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
@@ -129,7 +125,6 @@ export function idsOf({ session, action, transaction, intent }: FileRecord): str
   return [session, action, transaction, intent].filter((id) => id !== undefined);
 }
 
-/** Yields the changes of files in a span. */
 export async function* fileEvents(
   context: Context,
   { fromSeq, toSeq }: SeqSpan,
@@ -201,8 +196,8 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 }
 
 /**
- * Returns what the groups of each path did: one change for each group, so that others' work in between is not included.
- * Two groups count as one if others left the path as the first group had left it.
+ * Returns what the groups of each path did: one change for each group, so that work of others in between is not
+ * included. If others left the path as a group had left it, this group and the next one count as one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>

@@ -5,7 +5,6 @@ import { idsOf } from "./own-work.ts";
 import { loggedSessions, type Session } from "./actions.ts";
 import { actionsEver, allTransactions } from "./transactions.ts";
 
-/** Finds out which work belongs to which. */
 export interface Owners {
   /** Returns the ids of everything to which an event of a file belongs. */
   of(record: FileRecord): readonly string[];
@@ -15,10 +14,7 @@ export interface Owners {
   inner(ids: Iterable<string>): ReadonlySet<string>;
 }
 
-/**
- * Reads which work is within which. An event of a file names the work that made it, and the record of this work names
- * the work around it.
- */
+/** An event of a file names the work that made it, and the record of this work names the work around it. */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();
   const outer = new Map<string, readonly string[]>();

@@ -35,7 +35,6 @@ async function pruningAt(context: HistoryContext, row: EventRow): Promise<Logged
 
 const histories = memoKey<LoggedPruning[]>("all prunings");
 
-/** Returns all prunings, oldest first. Each is read only once. */
 async function allPrunings(context: HistoryContext, last: LoggedPruning): Promise<readonly LoggedPruning[]> {
   const seen = context.memo.get(histories) ?? [];
   if (seen.at(-1)?.seq === last.seq) return seen;
@@ -50,7 +49,7 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 
 /**
  * Returns the prunings that have lines in the log, oldest first. If a pruning was in force where the lines begin, it is
- * the first one of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of that pruning was dropped with an
+ * the first of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of such a pruning was dropped with an
  * archive, and the contents that it gave up may be freed.
  */
 export async function loggedPrunings(
@@ -77,7 +76,7 @@ export async function prunedBy(context: HistoryContext, since: number, until?: n
   return all[kept + 1]?.seq ?? last.seq;
 }
 
-/** Throws `PRUNED` for a state that cannot be restored any more. */
+/** Throws `PRUNED` for a state that cannot be restored any more. `what` names the state for people. */
 export async function refusePruned(context: HistoryContext, what: string, state: number): Promise<void> {
   const pruning = await pruningInForce(context);
   if (pruning === undefined || keepsState(pruning, state)) return;
@@ -99,7 +98,6 @@ export async function iterationsPruned(
   return by;
 }
 
-/** A content that is not in the store. */
 export interface MissingContent {
   readonly path: WorkspacePath;
   readonly hash: Hash;
@@ -109,16 +107,10 @@ export interface MissingContent {
   readonly iteration?: number;
 }
 
-/**
- * A history of which contents may be missing. The store, if given, knows which contents of an origin's history are left
- * out on purpose.
- */
+/** The store, if given, knows which contents of an origin's history are left out on purpose. */
 type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
 
-/**
- * Returns the error for a content that is not in the store: `ERASED` or `PRUNED` if it was given up, else
- * `BLOB_MISSING`.
- */
+/** Returns the error for a content that is not in the store: `ERASED`, `PRUNED`, or else `BLOB_MISSING`. */
 export async function missingContent(context: MissingFrom, missing: MissingContent): Promise<ChronicleError> {
   const { path, hash, what, iteration } = missing;
   if ((await erasedAmong(context, [hash])).has(hash)) return erasedContent(await erasuresInForce(context), hash, what);
@@ -152,12 +144,11 @@ function erasedContent(erasures: Erasures, hash: Hash, what: string): ChronicleE
   });
 }
 
-/** Returns the message for a path that is left alone because its content was erased. */
 export async function erasedDetail(context: HistoryContext, hash: Hash, what: string): Promise<string> {
   return erasedContent(await erasuresInForce(context), hash, what).message;
 }
 
-/** Returns the error for a content that a copy of an origin's history names, but that only the origin has. */
+/** The copy of an origin's history names the content, but only the origin has it. */
 function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
   const isSecret = new ProtectedNames().holds(path);
   return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {

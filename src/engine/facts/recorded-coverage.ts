@@ -22,7 +22,7 @@ import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** The reasons of omissions because of which the recorded state of a path, if it has one, is outdated. */
+/** Omission reasons that make the recorded state of a path, if it has one, outdated. */
 export const STALE = reasonsWith("isStale");
 
 /**
@@ -31,7 +31,6 @@ export const STALE = reasonsWith("isStale");
  */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
-/** A coverage as the log states it. */
 export interface StatedCoverage extends Taken {
   /**
    * The event that states the coverage. A path with an iteration after this event was recorded since, even if the
@@ -42,7 +41,7 @@ export interface StatedCoverage extends Taken {
 
 /**
  * Returns the event that states the coverage of full captures from now on. Returns no event if the log already states
- * this coverage.
+ * this coverage, and no omitted path was recorded since.
  */
 export async function coverageDrafts(
   context: Context,
@@ -62,10 +61,7 @@ export async function coverageDrafts(
   return last !== undefined && (await isRecordedSince(context, last)) ? [draftOf(context, now)] : [];
 }
 
-/**
- * Returns the paths that have a recorded state, if there are too many paths to list all. Returns no path if all can be
- * listed.
- */
+/** Returns those paths that have a recorded state, if there are too many to list all; otherwise none. */
 async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]): Promise<Set<WorkspacePath>> {
   if (omitted.length <= MAX_OMITTED) return new Set();
   const paths = omitted.map(({ path }) => path);
@@ -180,12 +176,12 @@ async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq:
 }
 
 /**
- * The codes of errors with which a capture fails for lack of room or trouble with the disk. If the caller asked for
- * `warn`, the action goes on all the same.
+ * Codes of errors for a lack of room or trouble with the disk. If the caller asked for `warn`, the action goes on after
+ * such an error.
  */
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
-/** True for a lack of room or trouble with the disk, which is nobody's mistake. */
+/** True for a lack of room or trouble with the disk, which no caller has caused. */
 export function isNoRoomOrTrouble(error: unknown): boolean {
   return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
 }

@@ -10,13 +10,11 @@ import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts"
  * known.
  */
 
-/** Tells which recorded states are stale at a moment. */
 export class StaleStates {
   readonly #context: Context;
   readonly #seq: number;
   readonly #omitted: readonly Omitted[];
 
-  /** `stated`: the coverages of the state after event `seq`. */
   constructor(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]) {
     this.#context = context;
     this.#seq = seq;
@@ -29,8 +27,8 @@ export class StaleStates {
   }
 
   /**
-   * Returns why the recorded state of a path is stale; `undefined` if it is not. A path that the record has as absent
-   * can be stale, too: it existed, but was not recorded.
+   * Returns why the recorded state of a path is stale; `undefined` if it is not. A path that is recorded as absent can
+   * be stale, too, if it existed but was not recorded.
    */
   async reasonOf(path: WorkspacePath): Promise<OmissionReason | undefined> {
     for (const { seq, reasons } of this.#omitted) {
@@ -44,7 +42,7 @@ export class StaleStates {
   }
 
   /**
-   * Returns all omitted paths that the record has as present, in path order. An omitted folder stands for everything
+   * Returns all omitted paths that are recorded as present, in path order. An omitted folder stands for everything
    * beneath it.
    */
   async all(): Promise<OmittedPath[]> {
@@ -73,7 +71,9 @@ function omittedBy({ seq, omitted }: StatedCoverage): Omitted {
 
 const MOST_PATHS = 5;
 
-/** Tells people which paths are given in their last recorded state, because their state at the moment is not known. */
+/**
+ * Tells people which paths are given in their last recorded state, because their state after event `seq` is not known.
+ */
 export async function tellStale(
   context: Context,
   seq: number,

@@ -18,7 +18,7 @@ const OPERATIONS = [
   ["intent:", "an operation"],
 ] as const;
 
-/** Returns what has this id in this history. Returns `undefined` if nothing has it, or only an agent's session. */
+/** Returns what has this id in this history; `undefined` if nothing has it, or only an agent's session. */
 async function takenBy(context: Context, id: string): Promise<string | undefined> {
   const row = await context.index.record(`session:${id}`);
   if (row !== undefined && decodeSession((await readEvent(context, row)).record).kind !== "agent")
@@ -29,13 +29,12 @@ async function takenBy(context: Context, id: string): Promise<string | undefined
   return undefined;
 }
 
-/** Throws `USAGE` if a caller names something other than an agent's session as its session. */
+/** Throws `USAGE` if the id that a caller gives as its session is that of something other than an agent's session. */
 export async function refuseTakenId(context: Context, id: string): Promise<void> {
   const what = await takenBy(context, id);
   if (what !== undefined) throw notOfAnAgent(id, what);
 }
 
-/** Returns the error for an id that is not that of an agent's session. */
 export function notOfAnAgent(id: string, what = "the session of a run"): ChronicleError {
   const isRun = what === "the session of a run";
   return new ChronicleError("USAGE", `${id} is ${what}, not ${isRun ? "" : "the session "}of an agent`, {
@@ -101,7 +100,6 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
   return intent.state === "done" ? { intent, row } : undefined;
 }
 
-/** Returns the error for a request id that was already used for a different request. */
 export function usedBefore(request: string): ChronicleError {
   return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
     hint: "give each request an id of its own; the same id is for the same request again",

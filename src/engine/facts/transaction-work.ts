@@ -20,9 +20,9 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  * those that no action made while it was the innermost bracket.
  *
  * An active transaction without a named session, or of actions, also includes restores, undos and redos that were done
- * in it. Undos and redos that concern only others' work since it began are left out. In a transaction of actions, only
- * steps of the client that began it are included. Once a transaction is committed, such steps are operations of their
- * own.
+ * in it. Undos and redos that concern only what others did since the transaction began are left out. In a transaction
+ * of actions, only steps of the client that began it are included. Once a transaction is committed, such steps are
+ * operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;
@@ -38,8 +38,8 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // If undos are included, the events that they undid must be included, too (`everything`), because together they
-  // change nothing.
+  // If undos are included, the events that they undid must be included, too (`everything`): together they change
+  // nothing.
   return {
     label: labelOf(transaction),
     fromSeq,
@@ -61,7 +61,7 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
   const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
     if (!mayBeStepOf(transaction, intent)) continue;
-    // A write names its transaction itself.
+    // A write names its transaction itself, so it needs no look-up here.
     if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
       continue;
     ids.add(id);
@@ -69,8 +69,8 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 }
 
 /**
- * True if an intent may be a step of the transaction. In a transaction of actions, only the client that began it makes
- * steps: one with the same name and, if the process is known, the same process.
+ * In a transaction of actions, only the client that began it makes steps: the intent has the same client name and, if
+ * both processes are known, the same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;
@@ -78,7 +78,7 @@ function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, inten
   return isProcess && intent.actor === actor && intent.client === client;
 }
 
-/** True for an undo or redo that concerns only others' work since the transaction began. */
+/** True for an undo or redo that concerns only what others did since the transaction began. */
 async function isOthers(
   context: Context,
   { kind, took, met, target }: IntentRecord,

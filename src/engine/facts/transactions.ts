@@ -15,11 +15,10 @@ const PREFIX = "transaction:";
 /** A transaction, and its place in the log. */
 export interface LoggedTransaction extends TransactionRecord {
   readonly id: string;
-  /** The seq of its last event. */
   readonly lastSeq: number;
-  /** True if it is active and the process that began it is gone. */
+  /** True if the transaction is active and the process that began it is taken to be gone. */
   readonly orphaned: boolean;
-  /** True if the number of its process belongs to another PID namespace. */
+  /** True if the process that began the transaction belongs to another PID namespace. */
   readonly elsewhere: boolean;
 }
 
@@ -28,7 +27,6 @@ export async function allTransactions(context: Context): Promise<LoggedTransacti
   return load(context, await context.index.records(PREFIX));
 }
 
-/** Returns the active transactions, oldest first. */
 export async function activeTransactions(context: Context): Promise<LoggedTransaction[]> {
   return load(context, await context.index.openRecords(PREFIX));
 }
@@ -49,10 +47,7 @@ async function load(context: Context, rows: readonly EventRow[]): Promise<Logged
   return found.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-/**
- * Finds a transaction by its id or the beginning of its id. Throws `NOT_FOUND` if none matches, and `AMBIGUOUS` if
- * several do.
- */
+/** Finds a transaction by its id or the beginning of its id. Throws `NOT_FOUND` or `AMBIGUOUS`. */
 export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
   const matching = meantBy(all, id, (one) => one.id);
   const [only, second] = matching;
@@ -69,22 +64,22 @@ export function findTransaction(all: readonly LoggedTransaction[], id: string): 
   });
 }
 
-/** Returns a transaction, its savepoints, and their savepoints; the outermost first. */
+/** Returns a transaction and all savepoints within it, the outermost first. */
 export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
   const family = new Set([id]);
-  // A savepoint is begun after the transaction that holds it, so one pass in that order finds them all.
+  // A savepoint begins after the transaction that holds it, so one pass in order of beginning finds all of them.
   for (const one of all) if (one.parent !== undefined && family.has(one.parent)) family.add(one.id);
   return all.filter((one) => family.has(one.id));
 }
 
-/** Returns all actions that still have a snapshot. Avoids further queries if there are none. */
+/** Returns all actions that still have a snapshot. */
 export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
 
 /**
- * Returns all actions, oldest first. Actions whose snapshot was pruned are included, because their changes still belong
- * to them.
+ * Returns all actions, oldest first. Actions whose snapshot was pruned are included: their changes still belong to
+ * them.
  */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);
@@ -96,7 +91,7 @@ export async function actionsAfter(context: Context, seq: number): Promise<Logge
   return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
 }
 
-/** Returns transactions in the form of the API. `all`: every transaction of the history. */
+/** `all`: every transaction of the history, in which the savepoints of the wanted ones are found. */
 export async function transactionShapes(
   context: Context,
   wanted: readonly LoggedTransaction[],
@@ -152,7 +147,7 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   });
 }
 
-/** Says how to end the transaction in another way than its `onOwnerDeath` does. */
+/** How to end the transaction in another way than its `onOwnerDeath` does. */
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
   const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
   return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;

@@ -16,7 +16,7 @@ import type { Owners } from "./owners.ts";
 export interface UndoneEvents {
   /** Undos of selected work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
-  /** True if an undo is in force. */
+  /** True if any undo is in force. */
   readonly isAny: boolean;
   /** The spans of the undos in force that met no conflict. */
   readonly clean: ReadonlySet<SeqSpan>;
@@ -99,14 +99,13 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
 /**
- * True if an event is in the span. An operation has only the events in its span: what an action changed after the end
- * of its transaction belongs to another operation.
+ * An operation has only the events in its span. What an action changed after the end of its transaction belongs to
+ * another operation.
  */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
 
-/** The facts about a history from which it follows what an undo covers. */
 export interface Covering {
   readonly operations: readonly LoggedOperation[];
   readonly owners: Owners;
@@ -114,7 +113,7 @@ export interface Covering {
   readonly taken: UndoneEvents;
 }
 
-/** True if the work with this id is undone, or something that it is a part of. */
+/** True if the work with this id, or something around it, is undone. */
 export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering, "owners" | "stack">): boolean {
   return [...owners.around([id])].some((one) => stack.undone.has(one));
 }
@@ -151,9 +150,7 @@ export async function coveredBy(
   return [...covered];
 }
 
-/**
- * Returns the other actions and runs for which something was kept aside that is not undone, and everything around them.
- */
+/** Returns the other actions and runs of which a kept-aside copy is not undone, and everything around them. */
 async function othersAround(
   context: Context,
   keepers: readonly Keeper[],
@@ -176,10 +173,7 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
   });
 }
 
-/**
- * Returns the seq before the first event of an operation; for a redone undo, the seq before the first event that it
- * undoes.
- */
+/** For a redone undo, returns the seq before the first event that the undo undoes. */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
   const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];

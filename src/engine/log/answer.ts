@@ -11,7 +11,7 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // Another process may have emptied the index meanwhile, so that the answer may be incomplete.
+    // Another process may have emptied the index meanwhile. The answer may then be incomplete.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {

@@ -18,10 +18,9 @@ import { rootAtHead } from "./tree.ts";
 
 /** The number of events that are projected into the index at once. */
 const BATCH = 20_000;
-/** The most attempts at catching up, which is repeated when other processes were faster. */
+/** Catching up is tried again if other processes were faster. */
 const MAX_ATTEMPTS = 20;
 
-/** The result of catching up with the log. */
 export interface CatchUp {
   readonly head: IndexHead;
   /** The reason why nothing may be written, if there is one. */
@@ -29,15 +28,18 @@ export interface CatchUp {
 }
 
 /**
- * Options of `catchUp`. `recover`: true to cut off a torn tail; the caller must hold the lock. `locked`: true if the
- * caller holds the lock. Default: the value of `recover`.
+ * `recover`: cut off a torn tail; the caller must hold the lock. `locked`: the caller holds the lock; by default, the
+ * value of `recover`.
  */
 interface CatchUpOptions {
   readonly recover: boolean;
   readonly locked?: boolean;
 }
 
-/** The first line that does not continue the last whole commit: a bad line, or the first of a commit without an end. */
+/**
+ * The first line that does not continue the last whole commit: a bad line, or the first line of a commit without an
+ * end.
+ */
 interface BadTail {
   /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
@@ -110,10 +112,7 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   return { head, damage: undefined };
 }
 
-/**
- * Returns the head of the index. An empty index is first filled with the anchor on which the history starts, if there
- * is one.
- */
+/** Returns the head of the index, after filling an empty index with the anchor on which the history starts, if any. */
 async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
   const head = await index.head();
   return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
@@ -171,8 +170,8 @@ async function holdsNow(
 }
 
 /**
- * Returns whether an event before the oldest line agrees with the sentinel. Such events were compacted away. The
- * sentinel names only the last of them, so the result is true for all others.
+ * Events before the oldest line were compacted away. The sentinel names only the last of them, so the result is true
+ * for all others.
  */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
@@ -192,8 +191,7 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it is filled again. This needs the lock, because the holder of the lock relies on the
- * index.
+ * Empties the index, so that it is filled again. Needs the lock, because the holder of the lock relies on the index.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
@@ -202,7 +200,6 @@ async function startAnew(context: HistoryContext, { recover, locked = recover }:
   await catchUp(context, { recover: false, locked: true });
 }
 
-/** Discards the index and fills it again, with the lock. */
 export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
   using _held = await context.lock.exclusive(context.waitMs);
   return await refill(context);
@@ -219,10 +216,7 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
   return catchUp(context, { recover: false, locked: true });
 }
 
-/**
- * Replays events into the index. Readers do that as well, without the lock. If another process was faster, continues
- * from its result.
- */
+/** Readers replay events as well, without the lock. If another process was faster, continues from its result. */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
     try {
@@ -258,7 +252,7 @@ class Replay {
   #prev: Head | undefined;
   #commits: CommitFollower | undefined;
   #whole: PlacedEvent[] = [];
-  /** The events of the commit that has no end yet. */
+  /** Events of the last commit, as long as it has no end. */
   #open: PlacedEvent[] = [];
   #openLine = 0;
 
@@ -272,7 +266,7 @@ class Replay {
     return this.#whole.length >= BATCH;
   }
 
-  /** Adds the next line. Returns the fault if it does not continue the line before. */
+  /** Returns the fault if the line does not continue the line before. */
   take(line: RawLine): BadTail | undefined {
     const { workspaceId, isCopy } = this.#context;
     this.#prev ??= headBeforeFirst(line, workspaceId);
@@ -285,7 +279,7 @@ class Replay {
     }
     this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
     const mark = this.#commits.take(event);
-    // `verify` judges the ends of commits in a copy of another history.
+    // The ends of commits in a copy of another history are judged by `verify`.
     if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
     if (this.#open.length === 0) this.#openLine = line.lineNumber;
     this.#open.push({ event, offset: line.offset, length: line.bytes.length });
@@ -303,7 +297,6 @@ class Replay {
     if (placed.length > 0) await project(this.#context, placed);
   }
 
-  /** Returns the last commit, if it has no end. */
   unended(): BadTail | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -376,7 +369,7 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 }
 
 /**
- * True if the line is in the archive, or the first one after it. Such lines were durable before the next ones were
+ * True if the line is in the archive, or is the first line after it. Such lines were durable before later ones were
  * written.
  */
 export function isSealed(
@@ -399,10 +392,7 @@ function garbled(seq: number): ChronicleError {
   });
 }
 
-/**
- * Returns the error if the index has more events than the log has lines. Either the log was cut, or its last lines are
- * damaged.
- */
+/** The index has more events than the log has lines. Either the log was cut, or its last lines are damaged. */
 function shorter(end: LogEnd, bound: number): ChronicleError {
   if (end.tornBytes === 0) return rolledBack(end.seq, bound);
   return new ChronicleError(
@@ -487,10 +477,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
 }
 
-/**
- * Returns what `work` returns. Returns `undefined` if the index cannot be read, because there is then nothing in it to
- * lose.
- */
+/** Returns `undefined` if the index cannot be read, because there is then nothing in it to lose. */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -9,9 +9,8 @@ import { isInBase } from "./read-base.ts";
 import { wholeOrNone } from "./read-events.ts";
 
 /**
- * Returns the fault of the first line up to the head that does not continue the line before it. Returns `undefined` if
- * there is none. Reads every line. Other commands first read only the end of the log, where an earlier damaged line
- * does not show.
+ * Returns the fault of the first line, up to the head, that does not continue the line before it. Reads every line,
+ * because the end of the log does not show an earlier damaged line.
  */
 async function chainFault({ log, index }: HistoryContext): Promise<ChronicleError | undefined> {
   const head = await index.head();
@@ -35,8 +34,8 @@ async function chainFault({ log, index }: HistoryContext): Promise<ChronicleErro
 }
 
 /**
- * Reads the whole log for a damaged line, returns its fault, and notes its seq in the index. Later commands then need
- * to read only that line. Call this if something was found that may be damage.
+ * Looks for a damaged line in the whole log, and notes its seq in the index, so that later commands read only that
+ * line. Call this if something was found that may be damage.
  */
 export async function findDamage(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
@@ -45,10 +44,7 @@ export async function findDamage(context: HistoryContext): Promise<ChronicleErro
   return fault;
 }
 
-/**
- * Returns the error for the damaged line that was noted, if it is still damaged. Removes the note if the line is sound
- * again.
- */
+/** Returns the error for the damaged line that was noted. If that line is sound again, removes the note. */
 export async function knownDamage(context: HistoryContext, oldest: number): Promise<ChronicleError | undefined> {
   const { index, log } = context;
   const seq = await index.damagedSeq();
@@ -67,8 +63,8 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
 }
 
 /**
- * Returns the fault of a damaged line that a later commit follows. Returns `undefined` for a torn tail, which is cut
- * off instead.
+ * Returns the fault of a damaged line that a later commit follows; `undefined` for a torn tail, which is cut off
+ * instead.
  */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);

@@ -40,7 +40,6 @@ export interface Context {
   readonly log: EventLog;
   readonly blobs: BlobStore;
   readonly index: IndexStore;
-  /** The caches of values that were derived from the history. */
   readonly memo: Memo;
   readonly lock: Lock;
   /**
@@ -56,14 +55,12 @@ export interface Context {
   /** Access to files outside of the workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
-  /** The notes on what was changed off the record. */
   readonly offRecord: OffRecordFile;
   /** The places of the folders when they were last captured whole, and their present places. */
   readonly whereabouts: WhereaboutsFile;
   /** Set if this process syncs the folder with an origin. */
   readonly follows?: true;
   readonly heads: HeadKeeper;
-  /** Keeps the signed head up to date with what is recorded. */
   readonly headFollower: HeadFollower;
   readonly store: StoreTasks;
   readonly processes: Processes;
@@ -75,7 +72,6 @@ export interface Context {
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
   /** The longest wait for a lock, in ms. */
   readonly waitMs: number;
-  /** The caller on whose behalf the operations are carried out. */
   readonly caller: Caller;
   /** Reports to people what is done without a request, such as a transaction that is ended by its rule. */
   readonly tell?: (note: string) => void;
@@ -100,7 +96,6 @@ export interface Context {
   readonly foreseen: Signal<AnnouncedContent>;
 }
 
-/** The caller of an operation. Every operation gets its caller with its context. */
 export interface Caller {
   /**
    * An `agent` gets the bytes of protected files neither in an answer nor in a folder that its `restore --to` fills.
@@ -204,7 +199,6 @@ export interface OffRecordFile {
 export interface WhereaboutsFile {
   /** Returns the last noted whereabouts; `undefined` if there is no note, or it cannot be understood. */
   read(): Whereabouts | undefined;
-  /** Returns the present whereabouts. */
   now(): Whereabouts;
   /** Returns when the machine started, in ms since the epoch; `undefined` if that is not known. */
   startedAt(): number | undefined;
@@ -267,9 +261,7 @@ export interface StoreTasks {
    * Returns a worktree over an empty folder, which is created if missing. Throws `REFUSED` for one that is not empty.
    */
   emptyWorktree(folder: string): Promise<Worktree>;
-  /** Measures how much space the whole store takes. */
   usage(): Promise<DuShape>;
-  /** Makes a new folder with copies of files. */
   readonly newFolder: NewFolder;
   /**
    * Returns the store's size in bytes without measuring: the last measurement, plus what `grew` added since. With
@@ -301,7 +293,6 @@ export interface HeadKeeper {
    * person accepts one.
    */
   makeKey(): string;
-  /** Returns the last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
   /**
    * Returns the head of a history's first commit, which was signed before that commit was written. It is used while no
@@ -409,9 +400,7 @@ export function foldersOf<Root extends { readonly folder: string }>(roots: reado
   return roots.filter(({ folder }) => folder !== "");
 }
 
-/**
- * Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people, such as `run a command`.
- */
+/** Throws `REFUSED` for an operation that needs a folder on disk. `what` names it for people: `run a command`. */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;
   throw new ChronicleError("REFUSED", `this workspace has no folder on disk: one cannot ${what} in it`, {

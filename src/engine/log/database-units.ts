@@ -30,7 +30,6 @@ export interface DatabaseUnits {
   readonly still: readonly Change[];
 }
 
-/** No databases. */
 export const NO_UNITS: DatabaseUnits = { units: [], still: [] };
 
 /** Finds the databases among some changes. `unrecorded`: changes on disk that are not recorded. */
@@ -86,9 +85,7 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 /** The smallest page of a database, in bytes. */
 const PAGE_BYTES = 512;
 
-/**
- * True if the size of a file is a number of whole pages, as that of a database is. So most contents need not be read.
- */
+/** The size of a database is a number of whole pages. So most contents need not be read. */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
 }
@@ -176,7 +173,6 @@ export function openDatabases(context: Context, changes: readonly Change[]): rea
   return context.worktree.databases([...paths]).filter(({ processes }) => processes.length > 0);
 }
 
-/** Warns people of open databases that were replaced. */
 export function warnOfOpenDatabases(
   { tell }: Context,
   open: readonly LiveDatabase[],

@@ -34,8 +34,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Starts a new watcher after the tracked roots were changed. Changes in between are unknown, so the next scan is a
-   * full one.
+   * Starts a new watcher, after the tracked roots were changed. Changes in between are unknown, so the next scan is
+   * full.
    */
   async restart(): Promise<void> {
     await this.stop();
@@ -55,12 +55,10 @@ export class DirtyPaths {
     return this.#handle?.degraded ?? false;
   }
 
-  /** Returns the paths that could not be read when they were last scanned. */
   get unreadable(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "unreadable").map(({ path }) => path);
   }
 
-  /** Returns the paths that held an erased content when they were last scanned. */
   get erased(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }
@@ -88,9 +86,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths reported so far, and forgets them. Does not wait for hints that are still to arrive. Returns
-   * `undefined` if everything must be scanned. A hint follows its change, so a change after the scan of a path is
-   * reported again.
+   * Returns the paths reported so far, and forgets them; `undefined` if everything must be scanned. Does not wait for
+   * hints that are still to arrive. A hint follows its change, so a change after the scan of a path is reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything) return undefined;
@@ -105,8 +102,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Drops the hints on those of these paths that are files and certainly unchanged, such as files that Chronicle itself
-   * has just written. Returns whether any of the paths, or everything, must still be scanned. No change is lost,
+   * Drops the hints on those of these paths that are certainly unchanged files, for example because Chronicle itself
+   * has just written them. Returns whether any of the paths, or everything, must still be scanned. No change is lost,
    * because a change after the stat of a file is reported by another hint.
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
@@ -134,7 +131,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths will be scanned again.
+   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are left to the next
+   * scan.
    */
   looked({ only, omitted }: Look): readonly Omission[] {
     const seen = new Set(omitted.map((one) => one.path));
@@ -147,9 +145,7 @@ export class DirtyPaths {
     return this.#omitted;
   }
 
-  /**
-   * Records the erasures in force. If they have changed, paths that were omitted because of erasures are scanned again.
-   */
+  /** Records the erasures in force. If they have changed, paths that were omitted as erased are scanned again. */
   noteErasures(erasures: object): void {
     if (this.#erasures === erasures) return;
     this.#erasures = erasures;

@@ -8,8 +8,6 @@ import { decodeFilter, encodeFilter } from "../../core/records/workspace-record.
 import type { Context } from "./context.ts";
 import { keepBytes } from "./quota.ts";
 
-/** The filters in force at a capture are kept as a blob. A later restore uses them to find what was captured. */
-
 /** Stores the filters (one per root) and returns the blob's hash. Writes nothing if they are stored already. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));

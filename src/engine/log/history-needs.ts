@@ -29,8 +29,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that a record needs as long as its state is kept. Only the records of files, of paths outside of
- * the workspace, and of conflicts need such contents. Returns `undefined` for other records.
+ * Returns the contents that a record needs as long as its state is kept; `undefined` for a record that is not about a
+ * file, a path outside of the workspace, or a conflict.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -61,10 +61,7 @@ function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
 }
 
-/**
- * Returns what an open operation needs until it is done: its plan, the contents that it writes, and both sides of its
- * conflicts.
- */
+/** An open operation needs its plan, the contents that it writes, and both sides of its conflicts. */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
   const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
@@ -110,7 +107,7 @@ export interface PrivateContents {
 }
 
 /**
- * Yields all private contents that are kept at a time (ms since the epoch): lists, plans, and the contents that plans
+ * Yields all private contents that are kept at time `now` (ms since the epoch): lists, plans, and contents that plans
  * name.
  */
 export async function* privateContents(
@@ -175,7 +172,6 @@ export class HistoryNeeds {
     });
   }
 
-  /** Adds the next event. */
   event(event: LogEvent, where: string): void {
     this.#endBase();
     this.#record(event, event.seq, where);
@@ -184,8 +180,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. The bases that its snapshots name are not needed, because they
-   * were compacted away.
+   * Adds rows of the base that the last event names. Bases that are named by snapshots in this base are not needed,
+   * because they were compacted away.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -217,7 +213,7 @@ export class HistoryNeeds {
     for (const one of held ?? []) this.#need(one);
   }
 
-  /** Ends the history, and reports what is left. */
+  /** Ends the history, and reports the needed contents that are left. */
   finish(): void {
     this.#endBase();
     this.#contents.finish();

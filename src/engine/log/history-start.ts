@@ -7,15 +7,10 @@ import type { EventLog } from "../../storage/event-log.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/**
- * The seq of the baseline, the first event with files. Event 1 is the workspace's record, event 2 names the signer.
- */
+/** The seq of the baseline, the first event with files. Event 1 is the workspace's record; event 2 names the signer. */
 export const BASELINE_SEQ = 3;
 
-/**
- * The beginning of a history that does not begin at event 1: a sentinel or an anchor. Earlier events are missing in
- * this copy.
- */
+/** The beginning of a history that does not begin at event 1: a sentinel or an anchor. Earlier events are missing. */
 export interface HistoryStart {
   /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
   readonly seq: number;
@@ -26,7 +21,7 @@ export interface HistoryStart {
   readonly root: Hash;
 }
 
-/** Returns the seq of the oldest line, the archive included. */
+/** Returns the seq of the oldest line in the log or its archive. */
 export async function oldestSeq(log: EventLog): Promise<number> {
   if (log.firstSeq === 1) return 1;
   return (await log.archived())[0]?.first ?? log.firstSeq;
@@ -40,8 +35,7 @@ export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
-  // The first rows are those of the sentinel's base, which have negative offsets. So the sentinel is looked up by its
-  // id.
+  // The first rows are those of the sentinel's base, which have negative offsets. So the sentinel is found by its id.
   return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
 }
 

@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * Thrown if the index contradicts what the log proves. Nothing was changed before, so the caller may rebuild the index
- * and repeat the work.
+ * Thrown if the index contradicts what the log proves, before anything is changed. The caller may rebuild the index and
+ * repeat the work.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
@@ -23,7 +23,7 @@ export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   });
 }
 
-/** Runs a proof. Turns every damage of the index into `IndexDisagrees`. */
+/** Turns every damage of the index that a proof meets into `IndexDisagrees`. */
 export async function disagreeing<T>(proof: () => Promise<T>): Promise<T> {
   try {
     return await proof();

@@ -13,10 +13,7 @@ export interface LoggedIntent {
   readonly ts: string;
 }
 
-/**
- * Returns all finished intents, in the order of their last events. `after`: leaves out those whose last event is not
- * after this seq.
- */
+/** Returns all finished intents whose last event is after event `after`, in the order of their last events. */
 export async function doneIntents(context: Context, after = 0): Promise<LoggedIntent[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => row.seq > after);
   const found: LoggedIntent[] = [];

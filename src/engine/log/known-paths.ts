@@ -32,10 +32,7 @@ export async function knownPaths(
   return paths;
 }
 
-/**
- * True if the path, or anything beneath it, was ever recorded. A folder that contains written files may have no entry
- * of its own.
- */
+/** A folder that contains written files may have no entry of its own, so paths beneath it count, too. */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();
@@ -102,7 +99,6 @@ export function resolveTargets(context: Context, targets: Touched): Touched {
   return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
 }
 
-/** Returns the absolute path of a path of the workspace. */
 export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";

@@ -10,7 +10,6 @@ export interface LiveRecord {
 
 /** The operations that are allowed while the log's lock is held. */
 export interface RecordCommit {
-  /** Returns the record, or `undefined` if there is none or it is deleted. */
   get(recordId: string): Promise<LiveRecord | undefined>;
   /** Returns the records of users that are not deleted, ordered by id. */
   live(): Promise<readonly LiveRecord[]>;
@@ -37,7 +36,6 @@ export interface RecordLedger {
   close(): Promise<void>;
 }
 
-/** A file of a backup: its name and its bytes. */
 export interface BackupFile {
   readonly name: string;
   pieces(): AsyncIterable<Uint8Array>;

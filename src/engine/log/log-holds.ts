@@ -8,8 +8,8 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
 /**
- * Finds whether the log contains an event. The log itself is read, and the index only gives the place. The index is
- * derived, and whoever forges the log can forge it too. So a wrong index is no evidence for or against a log.
+ * Finds whether the log contains an event. The index only gives the place; the log itself is read. A wrong index is no
+ * evidence for or against a log, because whoever forges the log can forge the index, too.
  */
 
 type Asked = Pick<HistoryContext, "index" | "log" | "memo">;
@@ -32,8 +32,8 @@ const found = memoKey<Hash>("head found in the log");
 
 /**
  * Returns whether the log contains a kept head. This is asked whenever the index catches up, so a head that was found
- * once is not looked for again. A log that was replaced since is noticed by `logHolds`, which is asked about the end of
- * the index.
+ * once is remembered. A log that was replaced since is noticed by `logHolds`, which is asked about the end of the
+ * index.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -5,10 +5,7 @@ import type { HistoryContext } from "./context.ts";
 import { readEvent, wholeOrNone } from "./read-events.ts";
 import { memoKey } from "./memo.ts";
 
-/**
- * Caches the workspace record that was read last, because each call of a hook needs it. The record is read again only
- * if there is a newer one.
- */
+/** Caches the workspace record that was read last, because each call of a hook needs it. */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
 /**
@@ -18,7 +15,7 @@ const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord 
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
   if (row === undefined && context.log.head.seq > 0) {
-    // Every log has one, so the index is damaged, or another process is filling it right now.
+    // Every log has a workspace record. So the index is damaged, or another process is filling the index right now.
     throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
   }
   if (row === undefined) {
@@ -32,8 +29,8 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
 }
 
 /**
- * Returns the last workspace record among the lines of the log that are sound by themselves; `undefined` if there is
- * none. Used to verify a log that is so damaged that the index has no record.
+ * Returns the last workspace record among the sound lines of the log; `undefined` if there is none. Used to verify a
+ * log that is so damaged that the index has no record.
  */
 export async function workspaceRecordInLines({
   log,

@@ -14,12 +14,11 @@ export interface OwnerProcess {
 type Machine = Pick<Context, "processes">;
 
 /**
- * The hours after which work is taken to be abandoned if no process owns it, or if its process cannot be seen from
- * here.
+ * The hours after which work is taken to be abandoned if it has no owner process, or if that process cannot be seen
+ * from here.
  */
 export const UNOWNED_HOURS = 24;
 
-/** Returns a process in the form that is recorded. Default: this process. */
 export function ownerOf<T extends number | null = number>(
   { processes }: Machine,
   pid: T | undefined = processes.pid as T,
@@ -34,22 +33,19 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the number of the process belongs to another PID namespace, such as that of a container. Here, the same
- * number means another process, or none.
+ * True if the process number belongs to another PID namespace, such as a container's. Here, the same number means
+ * another process or none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
 }
 
-/**
- * Returns the number of a process in this PID namespace. If its number belongs to another namespace, returns -1, which
- * no process has.
- */
+/** Returns the number of a process in this PID namespace; -1, which no process has, for another namespace. */
 export function numberHere(machine: Machine, owner: OwnerProcess): number | null {
   return owner.pid !== null && isElsewhere(machine, owner) ? -1 : owner.pid;
 }
 
-/** True if the owner is a running process of this PID namespace, and not another process that got its number since. */
+/** True if the owner is a running process of this PID namespace, not a later process with the same number. */
 export function isHere(machine: Machine, owner: OwnerProcess): boolean {
   const { processes } = machine;
   const { pid, pidMark } = owner;
@@ -60,17 +56,18 @@ export function isHere(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace is
- * taken to be gone. Otherwise the unfinished work of a container that was killed and restarted would never end, because
- * the container then has a new namespace.
+ * taken to be gone. Otherwise the unfinished work of a killed container would never end, because a restarted container
+ * has a new namespace.
  */
 export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
   return owner.pid === null || isHere(machine, owner);
 }
 
 /**
- * True if the owner of recorded work may be alive. Callers use it before they change files for work without an owner,
- * such as a rollback. A process of another PID namespace cannot be seen. It is taken to be alive for `UNOWNED_HOURS`
- * after `started`, because rolling back the work of a living process is worse than waiting for a dead one.
+ * True if the owner of recorded work may be alive. Callers check this before they change files on behalf of work whose
+ * owner seems to be gone, for example by a rollback. A process of another PID namespace cannot be seen. It is taken to
+ * be alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than waiting
+ * for a dead one.
  */
 export function mayHaveOwner(
   context: Pick<Context, "processes" | "now">,

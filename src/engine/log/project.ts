@@ -30,13 +30,11 @@ export interface PlacedEvent {
   readonly length: number;
 }
 
-/** Returns the row of an event. */
 export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
   const { seq, ts, op, recordId, hash, record } = event;
   return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
 }
 
-/** Returns the iterations that an event records. */
 export function iterationsOf(event: LogEvent): readonly IterationRow[] {
   return changesOf(event).map(({ path, file: { iteration, entry } }) => ({ path, seq: event.seq, iteration, entry }));
 }
@@ -61,7 +59,6 @@ function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   };
 }
 
-/** Bases whose entries are in memory, so that they need not be read. */
 export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
 /** The index that events are projected into, and the blobs that hold their bases. */

@@ -65,8 +65,8 @@ function sizeOf(files: readonly ScannedPath[]): number {
 }
 
 /**
- * True if the store stays within the limit with these bytes. Contents that are compressed or stored already take less
- * than announced, so the store is measured before the answer is no.
+ * Contents that are compressed or stored already take less than announced, so the store is measured before the answer
+ * is no.
  */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;
@@ -78,9 +78,7 @@ function isOver(taken: number, bytes: number, limit: number): boolean {
   return bytes === 0 ? taken >= limit : taken + bytes > limit;
 }
 
-/**
- * Stores bytes as a content, durably, and returns the hash. If a sound copy is stored already, that costs one lookup.
- */
+/** Stores bytes as a content, durably. If a sound copy is stored already, that costs only a lookup. */
 export async function keepBytes(blobs: BlobStore, bytes: Uint8Array): Promise<Hash> {
   const hash = sha256(bytes);
   if ((await blobs.sound([hash])).has(hash)) return hash;

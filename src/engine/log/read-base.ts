@@ -6,7 +6,6 @@ import { leavesOpen } from "../../core/records/records.ts";
 import type { BlobReader, BlobStore } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 
-/** All rows of a base. */
 export interface BaseRows {
   readonly entries: readonly BaseEntry[];
   readonly records: readonly BaseRecord[];

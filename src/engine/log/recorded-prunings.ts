@@ -28,7 +28,6 @@ const ERASE_LINE = Buffer.from(`"record_id":"${ERASE}`);
 
 type LinesOfLog = Pick<EventLog, "read">;
 
-/** Selects the lines to read, and the erasures to return. */
 interface HowToRead {
   /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
@@ -40,8 +39,8 @@ interface HowToRead {
 }
 
 /**
- * Returns all prunings of a log, oldest first, and its erasures, read only from its lines. Throws `LOG_DAMAGED` if a
- * record cannot be understood.
+ * Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for a record that cannot be
+ * understood.
  */
 export async function givenUpInLog(
   log: LinesOfLog,
@@ -91,10 +90,10 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 }
 
 /**
- * Returns the states that are still kept after the prunings of a log, oldest first. Returns `undefined` if nothing was
- * pruned. A pruning that a person asked for frees nothing during its grace period, and neither does a later one. So all
- * states stay that were kept before it. A pruning that frees its contents at once ends that waiting. It is recorded
- * only if no earlier one is in its grace period.
+ * Returns the states that are still kept after the prunings of a log, oldest first; `undefined` if nothing was pruned.
+ * During the grace period of a pruning that a person asked for, neither that pruning nor a later one frees anything. So
+ * all states that were kept before it stay. A pruning that frees its contents at once ends that waiting. It is recorded
+ * only if no earlier pruning is in its grace period.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -108,8 +107,8 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns the prunings, oldest first, that can still be undone: they are in their grace period, and still give
- * something up.
+ * Returns the prunings, oldest first, that can still be undone: those in their grace period that still give something
+ * up.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);
@@ -121,7 +120,6 @@ export function waitingPrunings(all: readonly LoggedPruning[], now: number): Log
   });
 }
 
-/** The pruning in force and the erasures of a history, by its lines. */
 export interface LoggedGivenUp {
   /** The pruning in force. */
   readonly pruning: LoggedPruning | undefined;
@@ -129,8 +127,8 @@ export interface LoggedGivenUp {
 }
 
 /**
- * Reads what was given up, for verification. A damaged record is taken to give nothing up. Its line is reported when
- * the lines are verified.
+ * Reads what was given up, for verification. A damaged record counts as if it gave nothing up; `verify` reports its
+ * line elsewhere.
  */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
@@ -159,7 +157,6 @@ export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | und
   return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
 }
 
-/** Describes for people what is erased of a history. */
 export function erasedNote(erasures: Erasures): string {
   const events = erasures.all.map(({ seq }) => seq);
   const shown = events.slice(-3).join(", ");

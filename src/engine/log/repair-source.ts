@@ -15,8 +15,7 @@ export interface OfferedContent {
 }
 
 /**
- * A place where good bytes may be: a folder, another store, a workspace elsewhere. It is only read. Memory use is
- * bounded, whatever the place contains.
+ * A place where good bytes may be: a folder, another store, a workspace elsewhere. It is only read, in bounded memory.
  */
 export interface RepairSource {
   /** The name, for people. */

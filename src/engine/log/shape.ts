@@ -43,7 +43,6 @@ export function givenPath(path: WorkspacePath): string {
   return /^(?:base64:|@|\.\/)/.test(inner) ? `${at}./${inner}` : at + inner;
 }
 
-/** Returns the shape of a change. */
 export function changeShape(change: Change): ChangeShape {
   const { before, after, path } = change;
   return {
@@ -61,12 +60,10 @@ export function changeShape(change: Change): ChangeShape {
   };
 }
 
-/** Returns the shape of an omission. */
 export function omissionShape(one: Omission): OmissionShape {
   return { path: shownPath(one.path), reason: one.reason, ...optional({ detail: one.detail }) };
 }
 
-/** Returns the shape of a coverage receipt. */
 export function coverageShape(coverage: Coverage): CoverageShape {
   const { complete, omitted, unapplied } = coverage;
   const rules =
@@ -74,7 +71,6 @@ export function coverageShape(coverage: Coverage): CoverageShape {
   return { complete, omitted: omitted.map(omissionShape), ...rules };
 }
 
-/** Returns the shape of a path that was left alone. */
 export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { readonly reason: string }): SkippedShape {
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
 }

@@ -11,6 +11,5 @@ export interface SigningFault {
   readonly reason: SigningReason;
   /** A sentence without a full stop. */
   readonly message: string;
-  /** The possible remedy. */
   readonly hint: string;
 }

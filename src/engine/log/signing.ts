@@ -47,7 +47,6 @@ export async function provedHead(context: HistoryContext): Promise<KeptHead | un
   return (await signedBySigner(context, kept)) === undefined ? undefined : kept;
 }
 
-/** Returns the last signer in the log whose signature the head has. */
 async function signedBySigner(context: HistoryContext, kept: KeptHead): Promise<LoggedSigner | undefined> {
   const rows = await context.index.recordHistory(signerRecordId(context.workspaceId));
   for (const row of rows.toReversed()) {
@@ -154,13 +153,14 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
   return { ...known, state: "unsigned", reason, detail, hint };
 }
 
-/** Throws `REFUSED` if the history is not signed, because `what` could remove the only proof of what was recorded. */
+/**
+ * Throws `REFUSED` if the history is not signed: the operation `what` could remove the only proof of what was recorded.
+ */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);
 }
 
-/** Returns the error for an operation that is refused while a history is not signed. */
 export function unsigned({ reason, message, hint }: SigningFault, what: string, workspaceId: string): ChronicleError {
   return new ChronicleError("REFUSED", `${what} is refused while this history is not signed: ${message}`, {
     hint,

@@ -14,7 +14,6 @@ import type { Context } from "./context.ts";
 
 /** Computes the Merkle root at the head. Only folders above a changed path are hashed again. */
 
-/** The inputs of hashing: the index, and the tracked roots. */
 export type Hashed = Pick<Context, "index"> & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
@@ -74,7 +73,6 @@ export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
-/** True if the workspace was empty when folder hashes were last stored. */
 async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   for (const root of rootFolders(context)) {
     const hash = await context.index.treeHashAt(root, from);
@@ -83,12 +81,12 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
   return true;
 }
 
-/** Hashes the whole tree in one pass, if no earlier hash can be used. */
+/** Hashes the whole tree in one pass, because no stored folder hash can be used. */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
   return (await readWholeTree(context, seq)).store(seq);
 }
 
-/** Hashes the whole tree at a seq from its entries, because stored folder hashes are not trusted here. */
+/** Hashes the whole tree at a seq from its entries. Stored folder hashes are not used. */
 export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
   for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
@@ -124,7 +122,6 @@ export class TreeInOrder {
     return this.#folders;
   }
 
-  /** Finishes the tree, stores its hashes and returns the root. */
   async store(seq: number): Promise<Hash> {
     const root = this.finish();
     await this.#context.index.putTreeHashes(seq, { hashes: [...this.#folders], after: 0 });
@@ -133,8 +130,8 @@ export class TreeInOrder {
 }
 
 /**
- * Returns the folders whose hash the touched paths change. For a path that is and always was a file, that is its
- * folder. For any other path, it is the path itself, because the path is or was a folder, or is gone.
+ * Returns the folders whose hash the touched paths change. For a path that is and always was a file, that is the folder
+ * above it. For any other path, it is the path itself, because the path is or was a folder, or is gone.
  */
 async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
@@ -149,7 +146,7 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-/** Returns the folders that must be hashed again if these folders were touched: these, and all folders above them. */
+/** Returns the touched folders and all folders above them, which must be hashed again. */
 export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {

@@ -40,8 +40,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk that are not recorded, with the event whose state the disk was compared with. This may be
- * later than the head before the scan, because other processes may record something meanwhile.
+ * The changes were found against the state after event `seq`, which may be later than the head before the scan, because
+ * other processes may record something meanwhile.
  */
 async function unrecorded(
   context: Context,
@@ -52,13 +52,11 @@ async function unrecorded(
   return { changes: [...changes], seq, reading };
 }
 
-/** The difference between two moments without patches, and the changes from which patches are made. */
 interface MomentsDiff {
   readonly shape: DiffShape;
   readonly changes: readonly Change[];
 }
 
-/** Returns the difference with its patches. */
 export async function withPatches(context: Context, { shape, changes }: MomentsDiff): Promise<DiffShape> {
   const patches = new Patches(context);
   const patched: ChangeShape[] = [];
@@ -96,9 +94,7 @@ export async function diffMoments(
   return { shape, changes };
 }
 
-/**
- * The changes between two moments. `now`: the event that the disk was compared with, if one of the moments is the disk.
- */
+/** `now`: the event that the disk was compared with, if one of the moments is the disk. */
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
@@ -117,7 +113,7 @@ async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, Res
 }
 
 /**
- * Returns the difference without paths whose state at one of the moments could not be captured. The record has an
+ * Returns the difference without paths whose state at one of the moments could not be captured. The history has an
  * earlier state of such a path, or none. The coverage names these paths.
  */
 async function knownOf(
@@ -156,7 +152,7 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
-/** Returns the changes at or beneath the paths. Returns all changes if no paths are given. */
+/** Returns all changes if no paths are given. */
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
@@ -179,8 +175,8 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 }
 
 /**
- * Returns the present state of a path; `undefined` if it is absent. Also returns `undefined` for a path that the rules
- * leave out and that is not recorded, because even its hash is private.
+ * Returns the present state of a path; `undefined` if it is absent. A path that is not recorded and that the rules
+ * leave out is taken for absent, because even its hash is private.
  */
 async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
@@ -188,10 +184,7 @@ async function presentAt(context: Context, path: WorkspacePath): Promise<Entry |
   return isTold ? context.worktree.inspect(path) : undefined;
 }
 
-/**
- * Returns the paths that an action backed up. For an action that may change anything, also returns the paths that it
- * changed.
- */
+/** For an action that may change anything, adds the paths that it changed to those that it backed up. */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();

@@ -9,10 +9,7 @@ import { answer } from "../log/answer.ts";
 import type { CatchUp } from "../log/catch-up.ts";
 import type { EventsOptions } from "../../api/file-api.ts";
 
-/**
- * The interval at which the log is checked for events of other processes, in milliseconds. It is checked only while
- * somebody follows.
- */
+/** The interval, in milliseconds, at which the log is checked for events of other processes while somebody follows. */
 const LOOK_MS = 100;
 
 /** A follower that is this many events behind reads them from the log itself. */
@@ -20,8 +17,8 @@ const FAR = 1_000;
 
 /**
  * The events of a workspace for all who follow it in this process. Each event is read and parsed only once. A signal
- * announces what this process records. Regular looks at the end of the log find what other processes record. Followers
- * get only events that the index has, because such events are never removed from the end of the log.
+ * announces what this process records; what other processes record is found by regular looks at the end of the log.
+ * Followers get only events that the index has, because such events are never removed from the end of the log.
  */
 export class EventFeed {
   readonly #context: Context;
@@ -43,9 +40,7 @@ export class EventFeed {
     this.#context = context;
   }
 
-  /**
-   * Returns the seq of the last event in the log at the time of this call. Throws `USAGE` once the workspace is closed.
-   */
+  /** Returns the seq of the last event in the log at this call. Throws `USAGE` once the workspace is closed. */
   async end(): Promise<number> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return withCode(async () => (await this.#context.log.refresh()).seq);
@@ -78,8 +73,8 @@ export class EventFeed {
   }
 
   /**
-   * Returns the next events after `last`, at least one. Waits until there are any. Returns `undefined` if the workspace
-   * was closed or `ended` was aborted. Throws if the log cannot be read, or if it no longer has these events.
+   * Returns the next events after `last`, at least one, and waits until there are any. Returns `undefined` if the
+   * workspace was closed or `ended` was aborted. Throws if the log cannot be read, or no longer has these events.
    */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {
@@ -138,10 +133,7 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /**
-   * Reads until there is no further request. Nothing else runs between the last check for requests and the end, so that
-   * no request is missed.
-   */
+  /** Nothing else runs between the last check of `#again` and the end, so no request to read is missed. */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {
@@ -225,8 +217,8 @@ class LatestEvents {
   }
 
   /**
-   * Adds the next event. `bytes`: the length of its line. Ignores an event that was added before. Returns false if
-   * events between the last one and this one are missing.
+   * Adds the next event, whose line has `bytes` bytes. Ignores an event that was added before. Returns false if events
+   * before this one are missing.
    */
   push(event: LogEventShape, bytes: number): boolean {
     if (event.seq <= this.#last) return true;
@@ -260,7 +252,6 @@ class LatestEvents {
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 1024 * 1024;
 
-/** Consecutive events, and the total length of their lines in bytes. */
 interface EventPage {
   readonly events: readonly LogEventShape[];
   readonly bytes: number;
@@ -293,7 +284,6 @@ async function notThere({ log }: HistoryContext, seq: number): Promise<Chronicle
   return eventPruned(seq, oldest);
 }
 
-/** Returns the error for an event that a compaction dropped. `oldest`: the seq of the first event in the log. */
 function eventPruned(seq: number, oldest: number): ChronicleError {
   return new ChronicleError("PRUNED", `event ${seq} is in no log any more: the history begins at event ${oldest}`, {
     hint: `go on after event ${oldest - 1}; what was recorded before is in the list of files`,
@@ -301,7 +291,6 @@ function eventPruned(seq: number, oldest: number): ChronicleError {
   });
 }
 
-/** Returns an event of the log in the form of the API. */
 export function eventShape(event: LogEvent): LogEventShape {
   return {
     seq: event.seq,
@@ -317,8 +306,8 @@ export function eventShape(event: LogEvent): LogEventShape {
 
 /**
  * Yields the events after event `after`: first those in the log, page by page, then new ones as they are recorded. A
- * slow reader falls behind, and delays nobody. Without `after`, the starting point is the end of the log at this call,
- * not at the first read of the result.
+ * slow reader falls behind, and delays nobody. Without `after`, the events after the end of the log at this call are
+ * yielded.
  */
 export function followEvents(feed: EventFeed, options: EventsOptions): AsyncIterable<LogEventShape> {
   const end = feed.end();
@@ -354,8 +343,8 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
 }
 
 /**
- * Returns a generator that ends as soon as it is told to, even while it waits. A plain generator would not, because its
- * `return` takes effect only at the next `yield`.
+ * A plain generator would not end while it waits, because its `return` takes effect only at the next `yield`. The
+ * returned one ends at once.
  */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,

@@ -41,8 +41,8 @@ interface Looked {
 }
 
 /**
- * Returns why a capture would leave out the present state of the path. A content is read only if contents were erased,
- * or to see whether the path is still as it was left off the record.
+ * Returns why a capture would leave out the present state of the path. The content is read only if contents were
+ * erased, or to see whether the path is still as it was left off the record.
  */
 async function leftOut(
   context: Context,
@@ -64,10 +64,7 @@ async function leftOut(
   return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
 }
 
-/**
- * Returns the omission of a file whose content was erased; `undefined` if it was not. Only the content of the file
- * shows this. The file is therefore read, unless the history has no erased contents.
- */
+/** Only the content of the file shows that it was erased. The file is read only if the history has erased contents. */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;
   const { omitted } = await readDisk(context, { only: [path], hashOnly: true });

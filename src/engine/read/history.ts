@@ -38,8 +38,8 @@ import { exactPath, givenPath, shownPath } from "../log/shape.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
 /**
- * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` for a path without a history.
- * The error names recorded paths of the same name.
+ * Returns the iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND`, naming recorded paths of the
+ * same name, for a path without a history.
  */
 export async function historyOf(
   context: Context,
@@ -47,7 +47,7 @@ export async function historyOf(
   { after = 0, limit }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  // Reads one iteration more than is shown, because an iteration is in force until the next one.
+  // One iteration more than is shown is read, because an iteration is in force until the next one.
   const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
   if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
     throw await unknownPath(context, path);
@@ -79,8 +79,8 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
 /**
- * Returns the events of iterations, by their seqs. If an event was compacted away, the beginning of the history is
- * returned instead.
+ * Returns the events of iterations, by their seqs. For an event that was compacted away, the beginning of the history
+ * is returned.
  */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
@@ -170,9 +170,7 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
-/**
- * Returns the error for a path that the index does not know. Proves first that the log does not have the path, either.
- */
+/** Before it returns the error, proves that the log does not have the path, either. */
 async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   await proveHistory(context, path);
   return unknownPath(context, path);
@@ -182,12 +180,11 @@ async function notRecorded(context: Context, path: WorkspacePath): Promise<Chron
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
-/** Returns events of the log. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  // Without a prefix, every event is wanted, so that few more rows are looked up than the limit.
+  // Without a prefix, every event is wanted, so few more rows than the limit are looked up.
   const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
@@ -243,9 +240,9 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
 }
 
 /**
- * Returns what is known about the origin's iterations of a path, by the seqs of the origin's events. The owner and the
- * time of an iteration are read from the copy of the origin's history. Both are missing if the copy does not reach back
- * that far or cannot be read.
+ * Returns the origin's iterations of a path, by the seqs of the origin's events. The owner and the time of each are
+ * read from the copy of the origin's history. Both are missing if the copy does not reach back that far or cannot be
+ * read.
  */
 async function originIterations(
   context: Context,

@@ -77,10 +77,7 @@ async function mustBeFolder(context: Context, path: WorkspacePath, seq: number):
   });
 }
 
-/**
- * Returns whether something lies beneath the path. A further root, or a folder above a root's only file, is a folder
- * without an entry of its own.
- */
+/** A further root, or a folder above a root's only file, is a folder without an entry of its own. */
 async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
   for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;
   return false;
@@ -164,7 +161,7 @@ function depthOf(path: WorkspacePath = ROOT): number {
 }
 
 /**
- * Throws if the state has a path in the page's range that is not among the rows, or if a row lies outside of the range.
+ * Throws if the state has a path in the page's range that is not among the rows, or a row lies outside of the range.
  */
 async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
@@ -185,10 +182,7 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
   });
 }
 
-/**
- * True if a row cannot be of the base on which the history starts. A baseline holds each of its paths as iteration 1. A
- * later base holds iterations of events up to its own.
- */
+/** A baseline has each of its paths as iteration 1. A later base has iterations of events up to its own event. */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
   if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
   return seq < 1 || seq > start || iteration < 1;

@@ -36,10 +36,10 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. This is the seq that was asked for, if no
- * file changes between it and the end of its commit, so that both have the same state. If a file changes, it is the end
- * of the commit. The difference matters because a pruning keeps the state before the first event of an action, and a
- * capture may have begun the commit in which this event lies.
+ * Returns the seq under which a pruning may have kept the state of a moment. If no file changes between the seq that
+ * was asked for and the end of its commit, both have the same state, and the seq that was asked for is returned;
+ * otherwise the end of the commit. A pruning keeps the state before the first event of an action, and a capture may
+ * have begun the commit in which this event lies.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -66,8 +66,8 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * Returns the word if it parses as a number or a length of time, but is also the beginning of a recorded id. One in
- * forty of the shown ids consists of digits only.
+ * A word that parses as a number or a length of time may also be the beginning of a recorded id: one in forty of the
+ * shown ids consists of digits only. Returns such a word.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
@@ -110,8 +110,8 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 }
 
 /**
- * Returns the last snapshot. In a replica whose folder was first filled from its origin after that snapshot, returns
- * the state after this filling, because no earlier state has the origin's files.
+ * Returns the last snapshot. If a replica's folder was first filled from its origin after that snapshot, returns the
+ * state after the filling, because no earlier state has the origin's files.
  */
 async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
   const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
@@ -149,7 +149,7 @@ function atSeq(
   { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
 ): ResolvedMoment {
   const first = snapshots[0];
-  // A compaction changes no file, so that the state right before it is the state of its base.
+  // A compaction changes no file, so the state right before it is the state of its base.
   if (start?.firstLine === seq + 1 && seq < start.seq) return atSeq(label, start.seq, { head, snapshots, start });
   if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
   if (start === undefined && (first === undefined || seq < first.seq)) {
@@ -175,7 +175,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, last, { ...asked, head: head.seq });
 }
 
-/** Returns the earliest state that is known, for a time before the beginning of the history. */
+/** For a time before the beginning of the history, returns its earliest state. */
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
@@ -186,9 +186,9 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 
 /**
  * Returns the last event of a span that was recorded at or before a time. The span is divided where the clock jumped,
- * and its later parts are searched first. Therefore, if the clock ran ahead and was set back, the later events decide.
- * If the clock was behind for a while, all events of that part are taken for recorded at the time of the event before
- * them. In each other part the times do not decrease, so that a binary search finds the event.
+ * and its later parts are searched first. So if the clock ran ahead and was set back, the later events decide. If the
+ * clock was behind for a while, all events of that part are taken for recorded at the time of the event before them. In
+ * each other part the times do not decrease, so a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
   const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
@@ -210,10 +210,7 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
   return undefined;
 }
 
-/**
- * Returns the last seq of a span for which `holds` is true, by binary search. If `holds` is false for a seq, it must be
- * false for all later ones.
- */
+/** Binary search: if `holds` is false for a seq, it must be false for all later seqs of the span. */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;
   let [low, high] = [from, to];
@@ -252,7 +249,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
   const snapshot = snapshots.find((one) => only.recordId === `snapshot:${one.id}`);
   if (snapshot !== undefined) return ofSnapshot(snapshot);
-  // For an operation or a session, the moment is the state right before it began.
+  // For an operation or a session, the moment is the state right before its first event.
   const [first] = await context.index.recordHistory(only.recordId);
   const seq = (first?.seq ?? 1) - 1;
   if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
@@ -262,7 +259,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
 function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);
-  // From a position between two snapshots, `~1` means the snapshot before it.
+  // Between two snapshots, `~1` means the earlier one.
   const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
   const target = snapshots[at - back + (exact ? 0 : 1)];
   if (at < 0 || target === undefined) {

@@ -17,13 +17,12 @@ const MAX_TEXT = 4 * 1024 * 1024;
 const MOST_PATCH_BYTES = 32 * 1024 * 1024;
 const MOST_READ_BYTES = 256 * 1024 * 1024;
 
-/** The part of a change's shape that holds its patch, or the reason why there is no patch. */
 type PatchPart = Partial<ChangeShape>;
 
 /**
  * Makes the patches of one answer. Their total size is bounded, so that no answer fills the memory. Other work has its
  * turn after each patch, so that no reader occupies the process. Once a patch does not fit any more, its change and all
- * later changes that need room say `no_room`.
+ * later changes that need room get `no_room`.
  */
 export class Patches {
   readonly #context: Context;
@@ -109,7 +108,6 @@ function textOf(diff: TextDiff): Partial<ChangeShape> {
   return diff.kind === "binary" ? { binary: true } : { too_large: true };
 }
 
-/** Returns the exact name, which the patch quotes as git does, and the modes. */
 function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
   const { root, path: inner } = splitRoot(path);
   const name = root === undefined ? inner : `@${root}:${inner}`;

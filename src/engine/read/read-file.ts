@@ -96,8 +96,8 @@ async function notThere(
 }
 
 /**
- * Returns the pieces of a content within a range. Bytes before the range are not read. The range may end after the end
- * of the file. Throws `USAGE` for an invalid range.
+ * Bytes before the range are not read. The range may end after the end of the file. Throws `USAGE` for an invalid
+ * range.
  */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
@@ -137,10 +137,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/**
- * Returns the error for a content that is not of this workspace. It does not tell whether another workspace has the
- * content.
- */
+/** Does not tell whether another workspace has the content. */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -148,18 +145,12 @@ function foreign(hash: Hash): ChronicleError {
   });
 }
 
-/**
- * Returns the version with this content. A version did not become the state of its path. Perhaps no path ever had its
- * content.
- */
+/** A version did not become the state of its path. Perhaps no path ever had its content. */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
-/**
- * Returns whether the content is that of a base or a filter. No path has such a content, but a client that repairs a
- * copy of this history asks for it.
- */
+/** No path has the content of a base or a filter, but a client that repairs a copy of this history asks for it. */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
     const events = await readEvents(context, await context.index.records(prefix));
@@ -168,17 +159,14 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   return false;
 }
 
-/**
- * Returns the path of the conflict with this content. A conflict keeps the state that an undo would have made. Perhaps
- * no path ever had the content of this state.
- */
+/** A conflict keeps the state that an undo would have made. Perhaps no path ever had the content of this state. */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
   const conflicts = events.map(({ record }) => decodeConflict(record));
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
 }
 
-/** Decides by the path for which a content was kept. A content that no path ever had has no class of its own. */
+/** The path for which a content was kept decides. A content that no path ever had has no class of its own. */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }
@@ -194,9 +182,9 @@ const MOST_PATHS = 1_000;
 type Known = FileContent | "once";
 
 /**
- * Reads contents of the last recorded state. Small contents that are asked for repeatedly are cached. The cache is
- * valid until the log grows, because the log determines the state. Each read checks the length of the log, because
- * another process may have written. Contents of a damaged history are not cached.
+ * Reads contents of the last recorded state, and caches small ones that are asked for repeatedly. The cache is valid
+ * until the log grows. Each read checks the length of the log, because another process may have written. Contents of a
+ * damaged history are not cached.
  */
 export class FileReads {
   readonly #context: Context;
@@ -211,7 +199,6 @@ export class FileReads {
     this.#queue = queue;
   }
 
-  /** Opens a path of the last state: see `openFile`. */
   open(given: string): Promise<FileContent> {
     return this.#queue.whileOpen(async () => {
       const end = await this.#context.log.refresh();
@@ -226,11 +213,10 @@ export class FileReads {
       const content = await openFile(this.#context, given, {});
       return { content, isSound: damage === undefined };
     });
-    // True if the log did not grow meanwhile, so that the content belongs to the state at `end`.
+    // True if the log did not grow meanwhile. The content then belongs to the state at `end`.
     const isOf = (): boolean => read.isSound && this.#context.log.head === end && this.#end === end;
     if (!isOf()) return read.content;
-    // A client that reads all files asks for each path once. Therefore only contents that are asked for again are
-    // cached.
+    // A client that reads all files asks for each path once, so only contents that are asked for again are cached.
     const kept = again ? await atHand(read.content) : "once";
     if (kept !== undefined && isOf()) this.#keep(given, kept);
     return kept === undefined || kept === "once" ? read.content : kept;
@@ -254,7 +240,7 @@ function sizeOf(known: Known | undefined): number {
   return typeof known === "object" ? known.size : 0;
 }
 
-/** Returns the content with its bytes in memory, checked; `undefined` if it is large, or cannot be read. */
+/** Returns the content with its bytes in memory; `undefined` if the content is large, or cannot be read. */
 async function atHand(content: FileContent): Promise<FileContent | undefined> {
   if (content.kind === "dir" || content.size > SMALL_BYTES) return undefined;
   const bytes = await wholeOf(content);
@@ -268,8 +254,8 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
 }
 
 /**
- * Returns all bytes in one buffer; `undefined` if they cannot be read. The caller then passes on `content` itself,
- * whose reader gets the error.
+ * Returns `undefined` if the bytes cannot be read. The caller then passes on `content` itself, whose reader gets the
+ * error.
  */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {

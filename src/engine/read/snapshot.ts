@@ -26,8 +26,8 @@ export interface Snapshot extends SnapshotRecord {
   readonly seq: number;
   readonly ts: string;
   /**
-   * The event after which the snapshot's state is found. It is the snapshot's own event. If that was compacted away,
-   * but the history begins with the same files, it is the beginning of the history.
+   * The event after which the snapshot's state is found: the snapshot's own event or, if that was compacted away but
+   * the history begins with the same files, the beginning of the history.
    */
   readonly stateSeq: number;
   /** The event that compacted the state away, if one did. */
@@ -36,10 +36,7 @@ export interface Snapshot extends SnapshotRecord {
   readonly prunedBy?: number;
 }
 
-/**
- * Records of snapshots that were read. The key is the row's hash and seq, since all rows of a base have the base's
- * hash.
- */
+/** Records of snapshots that were read, by hash and seq of the row: all rows of a base have the base's hash. */
 const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
 async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {
@@ -72,10 +69,7 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   return snapshots.sort((a, b) => a.number - b.number);
 }
 
-/**
- * Returns whether snapshots are pinned now, by the ids of the pin records. Has only snapshots whose pin was changed
- * after they were made.
- */
+/** Returns, by the ids of the pin records, whether snapshots are pinned whose pin was changed after they were made. */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
   for (const row of await context.index.records("pin:")) {
@@ -85,8 +79,7 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
 }
 
 /**
- * Returns where the state of a snapshot is found. If the history begins after the snapshot, the state is compacted
- * away, unless the history begins with the same files.
+ * If the history begins after the snapshot, the state is compacted away, unless the history begins with the same files.
  */
 function stateOf(
   seq: number,
@@ -97,12 +90,10 @@ function stateOf(
   return root === start.root ? { stateSeq: start.seq } : { stateSeq: seq, compactedBy: start.seq };
 }
 
-/** Returns the snapshot with the greatest number, or `undefined`. */
 export async function latestSnapshot(context: Context): Promise<Snapshot | undefined> {
   return (await listSnapshots(context)).at(-1);
 }
 
-/** The data of a new snapshot. */
 export interface SnapshotDraft {
   readonly cause: string;
   readonly session?: string;
@@ -136,8 +127,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
 }
 
 /**
- * Records a snapshot of the head, with the coverage of the capture that led there. Throws `REFUSED` if the name is in
- * use.
+ * Records a snapshot of the head, with the coverage of the capture `captured`. Throws `REFUSED` if the name is in use.
  */
 export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
   const filter = await keepFilters(context, captured.filters);
@@ -173,7 +163,6 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
   });
 }
 
-/** Returns a snapshot in the form of the API. */
 export function snapshotShape(snapshot: Snapshot): SnapshotShape {
   return {
     number: snapshot.number,

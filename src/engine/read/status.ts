@@ -83,9 +83,8 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Returns notes on the disk of a folder. They say whether other machines may change the folder, and what the disk
- * cannot hold. They also say whether a scan may miss edits that stats do not show, because the folder is too large to
- * read each time.
+ * Returns notes on the disk of a folder: whether other machines may change the folder; what the disk cannot hold;
+ * whether a scan may miss edits that do not show in stats, because the folder is too large to read each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -107,9 +106,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 }
 
 /**
- * Returns the number and the size of the recorded paths. They are computed from the scan and the unrecorded changes. If
- * the scan omitted paths that may be recorded, all recorded paths are counted in the history instead, which takes
- * longer.
+ * Computes the number and size of the recorded paths from the scan and the unrecorded changes. If the scan omitted
+ * paths that may be recorded, all recorded paths are counted in the history instead, which takes longer.
  */
 async function recordedSize(
   context: Context,
@@ -125,7 +123,7 @@ async function recordedSize(
   return { entries, bytes };
 }
 
-/** The reasons because of which a path is not recorded at all. For other reasons, an earlier state may be recorded. */
+/** Omission reasons for which a path is not recorded at all. For other reasons, an earlier state may be recorded. */
 const BY_RULE = reasonsWith("isByRule");
 
 async function countedSize(context: Context, seq: number): Promise<Pick<StatusShape, "entries" | "bytes">> {
@@ -177,9 +175,7 @@ function signingNotes({ state, detail, hint }: SigningShape): string[] {
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
-/**
- * Returns notes on conflicts of undos, and notes on conflicts of the folder's sync. Another command lists the latter.
- */
+/** Conflicts of the folder's sync have a note of their own, because another command lists them. */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
   const ofUndo = conflicts.length - ofSync;
@@ -222,7 +218,6 @@ async function notesOf(context: Context): Promise<string[]> {
   return notes;
 }
 
-/** Returns one note for all places where the clock went back. */
 function clockNotes(jumps: readonly ClockJump[]): string[] {
   const last = jumps.at(-1);
   if (last === undefined) return [];

@@ -7,10 +7,7 @@ const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
 
-/**
- * Returns the record id in the log for a user's id. Throws `USAGE` for an id that is empty, too long or not
- * well-formed.
- */
+/** Returns the record id in the log for a user's id. Throws `USAGE` if the id is empty, too long or not well-formed. */
 export function userRecordId(id: string): string {
   if (typeof id !== "string" || id === "") throw refused("a record id is empty", "give the record a name");
   if (!id.isWellFormed()) throw refused("a record id holds half a character", "use well-formed text");
@@ -21,12 +18,10 @@ export function userRecordId(id: string): string {
   return PREFIX + id;
 }
 
-/** Returns the user's id of a record in the log. */
 export function ownId(recordId: string): string {
   return recordId.slice(PREFIX.length);
 }
 
-/** True for the record of a user. */
 export function isUserRecord(recordId: string): boolean {
   return recordId.startsWith(PREFIX);
 }
@@ -38,9 +33,7 @@ export function checkedDepth(depth: number | undefined): number {
   throw refused(`a recursion depth is ${String(depth)}`, "it is a whole number from 0");
 }
 
-/**
- * Copies a record that consists of plain JSON values. Throws `USAGE` if it would not be read back as it was written.
- */
+/** Copies a record of plain JSON values. Throws `USAGE` if the record would not be read back as it was written. */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
     throw refused("a record is not an object", 'put the value into one: {"value": …}');

@@ -44,11 +44,9 @@ interface Opened {
   view: View | undefined;
 }
 
-/** The state of the log at the last refresh. */
 interface View {
   readonly log: EventLog;
   loaded: Loaded;
-  /** The end of the log at the last refresh. */
   seen: LogEnd;
   /** The seq of the last checkpoint that was written or read. If there is none, the seq of the log's first event. */
   checkpoint: number;
@@ -69,7 +67,7 @@ export class FolderLedger implements RecordLedger {
     this.#parts = parts;
   }
 
-  /** Loads the store, and creates it if there is none, unless the store is read-only. */
+  /** Loads the store. If there is none, creates it, unless it is opened for reading only. */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
     if (isNew && !this.#parts.readOnly) await this.change(async () => undefined).catch(ignoreDamage);
@@ -171,7 +169,7 @@ export class FolderLedger implements RecordLedger {
     return await this.#inTurn(async () => copy(await this.#upToDate()));
   }
 
-  /** Closes the store after pending work is finished. Records the end of the log in `head.json`. */
+  /** Waits for pending work, and records the end of the log in `head.json`. */
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
     await this.#inTurn(async () => {
@@ -184,7 +182,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
-  /** Runs one piece of work after another, so that only one call at a time brings the state up to the log. */
+  /** Runs one piece of work after another, because only one call at a time may bring the state up to the log. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
@@ -192,8 +190,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Runs work with the lock held. Before that, a torn tail is moved away, and an empty store gets its first record.
-   * Throws if the store is read-only or damaged.
+   * Runs work with the lock held, after moving a torn tail away and giving an empty store its first record. Throws if
+   * the store is read-only or damaged.
    */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
@@ -251,7 +249,7 @@ export class FolderLedger implements RecordLedger {
     return true;
   }
 
-  /** Moves a torn tail away, and records that it did so. Gives an empty store its first record. */
+  /** Moves a torn tail away, with an event that records the move. Gives an empty store its first record. */
   async #settle(view: View): Promise<void> {
     const { loaded, log } = view;
     const { torn, state } = loaded;
@@ -276,7 +274,7 @@ export class FolderLedger implements RecordLedger {
 
   #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
     const { head, storeId } = loaded.state;
-    // Only an empty store has no id yet. Its first commit needs none, because its last record carries the mark itself.
+    // Only an empty store has no id yet. Its first commit needs no id, because its last record carries the mark itself.
     return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
   }
 
@@ -307,7 +305,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** Writes a checkpoint. A failure is only reported, because checkpoints are disposable. */
+  /** A failure is only reported, because checkpoints are disposable. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -360,7 +358,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** Ignores errors about damage, because a damaged store can still be read. */
+/** A damaged store can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

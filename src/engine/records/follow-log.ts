@@ -14,8 +14,8 @@ export interface Place {
 }
 
 /**
- * Describes the first line that does not continue the last whole commit. It is a bad line, or the first line of a
- * commit without an end.
+ * The first line that does not continue the last whole commit: a bad line, or the first line of a commit without an
+ * end.
  */
 export interface BadLine {
   /** The position of the bad line, or of the first line of the commit. */
@@ -33,8 +33,8 @@ export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The last event that is known to have been recorded. If a line up to this event is bad, later lines that are sound
-   * by themselves are still applied.
+   * The last event that is known to have been recorded. If a line up to this event is bad, later sound lines are still
+   * applied.
    */
   readonly bound: Bound;
   /** Events that were recorded, as other files say. */
@@ -69,7 +69,7 @@ export async function followLog(log: EventLog, place: Place, options: FollowOpti
     }
   }
   bad ??= follower.unended();
-  // The last commit lacks its end, but was acknowledged. Its events are therefore applied.
+  // The last commit lacks its end, but was acknowledged, so its events are applied.
   if (bad?.isUnended === true && (await isDamage(log, bad, bound))) follower.endCommit();
   return { bad, replaced: follower.replaced };
 }
@@ -88,7 +88,6 @@ class RecordFollower {
   readonly #commits: CommitFollower;
   #prev: Head;
   #open: OpenLine[] = [];
-  /** The seq of an event that is another one than was known. */
   replaced: number | undefined;
 
   constructor(place: Place, known: readonly Bound[]) {
@@ -98,7 +97,7 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
-  /** Reads the next line. Returns the fault if it does not continue the line before. */
+  /** Returns the fault if the line does not continue the line before. */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -121,7 +120,6 @@ class RecordFollower {
     this.#open = [];
   }
 
-  /** Describes the last commit if it has no end. */
   unended(): BadLine | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -140,12 +138,12 @@ class RecordFollower {
 }
 
 /**
- * True if a bad line is damage. If not, the line is in the last commit, and a crash tore this commit before it was
+ * True if a bad line is damage. Otherwise the line is in the last commit, and a crash tore this commit before it was
  * acknowledged.
  */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
-  // Lines of the archive, and the first line after it, were durable before the next ones were written.
+  // Lines of the archive, and the first line after it, were durable before later lines were written.
   if (from.seq <= bound.seq || seq < log.firstSeq || (seq > 1 && offset === 0)) return true;
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
@@ -173,7 +171,7 @@ function salvage(state: RecordState, line: RawLine): void {
   state.apply(event, recordText(line.bytes, event));
 }
 
-/** Returns the event of a line that is sound by itself, whatever precedes it; `undefined` if the line is not sound. */
+/** Returns the event of a line that is sound by itself, whatever precedes it. */
 export function soundEvent(line: RawLine): LogEvent | undefined {
   try {
     return parseLine(line.bytes);

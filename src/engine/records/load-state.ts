@@ -17,7 +17,6 @@ import {
 } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
-/** The result of loading the whole store. */
 export interface Loaded extends Place {
   /** The seq of the checkpoint that was used; `undefined` if none. */
   readonly checkpoint: number | undefined;
@@ -29,7 +28,6 @@ export interface Loaded extends Place {
   readonly damage: ChronicleError | undefined;
   /** The fault of `head.json`, if it has one. It is then not known how long the log was when it was closed last. */
   readonly headFault: string | undefined;
-  /** Notes for people. */
   readonly notes: readonly string[];
 }
 
@@ -39,8 +37,8 @@ interface Start extends Place {
 
 /**
  * Loads the state of a store from its checkpoint and the later lines of the log. A checkpoint that is damaged or does
- * not fit the log is discarded. Without a checkpoint, the state is loaded from the whole log, and from the base on
- * which the log starts, if it has one. `acknowledged`: the last event that the caller appended.
+ * not fit the log is discarded. Without a checkpoint, the state is loaded from the base on which the log starts, if
+ * any, and the whole log. `acknowledged`: the last event that the caller appended.
  *
  * Throws `USAGE` for the log of a workspace.
  */
@@ -139,8 +137,8 @@ function rolledBack(message: string): ChronicleError {
 }
 
 /**
- * Reads the end of the log at the last close. A damaged `head.json` is reported as a fault, because a truncated log
- * could not be detected.
+ * Returns the end of the log at the last close. A damaged `head.json` is a fault, because a truncated log could not be
+ * detected.
  */
 function readKeptEnd(
   files: RecordFiles,
@@ -168,7 +166,7 @@ function readKeptEnd(
 interface Known {
   readonly notes: string[];
   readonly kept: KeptEnd | undefined;
-  /** The id that the log begins with, if it can be read. */
+  /** The id with which the log begins; `undefined` if its first line cannot be read. */
   readonly store: string | undefined;
 }
 
@@ -203,8 +201,8 @@ function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: st
 }
 
 /**
- * True if a start needs no look at the lines before it: no event before it is known from elsewhere, and no other hash
- * of its own last event.
+ * True if the lines before the start need not be read: no witness names an earlier event of the log, or another hash
+ * for the last event of the start.
  */
 function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly Bound[]): boolean {
   const inLog = witnesses.filter(({ seq }) => seq >= log.firstSeq);
@@ -213,8 +211,8 @@ function agrees({ state: { head } }: Start, log: EventLog, witnesses: readonly B
 
 /**
  * Returns the state before the first line to read. This is the state of the base if the log starts on one, otherwise an
- * empty state. If the base is lost, it is an empty state, too, because the archive is then read from event 1. Returns
- * an error if the sentinel cannot be read, or if the archive does not go back to event 1.
+ * empty state. If the base is lost, the state is empty, too, because the archive is then read from event 1. Returns an
+ * error if the sentinel cannot be read, or if the archive does not go back to event 1.
  */
 async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
   const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
@@ -240,7 +238,6 @@ async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Pro
   }
 }
 
-/** Returns the sentinel at the beginning of the present log, or why it cannot be read. */
 async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleError> {
   try {
     for await (const [line] of log.read()) if (line !== undefined) return decodeRecordSentinel(parseLine(line.bytes));
@@ -251,7 +248,7 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
   }
 }
 
-/** Returns the id of the log's store, if its first line can be read. Throws `USAGE` for the log of a workspace. */
+/** Returns `undefined` if the first line cannot be read. Throws `USAGE` for the log of a workspace. */
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);

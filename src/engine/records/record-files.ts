@@ -25,12 +25,11 @@ export interface KeptEnd {
   readonly store: string;
 }
 
-/** Returns the text of `head.json`. */
 export function encodeKeptEnd({ seq, hash, store }: KeptEnd): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, hash, seq, store })}\n`;
 }
 
-/** Parses the text of `head.json`; returns `undefined` for any other text. */
+/** Returns `undefined` for a text that is not exactly that of a `head.json`. */
 export function decodeKeptEnd(text: string): KeptEnd | undefined {
   const match = /^\{"format":2,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
   return match === null ? undefined : { hash: match[1] ?? "", seq: Number(match[2]), store: match[3] ?? "" };

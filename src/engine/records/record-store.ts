@@ -8,7 +8,6 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import type { LiveRecord, RecordLedger } from "../log/ledger.ts";
 import type * as api from "../../api/record-api.ts";
 
-/** The store of users' records in a log. */
 export class RecordStore implements api.RecordStoreApi {
   readonly #ledger: RecordLedger;
 
@@ -100,7 +99,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Starts to close the store, and does not wait. Pending work is finished first. */
+  /** Does not wait. Pending work is finished before the store closes. */
   [Symbol.dispose](): void {
     void this.close();
   }

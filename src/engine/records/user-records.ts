@@ -32,7 +32,7 @@ export function userRecords(context: Context, host: RecordHost): RecordStoreApi 
 }
 
 const USER = "user:";
-/** Two lines that are at least this many events apart are not read in one pass. */
+/** Two wanted lines that are at least this many events apart are not read in one pass. */
 const FAR = 1_000;
 
 class WorkspaceLedger implements RecordLedger {
@@ -74,7 +74,7 @@ class WorkspaceLedger implements RecordLedger {
     return (await this.#host.compact()).events_archived;
   }
 
-  /** Verifies the whole workspace. Missing contents of files are therefore problems, too. */
+  /** Verifies the whole workspace, so missing contents of files are problems, too. */
   async verify(): Promise<RecordVerifyShape> {
     const { ok, events, problems, notes } = await this.#host.verify();
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
@@ -113,7 +113,6 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
   };
 }
 
-/** Returns the approximate number of bytes that the drafts take in the log. */
 function sizeOf(drafts: readonly EventDraft[]): number {
   return drafts.reduce((sum, { record }) => sum + LINE_BYTES + canonicalJson(record).length, 0);
 }

@@ -11,8 +11,8 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log, including the archive if there is one, and every base that a
- * sentinel names. Then compares the result with the state that answers are read from (`loaded`).
+ * Recomputes the whole chain of a record store's log, any archive included, and every base that a sentinel names.
+ * Compares the result with `loaded`, the state from which answers are read.
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -28,12 +28,9 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /**
-   * The name of the file that is being read, the seq of its first event, and the seq of the first event of the file
-   * before.
-   */
+  /** The file that is being read, the seq of its first event, and the seq of the first event of the file before it. */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a bad line. Nothing can be replayed any more, but lines are still checked one by one. */
+  /** True after a bad line. Later lines are still checked one by one, but cannot be replayed. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -45,7 +42,7 @@ class RecordVerifier {
 
   async line(line: RawLine): Promise<void> {
     const { torn } = this.#loaded;
-    // The torn lines were never acknowledged. The notes mention them.
+    // Torn lines were never acknowledged. The notes mention them.
     if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
     if (this.#isAtEnd) return;
     if (this.#events === 0) this.#begin(line);
@@ -93,8 +90,8 @@ class RecordVerifier {
   }
 
   /**
-   * True if all events of the loaded state were read. Later events are not verified, because others may have written
-   * them since. In a damaged store, all lines are read.
+   * True if all events of the loaded state were read. Other processes may have written later events, which are not
+   * verified. In a damaged store, all lines are read.
    */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
@@ -109,7 +106,7 @@ class RecordVerifier {
     this.#problems.push({ kind, where, detail });
   }
 
-  /** Reports a bad line. Then goes on with lines that are sound by themselves, so that later damage is found, too. */
+  /** Reports a bad line, and goes on with lines that are sound by themselves, so that later damage is found, too. */
   #bad(line: RawLine, detail: string): void {
     const seq = this.#state.head.seq + 1;
     this.#broken = true;

@@ -36,12 +36,11 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The number of attempts before an entry is refused because its path is being edited at the origin (`changed`), or
- * because something is put into a folder that is to be deleted (`not-empty`). For other reasons, one attempt is made.
+ * The number of attempts before an entry is refused because its path keeps being edited at the origin (`changed`), or
+ * something keeps being put into a folder that is to be deleted (`not-empty`). For other reasons, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
-/** A planned batch, or the first part of one. */
 interface Deciding extends OpenWriteBack {
   readonly planned: PlannedWriteBack;
   readonly changes: readonly UpstreamChange[];
@@ -52,8 +51,8 @@ interface Deciding extends OpenWriteBack {
 /**
  * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes that state,
  * with the attribution that the entry names. An entry that is based on an older state is kept as a version, and refused
- * as `stale`. Entries can also be refused for other reasons (`WriteBackReason`). The commit that records the states
- * records the answers, too. An entry that was decided before gets the same answer, or none if the answer is no longer
+ * as `stale`. Entries can also be refused for other reasons (`WriteBackReason`). The answers are recorded in the same
+ * commit as the states. An entry that was decided before gets the same answer, or none if the answer is no longer
  * remembered.
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. The decisions are
@@ -69,11 +68,11 @@ export async function acceptWriteBack(
 }
 
 /**
- * Decides about a batch. In a hosted workspace, one append records everything. A crash may leave only the first events
- * of the append, but the files are consistent after each event. In a workspace with a folder, the paths are captured
- * first, so that nothing is overwritten that the replica has not seen. The next steps are an intent, the files, and the
- * commit that closes the intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a
- * replica that got no answer sends the batch again, and is told what was done.
+ * In a hosted workspace, one append records everything. A crash may leave only the first events of the append, but the
+ * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that nothing is
+ * overwritten that the replica has not seen. The next steps are an intent, the files, and the commit that closes the
+ * intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a replica that got no
+ * answer sends the batch again, and is told what was done.
  */
 class Decision {
   readonly #context: Context;
@@ -99,8 +98,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths that the batch may write, and bars those that cannot be captured, or must not be written.
-   * Returns the totals of the workspace.
+   * Captures the paths that the batch may write, and bars paths that cannot be captured or must not be written. Returns
+   * the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
@@ -135,10 +134,10 @@ class Decision {
   }
 
   /**
-   * Returns whether a replica must not write to the path. Git's own state is barred, because the next person who
-   * commits would run a hook that was put there. A file on disk that the rules leave out and that is not recorded is
-   * barred, too. The replica cannot have seen that file, so its write would be refused anyway. But the file would first
-   * be captured, and then be sent to the replica.
+   * True if a replica must not write to the path. Git's own state is barred, because the next person who commits would
+   * run a hook that was put there. A file on disk that the rules leave out and that is not recorded is barred, too. The
+   * replica cannot have seen that file, so its write would be refused in any case; but the file would first be
+   * captured, and so be sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -148,7 +147,7 @@ class Decision {
     return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
-  /** Bars paths whose state could not be captured, because this state could not be brought back once it is replaced. */
+  /** Bars paths whose state could not be captured: once replaced, this state could not be brought back. */
   #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
     for (const path of paths) {
       if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
@@ -183,14 +182,14 @@ class Decision {
     if (this.#isHosted) return { ...open, planned, changes: [], isPart: false };
     const { changes, backAt } = changesOf(batch.replica, planned.taken);
     if (backAt < 0) return { ...open, planned, changes, isPart: false };
-    // If a path returned to its first state within a part, it would not be written, and the states in between would not
-    // be recorded. The entry that brings the first state back therefore begins the next part.
+    // A path that returned to its first state within a part would not be written, and its states in between would not
+    // be recorded. So the entry that brings the first state back begins the next part.
     const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
     const first = { ...batch, entries: batch.entries.slice(0, cut) };
     return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
   }
 
-  /** Records a batch that changes no file on disk: the workspace is hosted, or no entry is taken. */
+  /** For a batch that changes no file on disk: the workspace is hosted, or no entry is taken. */
   async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
     const { seq } = await commit.head();
     const files = await this.#drafts(deciding.planned.taken, seq);
@@ -236,8 +235,8 @@ class Decision {
   }
 
   /**
-   * Returns the data that `answerOf` needs. A part may have no entry of its own, only folders of earlier batches
-   * (`going`). The entry that was decided last then remains the last one.
+   * A part may have no entry of its own, only folders of earlier batches (`going`). The entry that was decided last
+   * then remains the last one.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -291,7 +290,7 @@ const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy"
   "not-held": "path",
 };
 
-/** Returns a state of a path that came with an entry, with the author and the event of that entry. */
+/** Returns a state that came with an entry, attributed to the author and the event of that entry. */
 function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefined): WrittenState {
   const { actor, session, turn, action, localSeq } = entry;
   const by = {
@@ -304,8 +303,8 @@ function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefi
 }
 
 /**
- * Returns the changes to make to the files: one for each path, with all states that it went through. Stops at the first
- * entry that brings a path back to its first state: `backAt` is the position of that entry, or -1 if there is none.
+ * Returns one change for each path, with all states that the path went through. Stops at the first entry that brings a
+ * path back to its first state: `backAt` is the position of that entry, or -1 if there is none.
  */
 function changesOf(
   replica: string,
@@ -341,7 +340,7 @@ interface RecordedWriteBack {
   readonly going: readonly WriteBackEntry[];
 }
 
-/** More answers than this are not remembered. A replica that did not receive them asks which entries are settled. */
+/** A longer list of answers is not remembered. A replica that did not receive it asks which entries are settled. */
 const MOST_ANSWERS = 1_000;
 
 /**
@@ -394,8 +393,8 @@ interface Recorded {
 }
 
 /**
- * Returns each event under three keys: by path and the replica's event, by path and iteration, and by path alone (the
- * last event of the path).
+ * Keys each event three times: by path and the replica's event, by path and iteration, and by path alone (the path's
+ * last event).
  */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();
@@ -445,7 +444,6 @@ function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRe
   return against === undefined ? [] : [{ ...entry, replica, against }];
 }
 
-/** Returns the deletion of the version of an entry that was taken after all. */
 function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };
 }

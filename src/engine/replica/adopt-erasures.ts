@@ -14,8 +14,8 @@ import { withSettledCommit } from "../capture/operate.ts";
 import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
-// The erasures of an origin are repeated in the history of a folder that follows it. An own event erases the same
-// contents. A content that a path here has now is not erased unless the path is about to change. The folder is not
+// The erasures of an origin are repeated in the history of a folder that follows it: an own event erases the same
+// contents. A content that a path has here now is erased only if the path is about to change. The folder is not
 // touched. If the origin withdraws an erasure, the erasure is withdrawn here, too.
 //
 // The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
@@ -28,11 +28,9 @@ export interface UntrackedPath {
   readonly before: Entry;
   /** The origin's event that removed the path from the record. */
   readonly upstream: UpstreamIteration;
-  /** The actor of this event. */
   readonly actor: string;
 }
 
-/** The erasures of an origin that this workspace follows. */
 export interface OriginsErasures {
   readonly origin: string;
   /**
@@ -42,7 +40,7 @@ export interface OriginsErasures {
   readonly erasures: readonly LoggedErasure[];
   /** The own event up to which the origin has answered. Contents that later events name are not erased yet. */
   readonly settled: number;
-  /** Returns true if the path's content here is one that the origin had before, and is about to be replaced. */
+  /** True if the path's content here is one that the origin had before, and is about to be replaced. */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
@@ -85,9 +83,9 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are gone from the record, as at the origin, and erases their contents in the same commit. If
- * there were two commits, the files, which stay on disk, could be recorded again in between. The other contents of an
- * erasure are erased later.
+ * Records that these paths are gone from the record, as at the origin, and erases their contents in the same commit.
+ * Between two commits, the files, which stay on disk, could be recorded again. The other contents of an erasure are
+ * erased later.
  */
 export async function leaveUntracked(
   context: Context,
@@ -102,7 +100,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // A content need not wait if one of the paths that leave the record has it.
+      // A content of a path that leaves the record need not wait.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -139,8 +137,8 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
 }
 
 /**
- * Returns the paths that have a content now, if all of them are about to change. Returns `undefined` if the content
- * must be kept, because another path has it or the history itself needs it.
+ * Returns the paths that have a content now, if all of them are about to change; `undefined` if the content must be
+ * kept, because another path has it or the history itself needs it.
  */
 async function leavingPaths(
   use: ContentUse | undefined,
@@ -152,7 +150,7 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** Returns whether this event of the origin needs no event here, because it was followed or erases nothing here. */
+/** True if this event of the origin needs no event here, because it was followed or erases nothing here. */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";
@@ -173,14 +171,14 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
-/** Returns the draft for the erasable contents of an erasure. The other contents of the erasure are erased later. */
+/** Drafts the erasable contents only. The other contents of the erasure are erased later. */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
   const known = own.last(one.recordId);
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/** Returns the new record of an erasure in this history. `known` is its present record here. */
+/** `known` is the present record of the erasure in this history. */
 function recordOf(
   context: Context,
   one: LoggedErasure,
@@ -197,7 +195,6 @@ function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
   return { op: "upsert", recordId, record: encodeErase(record) };
 }
 
-/** Returns the paths whose recorded state has not changed since the decision. */
 async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
   const rows = await context.index.iterationsAt(
     untracked.map(({ path }) => path),

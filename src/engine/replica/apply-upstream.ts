@@ -17,7 +17,6 @@ import { perform, todoOf, withSettledCommit } from "../capture/operate.ts";
 import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A replica's step for new events of its origin. */
 export interface UpstreamStep {
   /** The replica's progress after the step. It has the new `applied`, and the `settled` that is known by now. */
   readonly record: ReplicaRecord;
@@ -41,21 +40,19 @@ export interface UpstreamStep {
   readonly decision?: string;
 }
 
-/** The result of a step. */
 export interface UpstreamReport {
   /** The seq of the head before the events of the step. */
   readonly from: number;
-  /** The seq of the head after the events of the step. Nothing else was recorded in between. */
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
    * Paths that are not as the plan knew them. If there are any, nothing was done. Their present state is captured, so
-   * the caller can plan again.
+   * that the caller can plan again.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Paths that could not be written, or that changed during the apply. They were left alone. The step recorded an open
-   * conflict for each, with the reason `blocked`. The step that tries again must settle it.
+   * Paths that could not be written, or that changed during the apply. They were left alone. For each, the step
+   * recorded an open conflict with the reason `blocked`, which the step that tries again must settle.
    */
   readonly blocked: readonly BlockedPath[];
   /** Files that somebody wrote during the apply, which were kept under other names. */
@@ -70,14 +67,14 @@ export interface ApplyUpstreamOptions {
 
 /** The most conflicts in an intent, and in one append. */
 const MOST_CONFLICTS = 1_000;
-/** For more paths than this, a capture of everything is cheaper than a capture of the paths. */
+/** Above this number of paths, a capture of everything is cheaper than a capture of the paths. */
 const MOST_NAMED = 2_000;
 
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
  * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
- * operation. A step that only records progress is one append. Throws what a capture may throw. Throws `IO` if the disk
- * has no room for any of the changes; nothing is then changed.
+ * operation. A step that only records progress is one append. Throws what a capture may throw, and `IO` if the disk has
+ * no room for any of the changes; nothing is then changed.
  */
 export async function applyUpstream(
   context: Context,
@@ -92,7 +89,7 @@ export async function applyUpstream(
   });
 }
 
-/** Returns the changes in the form that can be made on disk. Changes that change nothing in this form are left out. */
+/** Changes that change nothing in the form that can be made on disk are left out. */
 function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   return changes.flatMap((change) => {
     const after = settable(change.after);
@@ -102,7 +99,7 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path, as far as the rules of this copy take it in. A file that they leave out is neither
+ * Captures the state at each path, unless the rules of this copy leave it out. A file that they leave out is neither
  * recorded nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin has
  * made, and that the rules leave out here, is recorded without its contents. Untracked files in a folder that is to be
  * deleted are not captured, and the folder stays. Captures nothing if the disk certainly is as the changes expect.
@@ -129,7 +126,7 @@ async function captureFirst(
   if (others.length > 0) await capture(context, { ...how, only: others, exact: true });
 }
 
-/** Returns whether each change begins with an existing entry, and the disk certainly still has that entry. */
+/** True if each change begins with an existing entry that certainly is still on disk. */
 async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
   const entries = changes.flatMap(({ before }) => before ?? []);
   return entries.length === changes.length && (await worktree.areStill(entries));
@@ -154,14 +151,14 @@ async function underLock(
     ? await appendOnly(commit, rest)
     : await performStep(context, commit, { step: rest, changes, options });
   const { seq } = await commit.head();
-  // The stats of the applied states are remembered, so the next scan need not read these files.
+  // The stats of the applied states are remembered, so that the next scan need not read these files.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
 }
 
 /**
- * Appends open conflicts before the intent if the intent's line cannot hold all conflicts. A crash after that does no
- * harm, because each conflict says what it is based on. Returns the conflicts that the intent records.
+ * The line of the intent can hold only so many conflicts. If there are more, the open ones are appended first, and the
+ * others are returned for the intent. A crash in between does no harm, because each conflict says what it is based on.
  */
 async function openAhead(
   commit: Commit,
@@ -175,9 +172,7 @@ async function openAhead(
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
-/**
- * True if one event records the step. Several events need an intent, because a crash could leave only the first ones.
- */
+/** Several events need an intent, because a crash could leave only the first ones. */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;
 }
@@ -210,12 +205,12 @@ async function performStep(
   };
   const { keepMtime, onProgress } = options;
   const done = await perform(context, commit, {
-    // All steps of one origin share a record, so that a folder which is followed for years does not collect records.
+    // All steps of one origin share a record, so that a folder that is followed for years does not collect records.
     id: decision === undefined ? record.origin : context.newId(),
     intent,
     operation: {
       changes,
-      // A decision is done as a whole. A step that follows from the origin leaves out what cannot be written.
+      // A decision is done as a whole. A step that follows from the origin leaves out paths that cannot be written.
       onBlocked: decision === undefined ? "skip" : "fail",
       ...optional({ keepMtime, onProgress }),
     },
@@ -232,13 +227,12 @@ function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
-/** Returns the paths that are not as the plan knew them. */
 async function movedPaths(
   context: Context,
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
   const { planned, proposals = [], conflicts = [] } = step;
-  // Nothing was recorded since, so everything is as the plan knew it.
+  // Nothing was recorded since the plan.
   if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(

@@ -17,7 +17,6 @@ import { optional } from "../../util/optional.ts";
 /** A replica's own change that the origin is to receive. `localSeq` is its event in the replica's log. */
 export type JournalEntry = WriteBackEntry;
 
-/** A part of the journal, in order. */
 export interface JournalPage {
   readonly entries: readonly JournalEntry[];
   /** The own event up to which the journal was read. The page has all entries up to this event. */
@@ -28,15 +27,14 @@ export interface JournalPage {
 export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>;
 
 export interface JournalQuery {
-  /** The origin's workspace. */
   readonly origin: string;
   /** Returns only entries of own events after this one. */
   readonly after: number;
   /** The most entries to return; at least 1. */
   readonly limit: number;
   /**
-   * Returns whether these patterns or names withhold a path. A change of a path that was withheld at the time is no
-   * entry, since neither side knows the other's state. Default: nothing is withheld.
+   * True if these patterns or names withhold a path. A change of a path that was withheld at the time is no entry,
+   * since neither side knows the other's state. Default: nothing is withheld.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
@@ -46,9 +44,9 @@ const WINDOW = 2_000;
 /**
  * Returns the replica's own changes after an event, in order: every iteration of a path that differs from the origin's
  * state, and every proposal. A change is based on the origin's state of the path when the folder was last reconciled.
- * Therefore the log is read in order, with the progress of the replica and the open conflicts at each event. If nothing
- * was recorded after `after`, this costs one query. Changes of an earlier sync (another `sandboxId`) are left out.
- * Changes in further roots are left out, too, because an origin does not have these roots.
+ * So the log is read in order, with the replica's progress and the open conflicts at each event. Changes of an earlier
+ * sync (another `sandboxId`) are left out. Changes in further roots are left out, too, because an origin does not have
+ * these roots.
  */
 export async function readJournal(
   context: HistoryContext,
@@ -121,14 +119,14 @@ class JournalReader {
     return isWithheld(this.#state.withheld, path, state?.kind === "dir");
   }
 
-  /** Returns to whom the origin attributes a merge: the author of the own state that was merged with the origin's. */
+  /** The origin attributes a merge to the author of the own state that was merged with the origin's. */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);
     const own = event === undefined ? undefined : changeOf(event, path);
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
-  /** Adds a proposal, which belongs to the author of the proposed state. */
+  /** A proposal belongs to the author of the proposed state. */
   async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
@@ -140,8 +138,7 @@ class JournalReader {
   }
 
   /**
-   * Returns the event that recorded a path's state as of event `seq`. Returns `undefined` if the state is in a base, or
-   * if there is no state.
+   * Returns the event that recorded a path's state as of event `seq`; `undefined` if there is none, or it is in a base.
    */
   async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
     const row = await this.#context.index.iterationAt(path, seq);
@@ -177,7 +174,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** The actor of states that are in a base, because no event names an actor for them. */
+/** The actor of states in a base, for which no event names an actor. */
 const UNKNOWN = "unknown";
 const READ = 256;
 
@@ -188,9 +185,9 @@ function isRelevant(recordId: string): boolean {
 const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * Returns whether an event of the own log is still the one that the origin knows. `hash` is the hash that the origin
- * knows, or `undefined` if the origin knows none. Returns false if the log ends before the event. Returns true for an
- * event that cannot be checked, because it was compacted away or because its hash is not known.
+ * True if event `seq` of the own log is still the one that the origin knows by `hash` (`undefined`: the origin knows no
+ * hash). False if the log ends before the event. True for an event that cannot be checked, because it was compacted
+ * away or its hash is not known.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -200,8 +197,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * Returns whether this own event is a change or a proposal of this path, or of a path beneath it. An event that was
- * compacted away cannot be checked. The result is then true.
+ * True if this own event is a change or a proposal of this path or of a path beneath it, or cannot be checked because
+ * it was compacted away.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

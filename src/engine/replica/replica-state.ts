@@ -6,12 +6,11 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
-/** A path about which the folder and its origin disagree. */
 interface OpenPath {
   readonly path: WorkspacePath;
-  /** The event of the origin that the path is based on. */
+  /** The origin's event on which the path is based. */
   readonly baseSeq: number;
-  /** The event of the origin that everything beneath the path is based on. */
+  /** The origin's event on which everything beneath the path is based. */
   readonly since: number | undefined;
 }
 
@@ -29,15 +28,15 @@ export interface WithheldThen {
   readonly names: AddedNames;
 }
 
-/** The number of rows that are searched first for the last event of a record, because this event is usually near. */
+/** The number of rows that are searched first for the last event of a record. This event is usually near. */
 const NEAR = 16;
-/** The number of rows in each further query of this search. */
+/** The number of rows in each further query of that search. */
 const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * The state of a replica at an event of its own log. It consists of the event of the origin up to which the folder was
- * reconciled, and of the paths that were not reconciled because they had an open conflict.
+ * The state of a replica at an event of its own log: the event of the origin up to which the folder was reconciled, and
+ * the paths that were not reconciled because they had an open conflict.
  */
 export class ReplicaState {
   readonly #origin: string;
@@ -54,9 +53,7 @@ export class ReplicaState {
     this.#sandboxId = sandboxId;
   }
 
-  /**
-   * Returns the state right after event `seq`. Returns `undefined` if the workspace never was a replica of the origin.
-   */
+  /** Returns the state right after event `seq`; `undefined` if the workspace never was a replica of the origin. */
   static async at(context: HistoryContext, origin: string, seq: number): Promise<ReplicaState | undefined> {
     const last = await context.index.record(replicaRecordId(origin));
     if (last === undefined) return undefined;
@@ -68,7 +65,9 @@ export class ReplicaState {
     return replica;
   }
 
-  /** Applies an event. Returns true if the event records the progress of a sync with this origin, or any conflict. */
+  /**
+   * Applies an event. Returns true for an event that records the progress of a sync with this origin, or any conflict.
+   */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);
@@ -110,7 +109,7 @@ export class ReplicaState {
 }
 
 /**
- * Returns `since` of the nearest path above that has an open conflict with this event. Beneath such a path, the folder
+ * Returns `since` of the nearest path above that has an open conflict with this field. Beneath such a path, the folder
  * was not reconciled either.
  */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
@@ -122,7 +121,7 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
   return undefined;
 }
 
-/** Returns the last event of a record up to a seq. The event is usually near, because every step writes one. */
+/** The event is usually near `seq`, because every step writes one. */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {
     const rows = await context.index.events({ from: 1, to, limit, descending: true });

@@ -17,7 +17,7 @@ import { optional } from "../../util/optional.ts";
 
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
-/** Returns the last entry of a replica that was decided, and the answers to the replica's last batch. */
+/** Returns the seq of the replica's last decided entry, and the answers to the replica's last batch. */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
   return { upTo: settled, ...optional({ hash }), last: { accepted, rejected } };
@@ -41,7 +41,7 @@ export interface OpenWriteBack {
 
 /**
  * Returns the part of a batch that is still to be decided. The lock must be held. Throws `ROLLBACK_DETECTED` if
- * somebody else has written as this replica meanwhile, because an entry of the same number may then be another change.
+ * somebody else has written as this replica meanwhile: an entry of the same number may then be another change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);

@@ -19,13 +19,13 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
   /**
-   * Folders of earlier batches that are to be deleted once they are empty. This batch may delete the remaining contents
-   * of such a folder.
+   * Folders of earlier batches that are to be deleted once they are empty. This batch may delete what they still
+   * contain.
    */
   readonly going: readonly WriteBackEntry[];
 }
 
-/** An entry that is to be recorded. Its changes first make missing folders, and then the entry itself. */
+/** An entry that is to be recorded. Its changes make the missing folders first, and then the entry itself. */
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
@@ -33,7 +33,6 @@ export interface TakenEntry {
   readonly against: number;
 }
 
-/** An entry whose state is recorded already. */
 interface KnownEntry {
   readonly entry: WriteBackEntry;
   readonly iteration: number;
@@ -41,7 +40,6 @@ interface KnownEntry {
   readonly seq: number;
 }
 
-/** An entry that is not taken. */
 export interface RefusedEntry {
   readonly entry: WriteBackEntry;
   readonly reason: WriteBackReason;
@@ -58,7 +56,7 @@ export interface PlannedWriteBack {
   readonly refused: readonly RefusedEntry[];
   /**
    * Entries that were refused only because a folder is not empty, by their seqs at the replica. A later batch may empty
-   * the folder.
+   * it.
    */
   readonly going: readonly number[];
 }
@@ -67,8 +65,8 @@ export interface PlannedWriteBack {
 const OWN_EVENT = Infinity;
 
 /**
- * Plans what becomes of a replica's entries, in order. Each entry is judged by the state after the entries before it.
- * The lock must be held.
+ * Plans what becomes of a replica's entries. Each entry is judged by the state after the entries before it. The lock
+ * must be held.
  */
 export async function planWriteBack(
   context: Context,
@@ -81,8 +79,8 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // Take the deletions in a folder before that of the folder itself. The folder is then empty, and no crash can leave
-    // files without their folder.
+    // The deletions in a folder are taken before that of the folder itself. The folder is then empty, and no crash can
+    // leave files without their folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -94,7 +92,7 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs. An entry that is a deletion, or may replace a folder, is in one run with the deletions
+ * Yields the entries in runs. A deletion, or an entry that may replace a folder, forms one run with the deletions
  * beneath its path that directly follow it. Every other entry is a run of its own.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
@@ -141,11 +139,11 @@ class WriteBackPlan implements PlannedWriteBack {
     }
     this.#tally = tally;
     this.taken.push(taken);
-    // The real seq is not needed, because all entries of a batch are of the same replica.
+    // The real seq is not needed, because all entries of a batch come from the same replica.
     await this.#state.take(changes, OWN_EVENT);
   }
 
-  /** Returns the totals after the changes. Returns `undefined` if the workspace would exceed its limits. */
+  /** Returns `undefined` if the workspace would exceed its limits. */
   #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
     try {
       return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
@@ -169,7 +167,7 @@ interface Refused {
   /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
-   * An event of another path that caused the refusal, or 0 for an event of this batch. The replica must receive this
+   * The event of another path that caused the refusal; 0 for an event of this batch. The replica must receive this
    * event before it can send the entry again.
    */
   readonly awaits?: number;
@@ -185,14 +183,12 @@ interface JudgeGround {
   readonly rules: WriteBackRules;
   /** Paths that the replica must not write, each with the reason for the refusal. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
-  /** Returns whether an unrecorded folder is at the path. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
 /**
- * Decides whether an entry becomes the state of its path. It does if the replica knew the present state. That is the
- * case if nobody but this replica has changed the path since the event that the entry is based on. The lock must be
- * held.
+ * Decides whether an entry becomes the state of its path. It does if the replica knew the present state, that is, if
+ * only this replica has changed the path since the event on which the entry is based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -223,7 +219,7 @@ class EntryJudge {
     const now = await this.#context.index.iterationAt(path, this.#ground.head);
     if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
     const since = await this.#work.since(path, seen, now);
-    // After a crash, the first events of a batch may be recorded without the answer.
+    // A crash may have left the first events of a batch without the answer.
     const before = since.done.get(entry.localSeq);
     if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
     const present = await this.#ground.state.at(path);
@@ -247,7 +243,8 @@ class EntryJudge {
   }
 
   /**
-   * Asks the filter about a deletion again, now with the kind of the present entry, which the deletion does not name.
+   * A deletion does not name the kind of the deleted entry, so the filter is asked again with the kind of the present
+   * entry.
    */
   #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
     if (entry !== undefined || present === undefined) return false;
@@ -255,8 +252,8 @@ class EntryJudge {
   }
 
   /**
-   * Returns true if the entry claims to be based on an event that the replica has not acknowledged, or that is no event
-   * of this path.
+   * True if the entry claims to be based on an event that the replica has not acknowledged, or that is no event of this
+   * path.
    */
   async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
     if (seen === 0) return false;
@@ -268,8 +265,8 @@ class EntryJudge {
   }
 
   /**
-   * Returns the last event beneath a folder that is to be deleted or replaced. Returns `undefined` if the folder is
-   * empty, or if the change does not remove a folder.
+   * Returns the last event beneath a folder that is to be deleted or replaced; `undefined` if the folder is empty, or
+   * stays.
    */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
@@ -277,8 +274,8 @@ class EntryJudge {
   }
 
   /**
-   * Returns the event that recorded something other than a folder above the path. Returns 0 if that is an event of this
-   * batch, or if nothing is found.
+   * Returns the event that recorded something other than a folder above the path; 0 for an event of this batch, or if
+   * there is nothing such.
    */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
@@ -289,8 +286,8 @@ class EntryJudge {
   }
 
   /**
-   * Returns the changes that make the missing folders above the path. Returns `undefined` if something else is in the
-   * place of a folder.
+   * Returns the changes that make the missing folders above the path; `undefined` if something else is in a folder's
+   * place.
    */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
@@ -303,8 +300,8 @@ class EntryJudge {
 }
 
 /**
- * Decides about an entry that is older than recorded work of the same replica. The entry is not applied again. It is
- * known if it agrees with the state before that work, and refused if it does not.
+ * Decides about an entry that is older than recorded work of the same replica. The entry is not applied again. If it
+ * agrees with the state before that work, it is known; otherwise it is refused.
  */
 function decidedThen(
   entry: WriteBackEntry,
@@ -316,16 +313,15 @@ function decidedThen(
   return { kind: "known", iteration: then?.iteration ?? 0, seq: then?.seq ?? 0 };
 }
 
-/** Returns the entry in the form that is recorded, without mode bits that Chronicle does not set on a disk. */
+/** Leaves out mode bits that Chronicle does not set on a disk. */
 function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   const set = settable(entry);
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
 }
 
-/** Checks that the content of each entry is in the store, and is as the entry says. */
 class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
-  /** Contents of links that no system accepts as a target: they contain a zero byte. */
+  /** Contents of links that no system accepts as a target, because they contain a zero byte. */
   readonly #bad: ReadonlySet<Hash>;
   /** Contents that were erased here. The replica may have sent them before it learned of the erasure. */
   readonly #erased: ReadonlySet<Hash>;
@@ -355,7 +351,6 @@ class WriteBackContents {
     return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
   }
 
-  /** Returns why the content of an entry is refused. Returns `undefined` if the content is accepted. */
   refusal(entry: Entry | undefined): WriteBackReason | undefined {
     if (entry?.hash === undefined) return undefined;
     if (this.#erased.has(entry.hash)) return "erased";
@@ -384,9 +379,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own.
- * Returns `undefined` if there is no such iteration. If there is one, the entry was decided before it, even if no
- * iteration names the entry's event, because an entry that changes nothing makes no iteration.
+ * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own;
+ * `undefined` if there is no such iteration. If there is one, the entry was decided before it, even if no iteration
+ * names the entry's event: an entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
@@ -394,7 +389,7 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
-/** Finds who changed paths up to one head. The iterations of a path after a seen event are read only once. */
+/** Finds who changed paths up to one head. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;
@@ -426,7 +421,7 @@ class ReplicaWork {
     const located: EventRow[] = [];
     for (const { seq } of rows) {
       const row = await index.locate(seq);
-      // Skip iterations that are in a base: their author is unknown, so they are not counted as this replica's.
+      // The author of an iteration that is in a base is unknown, so it does not count as this replica's.
       if (row?.recordId === fileRecordId(path)) located.push(row);
     }
     const done = new Map<number, IterationRow>();

@@ -7,7 +7,7 @@ import { tooLong } from "../write/writable-path.ts";
 /** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
-/** Returns why an entry is refused, whatever its content is. Returns `undefined` if the entry may be taken. */
+/** Returns why an entry is refused whatever its content is; `undefined` if the entry may be taken. */
 export function refusalOf(
   { path, entry }: Pick<WriteBackEntry, "path" | "entry">,
   roots: readonly TrackedRoot[],
@@ -24,10 +24,7 @@ export function refusalOf(
   return (entry?.size ?? 0) > most ? "too-large" : undefined;
 }
 
-/**
- * Returns whether a replica may write to the path. Further roots are folders of the origin's machine, which no replica
- * has.
- */
+/** Further roots are folders of the origin's machine. No replica has them, so none may write there. */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");

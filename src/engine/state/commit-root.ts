@@ -11,10 +11,7 @@ import type { PendingChanges } from "../log/tree.ts";
 /** The number of events after which a commit states the root, whatever it contains. */
 export const ROOT_EVERY = 1_000;
 
-/**
- * True if the commit of these drafts must state the root: it ends an operation or a session, is a snapshot, or is a
- * compaction.
- */
+/** True if the commit of these drafts ends an operation or a session, is a snapshot, or is a compaction. */
 export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
   return drafts.some(({ recordId, record, op }) => {
     if (op === "compact" || recordId.startsWith("snapshot:")) return true;
@@ -23,7 +20,6 @@ export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "re
   });
 }
 
-/** True if a commit that ends at event `last`, without a root, would be too far from the last root. */
 export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: number): Promise<boolean> {
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
@@ -37,7 +33,6 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   return typeof root === "string" && isHash(root) ? root : undefined;
 }
 
-/** Returns the changes of files in some events. */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
   for (const event of events) for (const { path, file } of changesOf(event)) pending.set(path, file.entry);

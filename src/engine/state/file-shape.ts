@@ -3,12 +3,10 @@ import type { Entry } from "../../core/values/entry.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
 import { exactPath, shownPath } from "../log/shape.ts";
 
-/** An iteration in which the path exists. */
 export interface PresentRow extends IterationRow {
   readonly entry: Entry;
 }
 
-/** True if the path exists in this iteration. */
 export function isPresent(row: IterationRow | undefined): row is PresentRow {
   return row?.entry !== undefined;
 }
@@ -17,7 +15,6 @@ function timeShape({ mtimeMs, mtimeRestNs = 0 }: Entry): Pick<FileShape, "mtime_
   return mtimeRestNs === 0 ? { mtime_ms: mtimeMs } : { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }
 
-/** Returns an iteration of a path in the form of the API. */
 export function fileShape({ path, entry, iteration, seq }: PresentRow): FileShape {
   const { kind, size, hash = "", mode } = entry;
   return {

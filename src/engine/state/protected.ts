@@ -19,14 +19,13 @@ import { memoKey } from "../log/memo.ts";
 
 // Secrets are recognised by the names of their files. `classedDrafts` writes the class into the record of each file in
 // a commit, and bases hold the class, too. Code that reads a content for an answer asks `isProtected` whether only
-// people may see the content. `agentView` then refuses its bytes to agents and readers. When an agent fills another
+// people may see the content. `agentView` then refuses the bytes to agents and readers. When an agent fills another
 // folder, secrets are left out.
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
 /**
- * Returns the names in force. They include the names that a person added at the origin which the workspace follows or
- * has followed.
+ * Returns the names in force, including those that a person added at the origin that the workspace follows or followed.
  */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
@@ -37,11 +36,11 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
 /** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // Leave the origin's negations out. The last match decides, so they would cancel the names before them in the list.
+  // The origin's negations are left out. The last match decides, so they would cancel the names before them in the
+  // list.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
-/** Returns the names in a workspace's record. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
@@ -60,7 +59,6 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
-/** Returns the drafts with the class of each file, by the names in force. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],
@@ -82,9 +80,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if only people may see this iteration. A person's decision on the name applies first, then the recorded class.
- * If the index says that a file with the name of a secret was recorded as an ordinary file, this is checked in the log.
- * Throws `IndexDisagrees` if the log contradicts the index.
+ * True if only people may see this iteration. A person's decision on the name comes before the recorded class. If a
+ * file with the name of a secret was recorded as an ordinary file, according to the index, the log must confirm this.
+ * Throws `IndexDisagrees` if it does not.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -100,8 +98,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * True if a content is a secret wherever it was recorded. A content that was also recorded at an ordinary path is no
- * secret. `last` is the last iteration with the content. Throws `IndexDisagrees` as `isProtected` does.
+ * True if a content is a secret wherever it was recorded: one that was also recorded at an ordinary path is no secret.
+ * `last` is the last iteration with the content. Throws `IndexDisagrees` as `isProtected` does.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;
@@ -126,7 +124,7 @@ export async function secretsAmong(
   return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
 }
 
-/** True if an entry is a secret file. A person's decision on the name applies first, then the recorded class. */
+/** A person's decision on the name comes before the recorded class. */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
@@ -144,8 +142,8 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
 }
 
 /**
- * Like `protectedFiles`, for an answer that is given even if the log is damaged. No file is reported in that case,
- * because the names in force cannot be read.
+ * Like `protectedFiles`, for an answer that is given even if the log is damaged. The names in force cannot be read
+ * then, so no file is reported.
  */
 export async function toldProtectedFiles(
   context: HistoryContext,
@@ -158,7 +156,7 @@ function isClassed({ entry }: IterationRow): boolean {
   return entry?.class === "protected";
 }
 
-/** Returns the protected paths of a state. Names that a person added also apply to files that were recorded earlier. */
+/** Names that a person added also apply to files that were recorded earlier. */
 async function everyHeld(
   { index }: HistoryContext,
   { names, seq }: { readonly names: ProtectedNames; readonly seq: number },

@@ -17,7 +17,7 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
   });
 }
 
-/** Proves each iteration. Returns where each is recorded: in the log, or in a base. Throws if a row is wrong. */
+/** Proves each iteration, and returns where each is recorded. Throws if a row is wrong. */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
   rows.forEach((row, i) => {
@@ -29,23 +29,23 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * What the index said about a path. Several claims about one path are all checked, because a damaged index may give
- * different answers to the same question.
+ * What the index said about a path. All claims about one path are checked, because a damaged index may answer the same
+ * question differently each time.
  */
 export interface PathClaim {
   readonly path: WorkspacePath;
   /** An event of the path that the log has recorded. */
   readonly seq?: number;
-  /** The state before the event `seq`, according to the index. */
+  /** The state before event `seq`, according to the index. */
   readonly before?: Pick<Claim, "entry">;
   /** The last state of the path, according to the index. */
   readonly now?: Pick<Claim, "entry">;
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event. Each iteration must be
- * proved by its own line or by a base, and their numbers must have no gap. The last iteration must be the path's state
- * after the event. All iterations must agree with the claims.
+ * Throws `IndexDisagrees` unless the index has all iterations of these paths up to event `seq`. Each iteration must be
+ * proved by its own line or by a base. The iteration numbers must have no gap. The last iteration must be the path's
+ * state after the event. All iterations must agree with the claims.
  */
 export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
@@ -70,7 +70,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
 }
 
 /**
- * Throws `IndexDisagrees` unless these are the last iterations of the paths up to an event. A `row` is `undefined` if
+ * Throws `IndexDisagrees` unless these are the last iterations of the paths up to event `seq`. `row` is `undefined` if
  * the path has no iteration, or if a compaction has removed all of them.
  */
 export async function proveLast(
@@ -117,7 +117,7 @@ function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
 
 /**
  * Throws `IndexDisagrees` unless these are all changes from one state to another. Comparing two trees with proved roots
- * shows which paths differ, so this finds changes that the index lacks as well as those that it made up.
+ * shows which paths differ. So this finds both changes that the index lacks and changes that it made up.
  */
 export async function proveChanges(
   context: ProofContext,
@@ -140,9 +140,7 @@ export async function proveChanges(
   });
 }
 
-/**
- * Adds the paths beneath a folder that differ between the roots of two states. Folders with the same hash are not read.
- */
+/** Adds the paths beneath a folder that differ between two states. Folders with the same hash are not read. */
 async function difference(
   [before, after]: readonly [ProvedState, ProvedState],
   top: WorkspacePath,
@@ -161,7 +159,7 @@ async function difference(
   }
 }
 
-/** Returns the proved entries after an event, in path order. None is missing, and none is made up. */
+/** Returns the proved entries after event `seq`, in path order. None is missing, and none is made up. */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
     const entries: Entry[] = [];

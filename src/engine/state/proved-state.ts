@@ -21,11 +21,10 @@ import { linesBehind, nearestRoot, type ReadTo, type StatedRoot } from "./stated
 import { readWholeTree, rootFolders } from "../log/tree.ts";
 import { memoKey } from "../log/memo.ts";
 
-// The proved state after an event. It begins at the nearest Merkle root that the log states at or before the event.
-// Rows of the index are believed only if they give this root. The events after the root are read from the log, line by
-// line. To prove a path, the folders above the path are read with their children. Each folder is read once.
+// The proved state after an event begins at the nearest Merkle root that the log states at or before the event. Rows of
+// the index are believed only if they give this root. The events after the root are read from the log, line by line. To
+// prove a path, the folders above the path are read with their children. Each folder is read once.
 
-/** The inputs of a proof. */
 export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
@@ -33,10 +32,9 @@ export type ProofContext = HistoryContext & {
 /** The entry of a path under a Merkle root. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
-/** The children of a folder at the root, by name. It is `undefined` if the tree has no such folder. */
+/** The children of a folder at the root, by name; `undefined` if the tree has no such folder. */
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
-/** A claimed state of a path. */
 export interface Claim {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -48,8 +46,8 @@ const MOST_SINCE = 4_000;
 const MOST_KEPT = 200_000;
 
 /**
- * The state of the head that was proved last. It is kept because most questions concern the head. It was read from the
- * log, so it stays valid.
+ * The state of the head that was proved last, because most questions concern the head. It stays valid, because it was
+ * read from the log.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
@@ -57,8 +55,8 @@ const latest = memoKey<ProvedState>("last proved state");
 const past = memoKey<ProvedState>("last proved earlier state");
 
 /**
- * Returns the state after an event. Throws `IndexDisagrees` if the index knows no root for it, and `LOG_DAMAGED` if the
- * log itself is damaged.
+ * Returns the state after event `seq`. Throws `IndexDisagrees` if the index knows no root for it, and `LOG_DAMAGED` if
+ * the log itself is damaged.
  */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
@@ -80,9 +78,8 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * Returns the state after an event, from a known state. Returns `undefined` if the known state is later than the event,
- * if too many events lie in between, or if the lines of these events were compacted away. The caller must then begin a
- * new state.
+ * Returns the state after event `seq`, from a known state; `undefined` if the known state is later, if too many events
+ * lie in between, or if their lines were compacted away.
  */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
@@ -102,7 +99,7 @@ class IterationsSince {
     this.#last = root.seq;
   }
 
-  /** Adds the iterations of events up to `seq`, without those that are there. */
+  /** Adds the iterations of events up to `seq` that are not present yet. */
   add(rows: readonly IterationRow[], seq: number): void {
     for (const row of rows) {
       if (row.seq <= this.#last) continue;
@@ -113,12 +110,10 @@ class IterationsSince {
     this.#last = Math.max(this.#last, seq);
   }
 
-  /** Returns the last iteration of a path up to an event. */
   last(path: WorkspacePath, seq: number): IterationRow | undefined {
     return this.#rows.get(path)?.findLast((row) => row.seq <= seq);
   }
 
-  /** Returns the last iterations up to an event. */
   *lasts(seq: number): Generator<IterationRow> {
     for (const rows of this.#rows.values()) {
       const row = rows.findLast((one) => one.seq <= seq);
@@ -127,7 +122,7 @@ class IterationsSince {
   }
 }
 
-/** The state after one event. It does not change. */
+/** The state after one event. It never changes. */
 export class ProvedState {
   readonly #context: ProofContext;
   readonly #tree: ProvedTree;
@@ -145,7 +140,6 @@ export class ProvedState {
     this.#end = end;
   }
 
-  /** Returns the state after event `seq`, from a root before it. */
   static at(context: ProofContext, root: StatedRoot, seq: number): Promise<ProvedState> {
     const since = new IterationsSince(root);
     return new ProvedState(context, new ProvedTree(context, root), { since, end: root }).#readTo(seq);
@@ -159,7 +153,7 @@ export class ProvedState {
     return this.#end.seq;
   }
 
-  /** Returns the state after event `seq`. Returns `undefined` if that is earlier, or if there are too many events. */
+  /** Returns the state after event `seq`; `undefined` if that event is earlier, or there are too many events. */
   async advancedTo(seq: number): Promise<ProvedState | undefined> {
     if (seq < this.seq || seq - this.root.seq > MOST_SINCE) return undefined;
     return seq === this.seq ? this : this.#readTo(seq);
@@ -183,8 +177,8 @@ export class ProvedState {
   }
 
   /**
-   * True if the proved events contradict this iteration. Either a different iteration of the path was recorded last
-   * after the root, or this iteration claims an event after the root and was not recorded.
+   * True if the proved events contradict this iteration: a different iteration of the path was recorded last after the
+   * root, or this iteration claims an event after the root and was not recorded.
    */
   knowsOther({ path, seq, iteration }: IterationRow): boolean {
     const since = this.#since.last(path, this.seq);
@@ -205,7 +199,7 @@ export class ProvedState {
 
   /**
    * Yields the existing paths in no particular order: those of the tree, and those that events after the root recorded.
-   * `descends` returns whether to read a folder of the tree.
+   * `descends` decides whether a folder of the tree is read.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const { path, entry } of this.#since.lasts(this.seq)) if (entry !== undefined) yield path;
@@ -220,8 +214,8 @@ export class ProvedState {
   }
 
   /**
-   * Returns the entry of the path in this state. Returns `undefined` if the path does not exist. Also returns
-   * `undefined` if the path belongs to no folder of the tree and was not recorded after the root.
+   * Returns the entry of the path in this state; `undefined` if the path does not exist, or if it belongs to no folder
+   * of the tree and was not recorded after the root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.last(path, this.seq);
@@ -249,24 +243,23 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** Returns the proved children of a folder at the root. Returns `undefined` if there was no such folder. */
+  /** Returns the proved children of a folder at the root; `undefined` if there was no such folder. */
   childrenOf(folder: WorkspacePath): Promise<Children> {
     return this.#tree.childrenOf(folder);
   }
 
-  /** Drops the folders that were read if they have very many children. */
   letGo(): void {
     this.#tree.letGo();
   }
 }
 
-/** The tree at a root, of which folders are read and proved when they are asked for. */
+/** The tree at a root. Its folders are read and proved when they are asked for. */
 class ProvedTree {
   readonly root: StatedRoot;
   readonly #context: ProofContext;
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
-  /** All folder hashes at the root, computed because those in the index do not give the root. */
+  /** All folder hashes at the root. They are computed if those in the index do not give the root. */
   #computed: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
   constructor(context: ProofContext, root: StatedRoot) {
@@ -274,7 +267,6 @@ class ProvedTree {
     this.root = root;
   }
 
-  /** Returns the proved children of a folder at the root. Returns `undefined` if there was no such folder. */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
@@ -294,7 +286,7 @@ class ProvedTree {
     return this.#folders.get(folder);
   }
 
-  /** Computes the folder hashes from the entries and tries again, because stored hashes may be missing or wrong. */
+  /** Stored hashes may be missing or wrong, so they are computed from the entries before the next attempt. */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
@@ -313,7 +305,7 @@ class ProvedTree {
   }
 
   /**
-   * Proves the children of the root folders by the Merkle root. Throws `IndexDisagrees` if they do not give the root.
+   * Proves the children of the root folders by the Merkle root. Throws `IndexDisagrees` if they do not give that root.
    */
   async #begin(): Promise<void> {
     this.#kept = 0;
@@ -385,7 +377,6 @@ function statedOf(child: TreeChild | undefined): Stated | undefined {
   return { kind, mode, hash: kind === "dir" ? undefined : hash };
 }
 
-/** True if the two are the same state. */
 export function sameStated(a: Stated | undefined, b: Stated | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;

@@ -18,11 +18,10 @@ import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
 // The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
-// needed. A folder is trusted only if its hash equals that of its leaf in the folder above, up to the root. Computing
-// the root after changes therefore reads only the changed folders and those above them, each once. The new root is as
-// certain as the previous one.
+// needed. A folder is trusted only if its hash equals that of its leaf in the folder above, up to the root. So the root
+// after changes is computed from the changed folders and those above them, each read once, and is as certain as the
+// previous root.
 
-/** An event, and the Merkle root right after it. */
 interface RootedSeq {
   readonly seq: number;
   readonly root: Hash;
@@ -38,13 +37,12 @@ interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from the previous ones. */
   readonly stored: StoredTree;
-  /** Returns the tree after event `seq`. Must be called only once the index has the changes up to this event. */
+  /** Returns the tree after event `seq`. Call this only once the index has the changes up to that event. */
   readonly at: (seq: number) => ProvedTree;
 }
 
 type FreshHashes = ReadonlyMap<WorkspacePath, Hash | undefined>;
 
-/** The tree after one event. */
 export class ProvedTree {
   readonly #context: Hashed;
   readonly #at: RootedSeq;
@@ -76,7 +74,7 @@ export class ProvedTree {
   }
 
   /**
-   * Computes the stored folder hashes again from the entries, because they may be missing or wrong. Throws
+   * Computes and stores the folder hashes again, because the stored ones may be missing or wrong. Throws
    * `IndexDisagrees` if the entries do not give the root.
    */
   async #storeAgain(): Promise<void> {
@@ -97,7 +95,7 @@ class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
   readonly #known: KnownFolders;
-  /** The proved folders before the changes. A value is `undefined` if there was no such folder. */
+  /** The proved folders before the changes; `undefined` for a folder that did not exist. */
   readonly #before = new Map<WorkspacePath, FolderLeaves | undefined>();
   #tops: ReadonlyMap<WorkspacePath, Hash> | undefined;
 
@@ -112,7 +110,7 @@ class Hashing {
     const before = await this.#topHashes();
     const fresh = new Map<WorkspacePath, Hash | undefined>();
     const namesIn = namesByFolder(changes.keys());
-    // Hash folders before the folders above them.
+    // Folders are hashed before the folders above them.
     const order = [...(await this.#dirty(changes))].sort((a, b) => comparePaths(b, a));
     for (const folder of order) {
       const leaves = await this.#leavesBehind(folder, { changes, names: namesIn.get(folder) ?? new Set(), fresh });
@@ -130,7 +128,6 @@ class Hashing {
     };
   }
 
-  /** Returns the folders whose hash may change. */
   async #dirty(changes: PendingChanges): Promise<ReadonlySet<WorkspacePath>> {
     const paths = [...changes.keys()];
     const rows = await this.#context.index.iterationsAt(paths, this.#at.seq);
@@ -139,7 +136,7 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
-  /** Returns a folder after the changes. Returns `undefined` if the folder does not exist after them. */
+  /** Returns a folder after the changes; `undefined` if it does not exist then. */
   async #leavesBehind(
     folder: WorkspacePath,
     {
@@ -166,8 +163,8 @@ class Hashing {
   }
 
   /**
-   * Called for a folder that was not part of the tree. Returns true if the folder is part of the tree after the
-   * changes, because the folder and all folders above it then exist.
+   * For a folder that was not part of the tree, returns true if it is after the changes, because the folder and all
+   * folders above it exist then.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
@@ -179,7 +176,7 @@ class Hashing {
     return true;
   }
 
-  /** Returns the leaf of a folder that is back in the tree. Returns `undefined` if the folder does not exist. */
+  /** Returns the leaf of a folder that is back in the tree; `undefined` if the folder does not exist. */
   async #leafOfReturned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
     if (hash === undefined) return undefined;
@@ -188,8 +185,8 @@ class Hashing {
   }
 
   /**
-   * Returns the leaf of a folder before the changes. Returns `undefined` if the folder did not exist. Throws
-   * `IndexDisagrees` if the folder above does not have this leaf.
+   * Returns the leaf of a folder before the changes; `undefined` if the folder did not exist. Throws `IndexDisagrees`
+   * if the folder above does not have this leaf.
    */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
@@ -200,7 +197,7 @@ class Hashing {
     return child;
   }
 
-  /** Returns a folder before the changes, with its hash proved. Returns `undefined` if there was no such folder. */
+  /** Returns a folder before the changes, with its hash proved; `undefined` if there was no such folder. */
   async #leaves(folder: WorkspacePath): Promise<FolderLeaves | undefined> {
     if (this.#before.has(folder)) return this.#before.get(folder);
     const leaves = this.#known.get(folder) ?? (await this.#read(folder));
@@ -232,7 +229,6 @@ class Hashing {
     return leaves;
   }
 
-  /** Returns the hashes of the root folders. Throws `IndexDisagrees` if they do not give the root. */
   async #topHashes(): Promise<ReadonlyMap<WorkspacePath, Hash>> {
     if (this.#tops !== undefined) return this.#tops;
     const tops = new Map<WorkspacePath, Hash>();
@@ -260,7 +256,7 @@ class Hashing {
 
   /**
    * Returns a folder that is not part of the tree. No root proves its entries in the index, so they are trusted only if
-   * the index was just rebuilt from the log. Throws `IndexDisagrees` if there are entries and it was not.
+   * the index was just rebuilt from the log. Throws `IndexDisagrees` for an entry in an index that was not.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -273,7 +269,7 @@ class Hashing {
     return FolderLeaves.of(children);
   }
 
-  /** Returns the hashes of folders, and `undefined` for paths that were folders and no longer are. */
+  /** Stores `undefined` for paths that were folders and no longer are. */
   async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
     const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
     for (const [path, hash] of fresh) {
@@ -319,14 +315,14 @@ function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
   return workspaceRoot(tops.get(ROOT) ?? EMPTY_HASH, further);
 }
 
-/** The most children in the cache of each tree, about 200 bytes each. */
+/** The most children in the cache of each tree. A child takes about 200 bytes. */
 const MOST_CHILDREN = 50_000;
 
-/** Each folder is counted as this many additional children. This limits the number of folders that `behind` copies. */
+/** Each folder counts as this many children more, which limits the number of folders that `behind` copies. */
 const FOLDER = 25;
 
 /**
- * Caches the folders that were hashed last, with all their nodes. The next root then costs only the changes of these
+ * Caches the folders that were hashed last, with all their nodes, so that the next root costs only the changes of these
  * folders. Without the cache, each write would read and hash its whole folder: 49 ms instead of 2 in a folder of 5,000
  * files.
  */
@@ -350,7 +346,6 @@ class KnownFolders {
     if (leaves === undefined || leaves.size > MOST_CHILDREN) return;
     this.#folders.set(folder, leaves);
     this.#children += leaves.size + FOLDER;
-    // Evict the folders that were set longest ago.
     for (const [oldest, { size }] of this.#folders) {
       if (this.#children <= MOST_CHILDREN) return;
       this.#folders.delete(oldest);
@@ -358,7 +353,7 @@ class KnownFolders {
     }
   }
 
-  /** Returns a copy for changes that may fail. */
+  /** Returns a copy, for changes that may fail. */
   behind(): KnownFolders {
     return new KnownFolders(this.#folders, this.#children);
   }

@@ -27,20 +27,20 @@ interface Known {
   readonly end: ReadTo;
 }
 
-/** The tree that was proved last. It is kept so that the next root need not read its folders again. */
+/** The tree that was proved last, so that the next root need not read its folders again. */
 const latest = memoKey<Known>("last proved tree");
 
 /** A root, and the folder hashes that differ from the previous ones. */
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
-  /** Must be called with the end of the changes once they are durable. */
+  /** Call this with the end of the changes once they are durable. */
   readonly settle: (last: ReadTo) => void;
 }
 
 /**
- * Returns the root after changes that follow `seq` (the head). The lock must be held, because an index that disagrees
- * with the log is rebuilt.
+ * Returns the root after changes that follow `seq` (the head). Needs the lock, because it rebuilds an index that
+ * disagrees with the log.
  */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
@@ -53,7 +53,7 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** Returns the root at `seq` (the head). The lock must be held, because an index that disagrees is rebuilt. */
+/** Returns the root at `seq` (the head). Needs the lock, because it rebuilds an index that disagrees with the log. */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
@@ -73,8 +73,7 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
 }
 
 /**
- * Runs work. If the index was wrong, rebuilds the index from the log and runs the work again. The effects of the first
- * run are not undone.
+ * If the index was wrong, rebuilds it from the log and runs the work again. Effects of the first run are not undone.
  */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
@@ -109,7 +108,7 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Bring the stored folder hashes up to date. They are not checked here, because every folder is proved when it is
+  // Brings the stored folder hashes up to date. They need no check here, because every folder is proved when it is
   // read.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
@@ -123,8 +122,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Continues a known tree. Returns `undefined` if the tree is later than `seq`, if too many events follow it, or if the
- * lines after it were compacted away or belong to another history.
+ * Continues a known tree; `undefined` if the tree is later than `seq`, if too many events follow it, or if the lines
+ * after it were compacted away or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;

@@ -11,7 +11,7 @@ import { provedEvent } from "./stated-root.ts";
 /** How the log's line compares with an iteration. `in-base`: the iteration is in a base, and has no line of its own. */
 export type LineSays = "same" | "other" | "in-base";
 
-/** Compares iterations with the lines of the log that record them. Returns the results in the same order. */
+/** Compares iterations with the lines of the log that record them, in the same order. */
 export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
   const located = new Map<number, EventRow>();
   for (const { seq } of rows) {
@@ -35,7 +35,7 @@ async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): 
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted)) await readRun(context, run, found);
-  // Read each line that is not in its place again, alone. This reports the damage.
+  // A line that is not in its place is read again, alone, which reports the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
@@ -81,7 +81,7 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
   return entries.some((one) => one.path === row.path && sameRow(one, row));
 }
 
-/** Returns the event whose base has the iterations without lines. It is the start of the history, or the baseline. */
+/** Returns the event whose base has the iterations without lines: the start of the history, or the baseline. */
 export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;
 }

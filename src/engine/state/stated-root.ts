@@ -20,9 +20,9 @@ export interface StatedRoot extends Head {
 }
 
 /**
- * Returns the nearest root at or before an event. Returns `undefined` if the index knows none. The index only says
- * where to read. If it lacks a root, an earlier one is returned, and the caller reads more lines. The line of the root
- * is checked by its own hash.
+ * Returns the nearest root at or before event `seq`; `undefined` if the index knows none. The index only says where to
+ * read: the line of the root is checked by its own hash. If the index lacks a root, an earlier one is returned, and the
+ * caller reads more lines.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;
@@ -44,7 +44,7 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
 }
 
 /**
- * Returns an event of the log and the position of the next line. The event's line is checked by its hash. Throws as
+ * Returns an event of the log, with its line checked by its hash, and the position of the next line. Throws as
  * `readEvent` does, and `LOG_DAMAGED` if the line is damaged.
  */
 export async function provedEvent(
@@ -58,7 +58,7 @@ export async function provedEvent(
     if (event?.seq !== row.seq || event.hash !== row.hash) break;
     return { event, next: { seq: row.seq + 1, offset: first.offset + first.bytes.length + 1 } };
   }
-  // `readEvent` throws if the index is wrong. If it does not throw, the line is damaged.
+  // `readEvent` throws if the index is wrong. Otherwise the line is damaged.
   await readEvent(context, row);
   throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is damaged: its hash is not that of its content`, {
     hint: DAMAGED_LINE,
@@ -72,8 +72,8 @@ export interface ReadTo extends Head {
 }
 
 /**
- * Reads the events after `from` up to `upTo`, and checks each against the event before it. Returns the last event that
- * was read. Throws `LOG_DAMAGED` if a line is damaged, or if the log ends before `upTo`.
+ * Reads the events after `from` up to `upTo`, and checks that each continues the event before it. Throws `LOG_DAMAGED`
+ * if a line is damaged, or if the log ends before `upTo`.
  */
 export async function linesBehind(
   context: HistoryContext,

@@ -14,8 +14,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * A `restore`, `rollback`, `undo` or `redo` with a request id is done only once. The id of its intent is derived from
- * the request id, and the intent stores a hash of the call. This also holds after a crash between the intent and the
- * answer, because interrupted operations are finished before the request is looked up.
+ * the request id, and the intent stores a hash of the call. So the request is done only once even if a crash comes
+ * between the intent and the answer: interrupted operations are finished before the request is looked up.
  */
 
 /** The parts of a call that are compared with an earlier call of the same request id. */
@@ -46,7 +46,6 @@ export function requestOf({ requestId }: Caller, call: AskedCall): Request | und
   return { id: requestId, asked: sha256(text) };
 }
 
-/** A request that was carried out, with the answer that follows from the log. */
 interface Again extends DoneRequest {
   readonly id: string;
   readonly shape: RestoreShape;
@@ -54,8 +53,8 @@ interface Again extends DoneRequest {
 }
 
 /**
- * Returns what a request did when it was carried out; `undefined` if it was not. Throws `USAGE` if its id was used for
- * a different call.
+ * Returns what a request did when it was carried out; `undefined` if it was not. Throws `USAGE` if the id was used for
+ * another call.
  */
 async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
   const id = intentOfRequest(request);
@@ -69,7 +68,7 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   const shape: RestoreShape = {
     changes: changes.map(changeShape),
     undo_id: id,
-    // The intent has the reasons of the apply. `meanwhile` turns them into those that an operation reports.
+    // The intent has the reasons of the apply. `meanwhile` turns them into the reasons that an operation reports.
     skipped: (await meanwhile(context, stayed)).map(skippedShape),
     conflicts: keptAt.map(conflictShape),
     dry_run: false,
@@ -87,8 +86,8 @@ async function again(context: Context, { id: request, asked }: Request): Promise
 }
 
 /**
- * Returns the answer to a restore or rollback that was done before; `undefined` if it was not. Throws `USAGE` if the
- * request id was used for a different call.
+ * Returns the answer to a restore or rollback that was done before, or `undefined`. Throws `USAGE` if the request id
+ * was used for a different call.
  */
 export async function restoredBefore(context: Context, request: Request): Promise<RestoreShape | undefined> {
   const known = await again(context, request);
@@ -96,8 +95,8 @@ export async function restoredBefore(context: Context, request: Request): Promis
 }
 
 /**
- * Returns the answer to an undo or redo that was done before; `undefined` if it was not. Throws `USAGE` if the request
- * id was used for a different call.
+ * Returns the answer to an undo or redo that was done before, or `undefined`. Throws `USAGE` if the request id was used
+ * for a different call.
  */
 export async function undoneBefore(context: Context, request: Request): Promise<UndoShape | undefined> {
   const known = await again(context, request);

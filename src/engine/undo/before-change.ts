@@ -17,10 +17,9 @@ import { unrecordedChanges } from "../read/diff.ts";
  * process is gone. `OperationQueue.change` runs them before it starts an operation.
  */
 
-/** Finishes interrupted operations, and closes abandoned sessions and actions. */
 export async function endBefore(context: Context): Promise<BeforeChange> {
   const finished = await settle(context);
-  // Closing a run whose process was killed makes it an operation, so that it can be undone.
+  // A run whose process was killed is closed, so that it becomes an operation that can be undone.
   return { finished, closed: await closeAbandoned(context) };
 }
 
@@ -31,10 +30,7 @@ export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
   return { finished, closed: [...killed, ...(await orphanNotes(context))] };
 }
 
-/**
- * Returns the interrupted operations with the changes that would finish them now, as far as reading the disk shows.
- * Changes nothing.
- */
+/** Returns the interrupted operations with the changes that would finish them now, as far as reading the disk shows. */
 async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const open = await openIntents(context);
   if (open.length === 0) return [];
@@ -63,9 +59,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the interrupted change can have left the present state. That is the state before the change, an absent path,
- * or a folder whose permissions were changed so that its contents could be written. Replacing a file by another file
- * never leaves the path absent.
+ * True if the interrupted change can have left the present state: the state before the change, an absent path, or a
+ * folder whose permissions were changed so that its contents could be written. Replacing a file by another file never
+ * leaves the path absent.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
@@ -73,14 +69,13 @@ function isOnItsWay(present: Entry | undefined, { before, after }: Change): bool
   return present.kind === "dir" && (before?.kind === "dir" || after?.kind === "dir");
 }
 
-/** Returns notes for people on the interrupted operations that were, or would be, finished first. */
 export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): string[] {
   return finished.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
 }
 
 /**
- * Returns notes on the finished operations that changed files, left some alone, or kept copies. Steps of a sync are not
- * included, because the sync reports them itself.
+ * Returns notes on the finished operations that changed files, left some alone, or kept copies. Steps of a sync are
+ * left out, because the sync reports them itself.
  */
 export function settledNotes(before: BeforeChange): string[] {
   const isTold = ({ intent, changes, blocked, conflicts }: FinishedIntent): boolean =>
@@ -93,7 +88,7 @@ export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
 
-/** Describes an interrupted operation for people. `verb` says what was done about it, or would be done. */
+/** `verb` says what was done about the operation, or would be done. */
 function interruptedNote({ intent, state, changes, blocked, conflicts }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
@@ -107,7 +102,7 @@ function counted(paths: number): string {
 }
 
 /**
- * Returns the answer of an undo or redo that only finishes interrupted operations or, in a dry run, would finish them.
+ * Returns the answer of an undo or redo that only finishes interrupted operations, or would finish them in a dry run.
  */
 export async function onlyFinished(
   context: Context,
@@ -132,8 +127,8 @@ export async function onlyFinished(
 }
 
 /**
- * Calls `attempt` until no interrupted operation is in the way. `attempt` resolves to `undefined` if it found an
- * interrupted operation under the lock. That operation is finished before the next call.
+ * Calls `attempt` until no interrupted operation is in the way. If `attempt` finds an interrupted operation under the
+ * lock, it resolves to `undefined`, and the operation is finished before the next call.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

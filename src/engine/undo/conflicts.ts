@@ -34,9 +34,9 @@ import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 const PREFIX = "conflict:";
 
 /**
- * Returns the open conflicts, in the order of their last events. With `all`, settled conflicts are included. With
- * `patch`, each conflict has the difference of both contents. A conflict is a part of an undo that did not merge, or a
- * path for which a folder and its origin have different states.
+ * Returns the open conflicts and, with `all`, the settled ones, in the order of their last events. With `patch`, each
+ * conflict has the difference of both contents. A conflict is a part of an undo that did not merge, or a path for which
+ * a folder and its origin have different states.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
@@ -47,10 +47,7 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
   return shapes;
 }
 
-/**
- * Returns the difference of both contents. Returns no field if the states are equal, or if a content was pruned or
- * erased since.
- */
+/** Returns no field if the states are equal, or if a content was pruned or erased since. */
 async function differenceOf(
   patches: Patches,
   { record: { path, current, wanted } }: IdentifiedConflict,
@@ -65,14 +62,12 @@ async function differenceOf(
   }
 }
 
-/** Returns the fields that only the conflict of a sync has. */
 function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
   if (sync === undefined) return {};
   const { detail } = sync;
   return { cause: "sync", base_hash: base?.hash ?? "", ...optional({ detail }) };
 }
 
-/** Returns a conflict in the form of the API: either of an undo with later work, or of a folder with its origin. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
   const { path, state, settled, reason, undo, met, current, wanted } = record;
   return {
@@ -97,10 +92,10 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
 }
 
 /**
- * Settles the open conflict with this path or id (or the beginning of its id). What is on disk is captured first, so
- * that nothing is lost. If a file is changed, the change is an operation that can be undone. Throws `USAGE` for invalid
- * options, `NOT_FOUND` or `AMBIGUOUS` if no conflict or several conflicts match, and `REFUSED` if the change is not
- * possible, for instance because the undo's side does not merge with later edits.
+ * Settles the open conflict with this path or id (or the beginning of its id). The state on disk is captured first, so
+ * that nothing is lost. The change of a file is an operation that can be undone. Throws `USAGE` for invalid options,
+ * `NOT_FOUND` or `AMBIGUOUS` if no conflict or several conflicts match, and `REFUSED` if the change is not possible,
+ * for instance because the undo's side does not merge with later edits.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
   checkResolve(options);
@@ -109,7 +104,6 @@ export async function resolveConflict(context: Context, asked: string, options: 
   return changeFiles(context, {}, ({ seq }) => planResolve(context, conflict, { options, seq }));
 }
 
-/** Plans how a conflict is settled. If no file needs to change, only records are written. */
 async function planResolve(
   context: Context,
   conflict: IdentifiedConflict,
@@ -154,8 +148,8 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 
 /**
  * Returns the path if its unchanged state is to be proposed to the origin, because it differs from the origin's state.
- * The origin refused this state, or never received it. No file is written, so no new event would bring the state into
- * the journal.
+ * The origin refused this state, or never received it. Since no file is written, no new event would bring the state
+ * into the journal.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,
@@ -165,7 +159,7 @@ function proposedBy(
   return sync === undefined || isWritten || sameEntry(target, wanted) ? undefined : [path];
 }
 
-/** Throws `USAGE` for invalid options. Not all callers are type-checked. */
+/** Throws `USAGE` for invalid options, because not all callers are type-checked. */
 function checkResolve({ keep, content }: ResolveOptions): void {
   if (!Object.hasOwn(WORDS, keep)) {
     const known = Object.keys(WORDS).join(", ");
@@ -190,7 +184,6 @@ const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "a merged content was given",
 };
 
-/** Says how a conflict of a sync was settled, for the list of operations. */
 export function settledInWords(path: WorkspacePath, keep: ResolveOptions["keep"]): string {
   return `resolve of ${shownPath(path)}: ${SYNC_WORDS[keep]}`;
 }
@@ -230,7 +223,7 @@ interface Target {
 
 /**
  * Returns the state that the wanted side of a conflict leads to. The side of an origin is taken as it is. The side of
- * an undo is merged with later edits of the path. Throws `REFUSED` if these do not merge.
+ * an undo is merged with later edits of the path. Throws `REFUSED` if it does not merge with them.
  */
 async function mergedTarget(
   context: Context,
@@ -270,9 +263,8 @@ async function givenTarget(
 }
 
 /**
- * Finds an open conflict by its path. If no open conflict has this path, finds it by its id or the beginning of its id.
- * A path is tried first, because hardly any file is named like an id. Throws `NOT_FOUND` if no conflict matches, and
- * `AMBIGUOUS` if several do.
+ * Finds an open conflict by its path, or else by its id or the beginning of its id. The path is tried first, because
+ * hardly any file is named like an id. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
   const open = await openConflicts(context);
@@ -292,7 +284,7 @@ async function findConflict(context: Context, asked: string): Promise<Identified
   });
 }
 
-/** Returns the text as a path; `undefined` if it is not a valid path. An id is a valid path, too. */
+/** Returns `undefined` if the text is not a valid path. An id is a valid path, too. */
 function pathOf(asked: string): string | undefined {
   try {
     return parseGivenPath(asked);
@@ -303,9 +295,9 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of the conflicts that a `resolve` operation settled. If the operation is undone, they are open
- * again; conflicts of which a content is no longer in the store are left out. If the operation is redone, they are
- * settled as before. The caller holds a lease of the blob store.
+ * Returns the new states of the conflicts that a `resolve` operation settled. An undo opens them again, without those
+ * of which a content is no longer in the store. A redo settles them as before. The caller holds a lease of the blob
+ * store.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -18,12 +18,11 @@ import { missingContent } from "../facts/pruning.ts";
 import { answer } from "../log/answer.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** A state of a workspace from which another workspace can begin. */
 export interface ForkSource {
   readonly origin: ForkOrigin;
   /** The entries, in path order. Their contents are in the store, except erased ones. */
   readonly entries: readonly Entry[];
-  /** The erasures of contents of these files. Each erasure lists only contents of these files. */
+  /** The erasures of contents of these files. Other contents of these erasures are left out. */
   readonly erasures: readonly LoggedErasure[];
   /** The tracked roots of the workspace, without their folders and without rules that leave files out. */
   readonly roots: readonly RootRecord[];
@@ -39,10 +38,10 @@ export interface ForkSource {
 const BATCH = 10_000;
 
 /**
- * Returns the files of a workspace at a moment. By default, this is the last recorded state. For `now`, the files are
+ * Returns the files of a workspace at a moment; by default, of the last recorded state. For `now`, the files are
  * captured first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased
- * in the fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`. Throws `BLOB_MISSING` or
- * `PRUNED` if a content is missing.
+ * in the fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`, and `BLOB_MISSING` or `PRUNED`
+ * if a content is missing.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -83,7 +82,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Throws if a content is missing that was not erased. A fork needs all other contents. */
+/** A fork needs all contents that were not erased. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

@@ -17,8 +17,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * The inverse of some events, as one operation. Undos of selected work, their redos, and rollbacks of transactions are
- * inversions. The undo of a whole operation is one, too, if others' work or an undo of selected work is involved (see
- * `step.ts`).
+ * inversions. The undo of a whole operation is an inversion, too, if others' work or an undo of selected work is
+ * involved (see `step.ts`).
  */
 export interface Inversion {
   readonly kind: "undo" | "redo";
@@ -27,15 +27,15 @@ export interface Inversion {
   readonly label: string;
   readonly own: OwnEvents;
   /**
-   * For an undo: a function that returns the ids of what is completely undone once the given events are undone. For a
-   * redo: the id of the undo that it inverts.
+   * For an undo: a function that returns the ids of everything that is completely undone once the given events are
+   * undone. For a redo: the id of the undo that it inverts.
    */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   /** The message if there is nothing to change. */
   readonly nothing: string;
   /**
-   * True if the inversion is recorded even when no file changes. It is then a step of the undo stack, or may bring back
-   * files that were kept aside.
+   * True if the inversion is recorded even when no file changes, because it is a step of the undo stack, or may bring
+   * back files that were kept aside.
    */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
@@ -45,7 +45,6 @@ export interface Inversion {
   readonly operation: OperationShape | null;
 }
 
-/** Options of an inversion, and the state that it begins with. */
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
@@ -53,7 +52,7 @@ export interface InversionOptions {
   readonly left: readonly SkippedPath[];
 }
 
-/** Plans the inversion of events. It is merged three ways with later changes. */
+/** Plans the inversion of events, merged three ways with later changes. */
 export async function planInversion(
   context: Context,
   work: Inversion,
@@ -76,8 +75,8 @@ export async function planInversion(
     skipped: [...plan.skipped, ...(work.leaves ?? new Map()).values()],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves out paths that are changed meanwhile: they can be undone later. A redo is done as a whole or not
-    // at all.
+    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo is done as a whole
+    // or not at all.
     isWhole: work.kind === "redo",
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
@@ -93,10 +92,7 @@ export async function planInversion(
   };
 }
 
-/**
- * Returns the plan with the paths in `left` skipped: without their changes and conflicts. Each path is listed only
- * once.
- */
+/** Skips the paths in `left`: drops their changes and conflicts, and lists each path only once. */
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   const stays = new Set(left.map(({ path }) => path));
   const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
@@ -110,7 +106,7 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
 
 /** Returns the command that later undoes what this undo leaves; `undefined` if no command is shown. */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
-  // For a rolled-back transaction, `leftNotes` of `transaction.ts` says how.
+  // For a rolled-back transaction, `leftNotes` of `transaction.ts` gives the command.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
   return operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
 }
@@ -128,8 +124,8 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
 }
 
 /**
- * Drops the base of each conflict if the content of the base is missing. A conflict is complete without it, because the
- * base is only shown to people.
+ * Drops the base of each conflict if the content of the base is missing. The conflict is complete without it, because
+ * the base is only shown to people.
  */
 async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
@@ -140,8 +136,9 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 
 /**
  * Returns the fields of the record that say what the undo undid. The events of skipped paths are left out. The events
- * of paths in `leaves` are included, and `left` names these paths. What did not merge is listed separately, so that it
- * can be undone later: its events in `met`, and the operations that are not completely undone without it in `passes`.
+ * of paths in `leaves` are included, and `left` names these paths. Events that did not merge are listed separately, so
+ * that they can be undone later: the events in `met`, and the operations that are not completely undone without them in
+ * `passes`.
  */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -176,7 +173,6 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
 
 interface Result {
   readonly plan: InversePlan;
-  /** The conflicts that the operation has recorded. */
   readonly met: readonly IdentifiedConflict[];
   readonly done: FileReport;
 }
@@ -209,7 +205,6 @@ export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "s
   readonly taken?: readonly string[];
 }
 
-/** Returns the answer to an undo or redo. */
 export function undoShape(done: FileReport, told: UndoTold): UndoShape {
   const { operation, direction, selection, notes, unmerged, again, nothing, taken = [] } = told;
   const { dryRun, aside, skipped } = done;
@@ -242,7 +237,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "left-out",
 ]);
 
-/** Returns notes for people on how to undo later what an undo left, if that is possible. `how`: the command. */
+/** `how`: the command that undoes later what an undo left. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

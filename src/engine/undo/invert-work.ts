@@ -25,14 +25,13 @@ import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The changes that undo some work. */
 export interface InversePlan {
   /** The changes from the present to the wanted state. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /**
-   * Paths that stay as they are, with the reasons: for example folders that contain files of others, and paths that
-   * need a pruned content.
+   * Paths that stay as they are, for example folders that contain files of others, and paths that need a pruned
+   * content.
    */
   readonly skipped: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
@@ -51,9 +50,9 @@ export interface Planning {
 
 /**
  * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted one after the other,
- * the newest first. If the path is as a group left it, it gets its state from before this group. If it is not, this
- * state and the present one are merged three ways. A merge with a conflict is done twice: once with the present state
- * preferred, and once with the undo preferred. If the results differ, the path stays in conflict.
+ * the newest first. A path that is as a group left it gets its state from before this group. Otherwise this state and
+ * the present one are merged three ways. A merge with a conflict is done twice: once with the present state preferred,
+ * and once with the undo preferred. If the results differ, the path stays in conflict.
  */
 export async function invertWork(
   context: Context,
@@ -112,7 +111,7 @@ interface Splitting {
 }
 
 /**
- * Leaves out each database of which not all files would return to their state before the work. The files of a database
+ * Leaves out each database of which not all files would return to their state before the work: the files of a database
  * cannot be merged, and files from different moments do not form a valid database. Returns all skipped paths, including
  * the files that are left out here.
  */
@@ -147,8 +146,7 @@ async function leaveSplitUnits(
 }
 
 /**
- * Returns the last event before the commit with the work's first change of a unit. Returns the head if the work changed
- * no file of the unit.
+ * Returns the last event before the commit with the work's first change of a unit; the head if there is no such change.
  */
 async function beginningOf(
   context: Context,
@@ -158,14 +156,14 @@ async function beginningOf(
   const { seq } = await context.index.head();
   const first = leastOf(unit.flatMap((path) => firsts.get(path)?.seq ?? []));
   if (first > seq) return seq;
-  // In the middle of a commit, the recorded states of the files may be from different moments.
+  // In the middle of a commit, the recorded states of the unit's files may be from different moments.
   const commit = await context.index.commitFrom(first);
   return Math.min(first, commit?.first ?? first) - 1;
 }
 
 /**
- * Returns the first file of a unit that others have changed, as a skipped path. Returns `undefined` if all files of the
- * unit will be as they were before the work.
+ * Returns the first file of a unit that others have changed; `undefined` if all files of the unit will be as before the
+ * work.
  */
 async function editedByOthers(
   context: Context,
@@ -183,7 +181,7 @@ async function editedByOthers(
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 
-/** True if the state `now` of a path equals its earlier state `then`, apart from mode bits that are never set. */
+/** Mode bits that are never set are not compared. */
 function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
@@ -199,8 +197,8 @@ interface WayBack {
 }
 
 /**
- * Inverts the groups of a path. If that has a conflict, and the own events alone have none, those are inverted: what
- * others restored may be a state between the events of one group.
+ * Inverts the groups of a path. If that has a conflict, and inverting the own events alone has none, these are inverted
+ * instead: a state that others restored may lie between the events of one group.
  */
 async function wayBack(
   merger: Merger,
@@ -218,7 +216,7 @@ async function wayBack(
 }
 
 /**
- * Returns the present state of a path without some of its changes. Puts the content into the batch if a merge made it.
+ * Returns the present state of a path without some of its changes. A content that a merge made is put into the batch.
  */
 export async function mergeGroups(
   context: Context,
@@ -243,7 +241,7 @@ interface Folded {
   readonly base?: Entry | undefined;
 }
 
-/** Merges the states of one path, and keeps the contents that the merges make in memory. */
+/** Merges the states of one path. Contents that the merges make are kept in memory. */
 class Merger {
   readonly #context: Context;
   readonly #made = new Map<Hash, Buffer>();
@@ -291,7 +289,6 @@ class Merger {
     return made ?? (await contentOf(this.#context, entry)) ?? Buffer.alloc(0);
   }
 
-  /** Returns the content of an entry if a merge made it. */
   made(entry: Entry | undefined): Buffer | undefined {
     return entry?.hash === undefined ? undefined : this.#made.get(entry.hash);
   }

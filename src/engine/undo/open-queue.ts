@@ -3,9 +3,7 @@ import type { Context } from "../log/context.ts";
 import { OperationQueue } from "../capture/operation-queue.ts";
 import { endOrphans } from "./transaction.ts";
 
-/**
- * Returns the queue of a workspace that was just opened. `onClose` runs last, after everything in the queue has ended.
- */
+/** `onClose` runs last, after everything in the queue has ended. */
 export function openQueue(context: Context, onClose: () => Promise<void>): OperationQueue {
   return new OperationQueue(context, { endBefore, wouldEndBefore, notesOf: settledNotes, endOrphans }, onClose);
 }

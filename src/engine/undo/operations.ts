@@ -12,16 +12,16 @@ import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns all finished operations. Runs whose process is gone, but whose end is not recorded yet, are the last ones,
- * because their ends will be recorded next.
+ * Returns all finished operations. Runs whose process is gone, but whose end is not recorded yet, come last, because
+ * their ends will be recorded next.
  */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   return operationsOf(context, await listSessions(context));
 }
 
 /**
- * Returns what can be undone and redone now. A part of a larger operation is undone with that operation, or separately
- * by its own id.
+ * Returns what can be undone and redone now. A part of a larger operation is undone with it, or separately by its own
+ * id.
  */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
@@ -45,16 +45,15 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
 }
 
 /**
- * Returns a test that is true for events that were undone before the operation ended. Such events are not among the
- * operation's changes.
+ * Returns a test for events that were undone before the operation ended, and so are not among the operation's changes.
  */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
 /**
- * True if the operation, or the operation of which it is a part, was undone and was not redone since. Remains true if a
- * later operation makes the redo impossible. False for an undo or redo.
+ * True if the operation, or the operation of which it is a part, was undone and was not redone since, even if a later
+ * operation makes the redo impossible. False for an undo or redo.
  */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;
@@ -62,7 +61,6 @@ export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean 
   return stack.undone.has(id) || (partOf !== undefined && stack.undone.has(partOf));
 }
 
-/** Returns an operation in the form of the API. */
 export function operationShape(operation: LoggedOperation, stack: UndoStack): OperationShape {
   return {
     id: operation.id,

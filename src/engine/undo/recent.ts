@@ -71,23 +71,23 @@ async function snapshotItem(context: Context, snapshot: Snapshot, previous: numb
   };
 }
 
-/** Returns whether the state right after an event was pruned or compacted away. */
+/** True if the state right after event `seq` was pruned or compacted away. */
 async function isStateGone(context: Context, seq: number): Promise<boolean> {
   const start = await historyStart(context);
-  // A compaction changes no file, so that the state right before it is still known: it is the state of the base.
+  // A compaction changes no file, so the state right before it is still known: it is the state of the base.
   if (start !== undefined && seq < start.seq && seq !== start.firstLine - 1) return true;
   return (await prunedBy(context, seq, seq + 1)) !== undefined;
 }
 
 const PAGE = 200;
 
-/** The causes of the edits that a capture records as nobody's work, or as work of an open transaction. */
+/** The causes of edits that a capture records as nobody's work, or as work of an open transaction. */
 const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
 
 /**
  * Returns the number of paths that the edits before a snapshot changed, and the command that restores the state before
  * these edits. The command is empty if that state was pruned or compacted away. The snapshot's own count is not used if
- * the log has the edits, because it includes changes that have lines of their own.
+ * the log has the edits, because that count includes changes that have lines of their own.
  */
 async function beforeSnapshot(
   context: Context,
@@ -95,7 +95,7 @@ async function beforeSnapshot(
   previous: number,
 ): Promise<Pick<RecentItem, "back" | "changed">> {
   const start = await historyStart(context);
-  // The log no longer has the edits as lines, so the snapshot's own count is shown.
+  // The log no longer has the edits, so the snapshot's own count is shown.
   if (start !== undefined && seq < start.seq) return { back: "", changed: all ?? 0 };
   const changed = new Set<string>();
   let first = seq;
@@ -110,8 +110,8 @@ async function beforeSnapshot(
 /**
  * Yields the events of the edits that captures recorded after event `after` and before event `before`, newest first.
  * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Includes
- * plain edits in a transaction: they belong to the transaction's line, too, but that transaction may stay open for
- * long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
+ * plain edits in a transaction, although they belong to the transaction's line, too, because that transaction may stay
+ * open for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -155,7 +155,7 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 /**
  * Returns the command that takes an operation back: an undo if that is possible, otherwise a restore of the state
  * before it. If the files were edited since, the undo that merges with the edits is preferred, where it exists. An undo
- * is taken back by `redo`, and a redo by `undo`. These commands are returned only for the last operation that did
+ * is taken back by `redo`, and a redo by `undo`. `redo` and `undo` are returned only for the last operation that did
  * anything, and only if they take back exactly that operation.
  */
 async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
@@ -211,25 +211,22 @@ const PAUSE_MS = 120_000;
 
 const STRIDE = 500;
 
-/** Changes that a sync recorded in one commit. */
 interface Brought {
-  /** The event before these changes. */
   readonly fromSeq: number;
-  /** The last event of these changes. */
   readonly seq: number;
   /** The time of the last event, in ISO-8601. */
   readonly ts: string;
   readonly changed: number;
 }
 
-/** A peer from which changes come. An event of the record `recordId` is written with them each time. */
+/** A peer from which changes come. Each time, an event of the record `recordId` is written with them. */
 interface Source {
   readonly id: string;
   readonly summary: string;
   readonly recordId: string;
   /**
    * Returns the changes that were written with an event of the record; `undefined` if there are none. `before`: the seq
-   * of the record's previous event, or 0 if there is none.
+   * of the record's previous event; 0 if there is none.
    */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
@@ -242,8 +239,8 @@ interface SyncLine {
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
  * changes of one source form one line if the pause between them is short, and if nothing else lies between them: no
- * event with a line of its own (`between`: their seqs), and no other change of a file. Therefore no line contains
- * anybody else's work. Returns at least the newest `most` lines of each source, if there are as many.
+ * event with a line of its own (`between`: their seqs), and no other change of a file. So no line contains anybody
+ * else's work. Returns at least the newest `most` lines of each source, if there are as many.
  */
 async function syncLines(
   context: Context,
@@ -273,14 +270,15 @@ function lineOf(context: Context, { id, summary }: Source, { run, filled }: Sync
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // A restore to a state before the first fill is not offered: it would remove everything that came from the origin.
+    // A restore to a state before the first fill would remove everything that came from the origin, so it is not
+    // offered.
     back:
       first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });
   return { seq: last.seq, item };
 }
 
-/** Returns whether the state after an event is neither compacted away nor pruned. */
+/** True if the state after event `seq` is neither compacted away nor pruned. */
 async function isHeld(context: Context, seq: number): Promise<boolean> {
   const begins = (await indexedFrom(context)) ?? 1;
   return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;
@@ -296,7 +294,7 @@ async function origins(context: Context): Promise<Source[]> {
   });
 }
 
-/** Returns what a step of a replica changed, if the event is the end of its intent. */
+/** Returns `undefined` unless the event is the end of the step's intent. */
 function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
   const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
   return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
@@ -323,8 +321,8 @@ interface Reach {
 }
 
 /**
- * Returns the changes of a source, grouped into runs that form one line each. The runs, and the changes in each run,
- * are ordered from the newest to the oldest. Stops reading once there are more than `most` runs.
+ * Groups the changes of a source into runs that form one line each. The runs, and the changes in each run, are ordered
+ * from the newest to the oldest. Stops reading once there are more than `most` runs.
  */
 async function runsOf(
   context: Context,
@@ -348,15 +346,13 @@ async function runsOf(
   return runs;
 }
 
-/**
- * Returns whether `later` continues the run of `one`: the pause between them is short, and nothing lies between them.
- */
+/** True if the pause between `one` and `later` is short, and nothing lies between them. */
 async function isContinued(
   context: Context,
   one: Brought,
   { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
 ): Promise<boolean> {
-  // The difference is negative if the clock was set back in between, so its absolute value is compared.
+  // If the clock was set back in between, the difference is negative.
   if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
   if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
   return (await context.index.touched(one.seq, later.fromSeq)).length === 0;

@@ -40,7 +40,7 @@ import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Restores files to an earlier moment. Captures what is on disk first, so that the restore can be undone. */
+/** Restores files to an earlier moment. Captures the state on disk first, so that the restore can be undone. */
 export async function restore(
   context: Context,
   text: string,
@@ -56,7 +56,7 @@ export async function restore(
     ...(await planTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
-    // The changes are those between two proved states. The plan takes nothing else from the index.
+    // The changes are those between two proved states, and the plan takes nothing else from the index.
     isProved: true,
     // The folders above the named paths are restored with them.
     ...(options.paths === undefined ? {} : { folders: "whole" }),
@@ -83,8 +83,8 @@ async function planTo(
   const forced = new Set(present.force ? await withUnits(context, meant) : []);
   const back = (path: WorkspacePath): BackTo => ({ seqs, action, takesStale: forced.has(path) });
   const asked = { named: meant, isMeant };
-  // Paths off the record are reported as skipped, because their files may differ from the recorded states. Paths are
-  // skipped, too, if their state cannot be recorded now, or if their state at the moment is not known.
+  // Paths off the record are reported as skipped, because their files may differ from the recorded states. So are paths
+  // whose state cannot be recorded now, or whose state at the moment is not known.
   const offRecord = [...(await allOffRecord(context))].filter(([path]) => isMeant(path));
   const skipped = [
     ...offRecord.map(([path, detail]) => unseenPath(path, detail)),
@@ -103,14 +103,13 @@ async function withUnits(context: Context, paths: readonly WorkspacePath[]): Pro
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
 
-/** Returns the changes from the state on disk, including its unrecorded changes, to the state after event `seq`. */
+/** Unrecorded changes on disk are included. */
 async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }
 
 /**
- * Returns the id of the action that began at event `seq` or at the next one; `undefined` if none did. That action
- * scanned its paths at this moment.
+ * Returns the id of the action that began at event `seq` or at the next one, and so scanned its paths at this moment.
  */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
@@ -118,8 +117,9 @@ async function actionBegunAt(context: Context, seq: number): Promise<string | un
 }
 
 /**
- * Restores the files of an action to their state before it, whoever changed them since. Captures what is on disk first,
- * so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only those.
+ * Restores the files of an action to their state before it, whoever changed them since. Captures the state on disk
+ * first, so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only
+ * those.
  */
 export async function rollback(
   context: Context,
@@ -133,7 +133,7 @@ export async function rollback(
   await refuseCompacted(context, action);
   const finished = finishedNotes(before, dryRun);
   const own = await ownPaths(context, action);
-  // Captures only the paths of the action, including those that the rules have left out since.
+  // Captures only the paths of the action, including paths that the rules have left out since.
   const look = { only: [...action.paths, ...own], exact: true };
   return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
     kind: "restore",
@@ -148,10 +148,7 @@ export async function rollback(
   }));
 }
 
-/**
- * Returns the paths that the action itself changed, wherever they are. They include the folders that were made for the
- * paths that the action named.
- */
+/** Returns the paths that the action itself changed, including folders that were made for the paths that it named. */
 async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
   const { seq } = await context.index.head();
   const { changes } = await changesOfAction(context, action, action.toSeq ?? seq);
@@ -159,8 +156,8 @@ async function ownPaths(context: Context, action: LoggedAction): Promise<Readonl
 }
 
 /**
- * Fills another, empty folder with the files of a moment, without touching the workspace. Leaves out protected files if
- * the caller is an agent.
+ * Fills another, empty folder with the files of a moment, without touching the workspace. If the caller is an agent,
+ * protected files are left out.
  */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
@@ -198,8 +195,8 @@ export async function restoreTo(context: Context, text: string, options: Restore
 }
 
 /**
- * Returns false if the rules of the folder leave the path out because it belongs to git. Also returns false in a hosted
- * workspace, which has no such rules.
+ * False for a path that belongs to git, by the rules of the folder. A hosted workspace has no such rules, so the result
+ * is false for every path.
  */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
@@ -214,10 +211,10 @@ interface OutsideAction {
 
 /**
  * Restores the named absolute paths to their state before the action. Each path must be one that the action kept, or
- * lie beneath one. Files that were added to a folder since stay. The restore is an action of its own: it first keeps
- * what is on disk, durably, so that its `rollback` can undo the restore. After a crash, each file has its old or its
+ * lie beneath one. Files that were added to a folder since stay. The restore is an action of its own. It first keeps
+ * the state on disk, durably, so that its `rollback` can undo the restore. After a crash, each file has its old or its
  * new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, `ERASED`,
- * `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if what is on disk cannot be kept.
+ * `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state on disk cannot be kept.
  */
 async function restoreOutside(
   context: Context,
@@ -251,13 +248,12 @@ async function restoreOutside(
 }
 
 interface Replacing {
-  /** The id of the action that keeps the present state. */
   readonly own: string;
   readonly targets: ReadonlyMap<WorkspacePath, OutsideRecord>;
   readonly found: ReadonlyMap<WorkspacePath, Entry | undefined>;
 }
 
-/** Replaces one path after the other, then ends the action. If an error is thrown, the action ends as failed. */
+/** Replaces one path after the other, and ends the action. If an error is thrown, the action ends as failed. */
 async function replaceAll(
   context: Context,
   { own, targets, found }: Replacing,
@@ -281,7 +277,7 @@ async function replaceAll(
   return { done, skipped };
 }
 
-/** Removes the temporary files that an interrupted attempt left beside a file that needs no change. */
+/** An interrupted attempt may have left temporary files beside a file that needs no change. */
 async function dropLeft(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<void> {
   if (entry?.kind !== "file") return;
   await context.outside.replace({ path, before: entry, after: entry, content: undefined, isKept: isKeptIn(context) });
@@ -291,7 +287,7 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
   return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
-/** Returns the states that the action kept of the paths. Throws `NOT_FOUND` if it kept nothing of one of them. */
+/** Throws `NOT_FOUND` if the action kept nothing of one of the paths. */
 async function keptOf(
   context: Context,
   action: OutsideAction,
@@ -307,8 +303,8 @@ async function keptOf(
 }
 
 /**
- * Throws if a content is not in the store: `ERASED` if the first missing content was erased, `PRUNED` if the history
- * was pruned, otherwise `BLOB_MISSING`.
+ * If a content is not in the store, throws `ERASED` if the first missing content was erased, `PRUNED` if the history
+ * was pruned, or else `BLOB_MISSING`.
  */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
@@ -347,13 +343,13 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
-/** Reports a path that is skipped because its present state could not be kept first. */
+/** The path is skipped, because its present state could not be kept first. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
   const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
 }
 
-/** Returns what is on disk now, without keeping it. */
+/** Looks at the state on disk without keeping it. */
 async function lookOnly(
   context: Context,
   tops: readonly WorkspacePath[],
@@ -380,7 +376,7 @@ function outsideChangesTo(
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
 }
 
-/** Orders each folder before its contents. Puts deletions last, and there the contents before their folder. */
+/** Orders each folder before its contents. Deletions come last, the contents before their folder. */
 function foldersFirst(changes: readonly Change[]): Change[] {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   const stays = sorted.filter((one) => one.after !== undefined);

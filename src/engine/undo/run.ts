@@ -31,8 +31,8 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
 /**
- * Captures what is on disk, so that later changes are the session's own. Returns the paths that no capture takes, as
- * they are now.
+ * Captures the workspace, so that later changes are the session's own. Returns the paths that no capture takes, as they
+ * are now.
  */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
@@ -49,7 +49,6 @@ async function prepare(context: Context, options: ProgressOptions): Promise<Befo
 /** The environment variable that tells the command and its children the id of the run. */
 const RUN_VARIABLE = "CHRONICLE_RUN";
 
-/** The options of a run, and the ids of the brackets around it that its caller knows. */
 interface AskedRun extends RunOptions {
   readonly around: readonly string[];
 }
@@ -61,9 +60,7 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/**
- * Returns the function that reads the network events, if the caller gave one. It is called after the command has ended.
- */
+/** The network events are read after the command has ended. */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }
@@ -145,7 +142,10 @@ export async function run(context: Context, options: RunOptions, within: readonl
   };
 }
 
-/** Does what remains after a failure. Its own failure is only reported, so that the first one is the caller's. */
+/**
+ * Runs work that remains after a failure. A failure of this work is only reported, so that the caller gets the first
+ * one.
+ */
 async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -190,7 +190,6 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
   };
 }
 
-/** The result of a run or a watch whose end is recorded. */
 interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
@@ -202,10 +201,7 @@ interface Finished {
   readonly notRecorded: RunShape["not_recorded"];
 }
 
-/**
- * The paths that no capture takes, as they were before a session, and the contents that were kept aside for the
- * session.
- */
+/** The paths that no capture takes, as they were before a session, and the contents kept aside for the session. */
 type Kept = BeforeSession & Pick<KeptAside, "entries">;
 
 interface Ending {
@@ -216,7 +212,7 @@ interface Ending {
   readonly networkEvents?: () => readonly unknown[];
 }
 
-/** Records what is on disk at the end of a session, and the end itself. */
+/** Records the state on disk at the end of a session, and the end itself. */
 async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
   const { recorder, kept, end } = ending;
   const { roots, last: found } = await recorder.stop();
@@ -271,7 +267,7 @@ function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
 
-/** Returns a note on failed captures. The last capture recorded what they missed, but not the states in between. */
+/** The last capture recorded the changes that failed captures missed, but not the states in between. */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";
@@ -283,10 +279,7 @@ interface Network {
   readonly notes: readonly string[];
 }
 
-/**
- * Returns the network events as they are now. If they cannot be read, returns a note instead of an error, because the
- * command has already run.
- */
+/** If the network events cannot be read, returns a note instead of an error, because the command has already run. */
 function networkOf(session: Session, { networkEvents: read }: Ending): Network {
   if (read === undefined) return { networkEvents: session.networkEvents, notes: [] };
   try {
@@ -301,8 +294,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Finishes a command that has run. If its end cannot be recorded, the result has the reason, a command that helps, the
- * exit code, and the changes that are known.
+ * If the end of the command cannot be recorded, returns the reason, a command that helps, the exit code, and the known
+ * changes.
  */
 async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
   try {
@@ -324,7 +317,7 @@ async function finishRun(context: Context, session: Session, ending: Ending): Pr
   }
 }
 
-/** Returns the recorded changes of a run whose end could not be recorded. Returns no changes if they cannot be read. */
+/** Returns no changes if they cannot be read. */
 async function recordedSoFar(
   context: Context,
   id: string,
@@ -347,7 +340,6 @@ interface TransactionEnd {
   readonly conflicts: RunShape["conflicts"];
 }
 
-/** The result if nothing was to be rolled back. */
 const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [], conflicts: [] };
 
 interface CommandEnd {
@@ -355,7 +347,6 @@ interface CommandEnd {
   readonly done: Finished;
 }
 
-/** Commits or rolls back the transaction of a run, depending on the exit code. */
 async function endTransaction(
   context: Context,
   transaction: string,
@@ -366,7 +357,7 @@ async function endTransaction(
       await commitRun(context, transaction);
       return NOTHING_ROLLED_BACK;
     }
-    // Another process may have been killed since the run began: finish its interrupted operations.
+    // Another process may have been killed since the run began, so its interrupted operations are finished first.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     const { skipped, unmerged, conflicts } = undo;
@@ -411,7 +402,7 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
-  // The state of a lost path before the run is not known, so that a restore would bring an earlier state.
+  // The state of a lost path before the run is not known, so a restore would bring an earlier state.
   if (skipped.some(({ path }) => !lost.includes(path)))
     return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
@@ -426,7 +417,7 @@ function leftOf(
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
 }
 
-/** Returns the copies of what others wrote during a rollback, which the rollback kept; `null` if there are none. */
+/** Returns the copies that a rollback kept of what others wrote meanwhile; `null` if there are none. */
 function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
   if (conflicts.length === 0) return null;
   const reason = "what was written to the files while they were taken back is kept beside them";

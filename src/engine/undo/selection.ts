@@ -38,7 +38,6 @@ import { actionsEver } from "../facts/transactions.ts";
 import { isUndoneWithAround } from "../facts/undone-events.ts";
 import { listOperations, stackOf } from "./operations.ts";
 
-/** The selectors, in the order in which messages name them. */
 const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Selector = (typeof SELECTORS)[number];
@@ -59,12 +58,11 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
   return only;
 }
 
-/** The selected work, with its actions. */
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
   /**
-   * Ids of actions, sessions and other brackets of the work. An ambiguous change may be the work's if its candidates
-   * include one of these ids.
+   * Ids of actions, sessions and other brackets of the work. A change with one of these ids among its candidates may be
+   * the work's.
    */
   readonly mayBe: ReadonlySet<string>;
 }
@@ -123,8 +121,8 @@ async function workOfActions(
 
 /**
  * Returns a test for ambiguous changes. It is true if all candidates are among these runs and actions, and at least one
- * candidate is not abandoned. An abandoned action may never have run. If all candidates are abandoned, a person may
- * therefore have made the change.
+ * candidate is not abandoned. Abandoned actions may never have run, so a person may have made a change that has no
+ * other candidates.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -133,7 +131,6 @@ async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(reco
     candidates.every((id) => ids.has(id)) && candidates.some((id) => !mayNotHaveRun.has(id));
 }
 
-/** Returns the ids of the runs and actions, and of all that was begun within them. */
 async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const owners = await ownersIn(context);
   return owners.inner(ids);
@@ -153,8 +150,8 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for a selection's own changes. The test is false for the baseline, and for what restores, undos and
- * redos wrote. It is false for ambiguous changes, too, unless only this work can have made them (`isOnly`).
+ * Returns a test for a selection's own changes. It is false for the baseline, and for what restores, undos and redos
+ * wrote. It is false for ambiguous changes, too, unless only this work can have made them (`isOnly`).
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -166,7 +163,7 @@ function ownOnly(
     (isOnly(record) || (record.actor !== "ambiguous" && isOwn(record)));
 }
 
-/** A turn of a conversation. A turn id is unique only within its session. */
+/** A turn id is unique only within its session. */
 interface Turn {
   readonly session?: string;
   readonly turn: string;
@@ -179,8 +176,8 @@ async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false. If `isPassed` is true for all turns, returns the
- * work of the last turn. Throws `NOT_FOUND` if there is no turn.
+ * Returns the work of the last turn for which `isPassed` is false; if it is true for all, the work of the last turn.
+ * Throws `NOT_FOUND` if there is no turn.
  */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
@@ -191,7 +188,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    // At a replica, only turns of the origin may be left. None of these can be the last turn.
+    // At a replica, only turns of the origin may be left, none of which can be the last turn.
     if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
 }
@@ -285,7 +282,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const all = await actionsEver(context);
   const elsewhere = await workElsewhere(context);
   const sessions = await listSessions(context);
-  // The record of a write names the session that asked for the write. This session may have no record here.
+  // The record of a write names the session that asked for it. This session may have no record here.
   const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
   const id = sessionNamed(asked, [
     ...sessions.map((one) => one.id),
@@ -343,7 +340,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
 
 /**
  * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a file of a
- * database, includes the files that form a unit with it.
+ * database, changes of the files that form a unit with it are included.
  */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const [path] = (await pathsOnRecord(context, given)) ?? [];
@@ -365,7 +362,7 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 
 /**
  * Like `knownPaths`, for one path. For an excluded path that was kept aside, the error names the work that changed it,
- * and how to undo that.
+ * and the command that undoes this work.
  */
 async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
   try {
@@ -426,8 +423,8 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the span that ends at the head. It begins at the earliest of these events, or at the beginning of the history
- * if that is later.
+ * The span begins at the earliest of these events, or at the beginning of the history if that is later, and ends at the
+ * head.
  */
 async function spanFrom(
   context: Context,
@@ -439,8 +436,8 @@ async function spanFrom(
 }
 
 /**
- * Describes the part of the work that no undo can invert, because its events were compacted away. Returns `{}` if there
- * is no such part.
+ * Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if there is
+ * none.
  */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
@@ -474,7 +471,7 @@ export async function changesOfSelection(
     changes.push({ ...changeShape(change), ...patch });
   }
   const { lost } = work;
-  // An empty list would be wrong if all events of the work were compacted away.
+  // If all events of the work were compacted away, an empty list would be wrong.
   if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
   const notes = [...unlistedNotes(work), ...(await unknownOf(context, groups, work))];
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
@@ -487,7 +484,6 @@ export async function changesOfSelection(
   };
 }
 
-/** Returns notes for people on changes of the work that are not listed. */
 function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   const unrecorded = keepers.flatMap(({ omittedChanges }) => omittedChanges.filter((one) => one.recorded === true));
   const paths = [...new Set(unrecorded.map(({ path }) => shownPath(path)))];
@@ -499,7 +495,6 @@ function unlistedNotes({ lost, keepers = [] }: Work): string[] {
   ];
 }
 
-/** Returns notes for people on listed changes of paths whose earlier state is not known. */
 function unknownOf(context: Context, paths: readonly PathGroups[], { back }: Pick<Work, "back">): Promise<string[]> {
   const asked = paths.flatMap(({ path, groups, first }) => {
     const { before, after } = { before: groups.at(0)?.before, after: groups.at(-1)?.after };
@@ -538,13 +533,10 @@ interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
-  /**
-   * The way in which the work came into this history: a replica wrote it back, or a sync brought it from the origin.
-   */
+  /** How the work came here: a replica wrote it back, or a sync brought it from the origin. */
   readonly from: "replica" | "origin";
   /** The event before the first event of the work. */
   readonly fromSeq: number;
-  /** The last event of the work. */
   readonly toSeq: number;
 }
 
@@ -565,9 +557,9 @@ function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: Remote
 }
 
 /**
- * Leaves out the events that only record that a path was first seen. A capture writes such an event once the rules no
- * longer leave the path out. Nothing shows that the path was absent before, so the event is nobody's change. If the
- * path was deleted later, both events together would be no change, and the deletion would not be undone.
+ * Leaves out the events that only record that a path was seen for the first time, because the rules no longer left it
+ * out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was deleted later,
+ * both events together would be no change, and the deletion would not be undone.
  *
  * Only work that includes everybody's events (`everything`) contains such an event. The event is not left out if the
  * path has no later event in the work. An undo then reports why the path is not removed.

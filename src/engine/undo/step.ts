@@ -27,18 +27,15 @@ import { optional } from "../../util/optional.ts";
  * own events (`inversionOf`, `crossedStep`, `partStep`).
  */
 
-/** The changes of some operations, and the last event before each operation. */
 export interface StepWork extends OwnWork {
   readonly starts: readonly number[];
 }
 
-/** A step and its operation. */
 export interface NamedStep {
   readonly direction: "undo" | "redo";
   readonly operation: LoggedOperation;
 }
 
-/** A step, with all operations and the undo stack. */
 export interface Step extends NamedStep {
   readonly operations: readonly LoggedOperation[];
   readonly stack: UndoStack;
@@ -46,9 +43,8 @@ export interface Step extends NamedStep {
 
 /**
  * Returns the step that is meant. If the named operation is an undo or redo of a whole operation, the step is about
- * that operation. The step is a redo if an undo is to be undone or redone, or if a redo is to be redone. It is an undo
- * if a redo is to be undone. If the operation is not recorded any more, the named undo or redo is undone like any other
- * operation.
+ * that operation: a redo if an undo is to be undone or redone, or a redo is to be redone; an undo if a redo is to be
+ * undone. If the operation is not recorded any more, the named undo or redo is undone like any other operation.
  */
 export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
   const { direction, operation } = named;
@@ -60,8 +56,8 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 }
 
 /**
- * Returns the command that undoes the same operation and merges with what was edited since. Returns `undefined` for a
- * redo, and for operations that no selection can name.
+ * Returns the command that undoes the same operation, and merges with later edits; `undefined` for a redo, and for
+ * operations that no selection can name.
  */
 export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
   if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
@@ -94,9 +90,7 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
   return steps.slice(others + 1);
 }
 
-/**
- * Returns the changes of these operations. If several operations changed a path, returns the change of the last one.
- */
+/** If several operations changed a path, returns the change of the last one. */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
@@ -116,12 +110,12 @@ export async function inversionOf(context: Context, step: Step): Promise<Inversi
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
 
-/** Returns the undo of some work as a step of the stack. It is recorded even if no file changes. */
+/** An undo as a step of the stack is recorded even if no file changes. */
 async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
 
-/** True for a redo, and for the undo of an undo or redo: such a step is done as a whole or not at all. */
+/** True for a redo, and for the undo of an undo or redo. Such a step is done as a whole or not at all. */
 function isWhole({ direction, operation }: Step): boolean {
   return direction === "redo" || isStep(operation);
 }
@@ -152,7 +146,7 @@ function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }:
 
 /**
  * Returns the redo of an undo of selected work: the inverse of what that undo wrote. Later undos of the same work that
- * changed nothing have no redo of their own. This redo therefore withdraws their conflicts, too.
+ * changed nothing have no redo of their own, so this redo withdraws their conflicts, too.
  */
 async function redoOf(
   context: Context,
@@ -178,19 +172,19 @@ async function redoOf(
   };
 }
 
-/** Returns the name of what an undo has undone, from its summary; `undefined` if the summary has another form. */
+/** Returns the name of what an undo has undone; `undefined` if the summary has another form. */
 function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
   return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
 }
 
 const UNDO_OF = "undo of ";
 
-/** Returns the work of a redone undo, which is to be undone again. */
+/** Returns the work of a redone undo, to undo it again. */
 async function again(context: Context, undo: LoggedOperation, operations: readonly LoggedOperation[]): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
-  // Changes that did not merge are included, because they are tried again.
+  // Changes that did not merge are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
@@ -201,15 +195,15 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
-    // Events of restores and undos are included only if the undo had included them.
+    // Events of restores and undos are included only if the undo included them.
     ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }
 
 /**
- * Returns the id of an undo of selected work, and the ids of the operations that it undid. If one of these is itself an
- * undo of selected work, includes the operations that this undo undid, and so on.
+ * Returns the id of an undo of selected work, and the ids of the operations that it undid. If one of these is an undo
+ * of selected work, too, the operations that it undid are included, and so on.
  */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
@@ -222,8 +216,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the work of an operation if a part of the operation was undone separately. Returns `undefined` if no part
- * was, or if the step is done as a whole or not at all.
+ * Returns the work of an operation if a part of it was undone separately; `undefined` otherwise, and for a step that is
+ * done as a whole or not at all.
  */
 async function partOf(
   context: Context,
@@ -247,9 +241,9 @@ async function partOf(
 }
 
 /**
- * Returns the undo of an operation as an inversion of its own events. What others did to a path between two changes of
- * the operation then stays. Returns `undefined` if nobody changed a path in between, unless the operation is a part of
- * another one. Returns `undefined` for a redo, and for operations other than runs, actions and transactions.
+ * Returns the undo of an operation as an inversion of its own events, so that what others did to a path between two
+ * changes of the operation stays. Returns `undefined` if nobody changed a path in between and the operation is no part
+ * of another one. Returns `undefined` for a redo, and for operations other than runs, actions and transactions.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
@@ -263,8 +257,8 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 
 /**
  * Returns the undo of an operation whose paths were edited since, if an undo of selected work (or its redo) took part
- * in the edits of each path. Such edits are no reason to refuse. Returns `undefined` if a path was edited only by
- * others, or if the step is done as a whole or not at all.
+ * in the edits of each path, because such edits are no reason to refuse. Returns `undefined` if a path was edited only
+ * by others, or if the step is done as a whole or not at all.
  */
 export async function crossedStep(
   context: Context,
@@ -275,7 +269,7 @@ export async function crossedStep(
   return (await isCrossed(context, step, edited)) ? partStep(context, step) : undefined;
 }
 
-/** Returns whether an undo of selected work, or its redo, took part in the edits of each path. */
+/** True if an undo of selected work, or its redo, took part in the edits of each path. */
 async function isCrossed(context: Context, { operation, operations }: Step, edited: readonly WorkspacePath[]) {
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
@@ -294,8 +288,8 @@ async function isCrossed(context: Context, { operation, operations }: Step, edit
 const MOST_COMPARED = 200;
 
 /**
- * Returns whether later recorded edits prevent the undo of an operation, unless it is forced. Looks only at operations
- * with few events, so that a list of many operations stays quick; returns `false` for other operations.
+ * True if later recorded edits prevent the undo of an operation, unless it is forced. Only operations with few events
+ * are looked at, so that a list of many operations stays quick; for others, the result is `false`.
  */
 export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
   const { fromSeq, toSeq } = step.operation;
@@ -312,7 +306,7 @@ export async function isEditedSince(context: Context, step: Step): Promise<boole
 
 /**
  * Returns the undo of an operation without the paths that are changed meanwhile (those of `leaves`, and those found
- * during the apply). They can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
+ * during the apply), which can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,

@@ -43,15 +43,14 @@ import { optional } from "../../util/optional.ts";
 /**
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
- * The whole workspace is captured at the beginning and at the end. Therefore plain writes in between belong to the
+ * The whole workspace is captured at the beginning and at the end. So plain writes in between belong to the
  * transaction, and writes before and after do not. If the owner dies, the next change of the workspace rolls the
  * transaction back, or commits it if it was begun with `onOwnerDeath: "keep"`.
  */
 
 /**
- * Begins a transaction, or a savepoint if a transaction of the same session, scope and owner is active. `actions`: the
- * ids of the actions whose functions make this call. Throws `USAGE` for invalid options, and for a session id that is
- * not an agent's.
+ * Begins a transaction, or a savepoint (see `parentFor`). `actions`: the ids of the actions whose functions make this
+ * call. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -65,19 +64,18 @@ export async function beginTransaction(
   return shapeNow(context, await openTransaction(context, options, { actions }));
 }
 
-/** The run that a transaction holds, and the brackets within which the run begins. */
 export interface HeldRun {
   readonly id: string;
   readonly within: Within;
 }
 
-/** The surroundings of a new transaction: the run that it holds, or the actions whose functions begin it. */
+/** The run that a new transaction holds, or the actions whose functions begin it. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
 }
 
-/** Writes the record of a new transaction. The caller has captured the workspace. Returns the id. */
+/** Writes the record of a new transaction, and returns its id. The caller has captured the workspace. */
 export async function openTransaction(
   context: Context,
   options: TransactionOptions,
@@ -117,9 +115,7 @@ export async function openTransaction(
   return id;
 }
 
-/**
- * Returns the brackets within which a transaction begins. Undoing one of these brackets also undoes the transaction.
- */
+/** Undoing one of these brackets also undoes the transaction. */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -158,11 +154,10 @@ interface Begun {
 }
 
 /**
- * Returns the id of the transaction of which a new one is a savepoint; `undefined` if there is none. It is the
- * innermost active transaction of the same session and scope that no other process owns and that holds no run. There
- * are two exceptions. A new transaction that holds a run is a savepoint of the transaction around the run. A new
- * transaction that begins in such a run is a savepoint of the transaction that holds the run, or of a later one of its
- * own session.
+ * Returns the id of the transaction of which a new one is a savepoint, or `undefined`. It is the innermost active
+ * transaction of the same session and scope that no other process owns and that holds no run, with two exceptions. A
+ * new transaction that holds a run is a savepoint of the transaction around the run. A new transaction that begins in
+ * such a run is a savepoint of the transaction that holds the run, or of a later one of its own session.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);
@@ -201,25 +196,22 @@ export async function commitRun(context: Context, id: string): Promise<void> {
   await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
 }
 
-/**
- * Returns the number of paths with recorded changes of the transaction. Changes that are already undone are left out.
- */
+/** Returns the number of paths with recorded changes of the transaction that are not undone yet. */
 export async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
   const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
   const { own } = await undoOf(context, await workOfTransaction(context, committed));
   return netChanges(await groupsOf(context, own)).length;
 }
 
-/** Options of a rollback. */
 export interface RollbackHow {
   /**
    * Set if the owner is gone and no caller asked for the rollback. Changes that are not recorded as the transaction's
-   * stay in this case.
+   * then stay.
    */
   readonly byRule?: true;
   /**
    * True if every path that cannot be changed is skipped and listed. If false, only paths that were changed meanwhile
-   * are skipped. Any other one prevents the rollback, and the transaction stays active.
+   * are skipped; any other such path prevents the rollback, and the transaction stays active.
    */
   readonly force?: boolean;
 }
@@ -255,10 +247,6 @@ export async function rollbackTransaction(
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
-/**
- * Returns notes for people on how to restore the paths that the rollback left: they changed meanwhile, or something
- * else is in their place.
- */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
   const restoring = `\`chronicle restore seq:${fromSeq} PATH\``;
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
@@ -274,10 +262,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 
 const MOST_PATHS = 20;
 
-/**
- * Returns notes on ambiguous changes. Either the transaction or somebody else made them while it was open, so they
- * stay.
- */
+/** Either the transaction or somebody else made an ambiguous change while the transaction was open, so it stays. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -291,9 +276,7 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
   return [`it is not known whether the transaction changed these, so they stay: ${shown.join(", ")}${more}`];
 }
 
-/**
- * Returns notes on recorded files that now hold an erased content. Nothing records whether the transaction wrote it.
- */
+/** Nothing records whether the transaction wrote an erased content that a recorded file has now. */
 async function erasedNotes(context: Context): Promise<string[]> {
   const { seq } = await context.index.head();
   const left = (await coverageAt(context, seq))?.omitted ?? [];
@@ -308,17 +291,17 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * Returns the capture option for a transaction that a caller ends by name. If the transaction is orphaned, the capture
- * still attributes changes to it, because it was open until now.
+ * For a transaction that a caller ends by name: if it is orphaned, the capture still attributes changes to it, because
+ * it was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
 }
 
 /**
- * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked.
- * Returns `undefined` if there is none, or if the transaction has changed something since. If a caller named the
- * transaction, what is on disk is captured first, because it may contain such a later change.
+ * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked;
+ * `undefined` if there is none, or if the transaction has changed something since. If a caller named the transaction,
+ * the workspace is captured first, because it may contain such a later change.
  */
 async function rollbackDone(
   context: Context,
@@ -365,10 +348,7 @@ function nothing(undo: string): UndoShape {
   };
 }
 
-/**
- * Returns the active transaction. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and
- * `REFUSED` if the transaction is not active.
- */
+/** Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and `REFUSED` if it is not active. */
 async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
@@ -424,18 +404,17 @@ async function shapeNow(context: Context, id: string): Promise<TransactionShape>
   return shape;
 }
 
-/** Returns all transactions, oldest first. */
 export async function listTransactions(context: Context): Promise<TransactionShape[]> {
   const all = await allTransactions(context);
   return transactionShapes(context, all, all);
 }
 
-/** Codes of errors for which `endOrphans` leaves a transaction active, and continues. */
+/** Codes of errors for which `endOrphans` leaves a transaction active, and goes on. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, with their savepoints, each as its `onOwnerDeath` says, latest first. Skips
- * a transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
+ * Ends the transactions whose owner is gone, with their savepoints, latest first, each as its `onOwnerDeath` says.
+ * Skips a transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -457,8 +436,8 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 }
 
 /**
- * Returns the orphaned transaction to end next: the last one that was begun and that is no savepoint of another one.
- * Later work is undone first, because a rollback keeps what other transactions have changed since.
+ * Returns the orphaned transaction that began last and is no savepoint of another one. Later work is undone first,
+ * because a rollback keeps what other transactions have changed since.
  */
 function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {
   const orphans = active.filter((one) => one.orphaned && !tried.has(one.id));
@@ -486,8 +465,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
 }
 
 /**
- * Returns a message on the changes that a rollback leaves after the owner's death, with the command that restores the
- * earlier state.
+ * Names the changes that a rollback leaves after the owner's death, and the command that restores the earlier state.
  */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";

@@ -41,7 +41,7 @@ export async function undoSelection(
   return undoWork(context, () => workToUndo(context, meant), { label, options, before });
 }
 
-/** Resolves `since` once: resolved again, a time may mean another state, and the note about it would be told twice. */
+/** Resolves `since` once. Resolved again, a time may mean another state, and the note about it would be told twice. */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
   if (options.since === undefined) return options;
   const { seq, now } = await resolveMoment(context, options.since);
@@ -49,8 +49,8 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. For the turn `last`, that is the last turn of which something is left that no undo has
- * named as a conflict or left alone; if there is none, the last turn.
+ * Returns the selected work. The turn `last` means the last turn with something left that no undo has named as a
+ * conflict or left alone; if there is none, the last turn.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -58,7 +58,6 @@ async function workToUndo(context: Context, options: UndoOptions): Promise<Chose
   return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
 }
 
-/** The way to undo a piece of work. */
 export interface UndoWork {
   /** The label of the work, as it was found before the capture. */
   readonly label: string;
@@ -67,8 +66,8 @@ export interface UndoWork {
 }
 
 /**
- * Undoes a piece of work: captures the present state, then inverts exactly that work. `find` is called after the
- * capture. If an interrupted undo of the same work was finished first (`before`), nothing more is done.
+ * Captures the present state, then inverts exactly this work. `find` is called after the capture. If an interrupted
+ * undo of the same work was finished first (`before`), nothing more is done.
  */
 export async function undoWork(
   context: Context,
@@ -105,7 +104,7 @@ function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
   return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
-/** Returns the unrecorded changes, in a dry run, that a capture would attribute to this work. */
+/** In a dry run, a capture would attribute these unrecorded changes to the work. */
 async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
   if (unrecorded.length === 0) return [];
   const head = await context.index.head();
@@ -117,19 +116,19 @@ async function pendingOf(context: Context, work: Work, unrecorded: readonly Chan
   });
 }
 
-/** Returns the undo of a piece of work, without what was undone already. */
+/** Changes that were undone already are left out. */
 export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const operations = await listOperations(context);
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  // An undo of one of several candidates has left the path: the undo of everybody's work does not.
+  // An undo of one of several candidates has left the path alone. The undo of everybody's work does not.
   const hasLeft = ({ omittedChanges }: Keeper): boolean =>
     work.everything === true && omittedChanges.some((one) => one.kept && !isRestored(one));
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Work since a moment holds both the events of an undo and those that it undid: together they change nothing.
+    // Work since a moment holds both the events of an undo and those that it undid, which together change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
@@ -151,8 +150,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
 }
 
 /**
- * Returns the open conflicts of earlier undos for which all events that did not merge on the conflict's path are among
- * these: this undo settles them.
+ * Returns the open conflicts of earlier undos that this undo settles: those for which all events that did not merge on
+ * the conflict's path are among these.
  */
 async function conflictsAbout(
   context: Context,

@@ -89,10 +89,7 @@ interface StepHow extends Omit<InversionOptions, "left"> {
   readonly asked: string | undefined;
 }
 
-/**
- * Plans the step that is meant. The operation is looked up after the capture, which reads what other processes
- * recorded.
- */
+/** The operation is looked up after the capture, which reads what other processes recorded. */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
@@ -122,9 +119,7 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   });
 }
 
-/**
- * Returns the step without the paths that were edited since, if each of them may be left out; otherwise `undefined`.
- */
+/** Returns the step without the paths edited since, if each of them may be left out; otherwise `undefined`. */
 async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
   const paths = edited.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));
@@ -146,9 +141,8 @@ async function worksWithin(context: Context, { id, kind }: LoggedOperation): Pro
 }
 
 interface WholeStep extends InversionOptions {
-  /** The command that names this operation by id: after other operations it still means the same step. */
+  /** The command that names this operation by id, so that it means the same step even after other operations. */
   readonly command: string;
-  /** The changes of the operation itself. */
   readonly own: OwnWork;
   readonly sorted: Sorted;
 }
@@ -179,7 +173,7 @@ async function planWhole(
     back: backOf(operation, own.changes),
     folders: "whole",
     conflicts: () => conflicts,
-    // An undo of an operation that is undone already is not recorded: a later redo would redo that undo.
+    // An undo of an operation that is undone already is not recorded, because a later redo would redo that undo.
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
@@ -207,8 +201,8 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths of what was kept aside, if moving other files away makes room for them. Returns none if a
- * content of them is missing, or others may have changed one: a later undo would not bring it back either.
+ * Returns the blocked paths of files kept aside, if moving other files away makes room for them. Returns none if a
+ * content is missing, or others may have changed one, because a later undo would not bring these back, either.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
@@ -216,8 +210,8 @@ function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
 
 /**
  * Returns, for each path, the moments whose state is the target: before the path's first change, and before the
- * operation. A run's own change has only the run's start: a rule file that the run wrote says nothing about what was
- * there before.
+ * operation. For a run's own change, only the start of the run is used: a rule file that the run wrote says nothing
+ * about earlier states.
  */
 function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
   const firsts = new Map(own.map(({ path, first }) => [path, first]));
@@ -229,9 +223,9 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * Returns whether the step that was finished just now is the one that the caller asks for: a step that is interrupted
- * and tried again is one step. If the caller names none, any finished step is. A change that came from an origin does
- * not count.
+ * True if the step that was finished just now is the one that the caller asks for, because a step that is interrupted
+ * and tried again is one step. If the caller names none, any finished step is. Changes that came from an origin do not
+ * count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
@@ -314,7 +308,7 @@ interface Sorted {
   readonly now: readonly PathClaim[];
 }
 
-/** Separates changes whose path is still as the operation left it from those whose path was edited since. */
+/** Separates changes whose path is still as the operation left it from changes whose path was edited since. */
 async function separateEdited(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
   const wanted = invert(own.changes);
   const { seq } = await context.index.head();
@@ -343,8 +337,8 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
 }
 
 /**
- * Treats the files of a database as one unit: if one was edited, all count as edited. They go back together to the
- * state that they had before the operation.
+ * Treats the files of a database as one unit: if one was edited, all count as edited. They return together to the state
+ * that they had before the operation.
  */
 async function separateUnits(
   context: Context,
@@ -391,15 +385,15 @@ async function separateUnits(
   return { ...sorted, clean, edited: [...edited.values()].sort((a, b) => comparePaths(a.change.path, b.change.path)) };
 }
 
-/** Returns the last event before the operation that first changed a file of this unit. */
+/** Returns the event right before the operation that first changed a file of this unit. */
 function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]): number {
   const first = leastOf(changes.flatMap(({ path, first: { seq } }) => (unit.includes(path) ? [seq] : [])));
   return greatestOf(starts.filter((seq) => seq < first));
 }
 
 /**
- * Returns the error for paths that were edited since. `command` names the operation by id, since another operation may
- * be the last by then. `merging`: the command that keeps the later edits; `undefined`: there is none.
+ * `command` names the operation by id, since another operation may be the last by then. `merging`: the command that
+ * keeps the later edits; `undefined`: there is none.
  */
 function editedSince(
   paths: readonly BlockedPath[],

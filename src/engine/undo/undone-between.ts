@@ -21,8 +21,8 @@ export interface TakenEvent {
  * back what was undone. These events have no effect:
  *
  * - an undone event, together with what its undo wrote to the path;
- * - an undone event of the same work (`undone`) directly before these, if its undo wrote nothing to the path: later events
- *   had reversed it. It counts as own.
+ * - an undone event of the same work (`undone`) directly before an own event or one without effect, if its undo wrote
+ *   nothing to the path: later events had reversed it. It counts as own.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -49,7 +49,7 @@ export async function withUndoneBetween(
       more,
       events.filter((one) => bridges.has(one.seq)),
     );
-    // Before an event whose undo wrote to the path, the path was as it is before the own events.
+    // Before an event whose undo wrote to the path, the path had the same state as before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
@@ -75,13 +75,12 @@ interface Beside {
   readonly own: ReadonlySet<number>;
   readonly events: readonly TakenEvent[];
   readonly taken: UndoneEvents;
-  /** True for an event of the same work. */
   readonly isOfWork: (seq: number) => boolean;
 }
 
 /**
- * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote counts if all
- * that it undid and wrote lies in one run of consecutive events, each own or without effect.
+ * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote something counts
+ * if everything that it undid and wrote lies in one run of consecutive events, each own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];
@@ -119,7 +118,7 @@ function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfW
   }
 }
 
-/** Returns the undos of which no later one has undone what they wrote. */
+/** Returns the undos whose writes no later undo has undone. */
 function standingUndos(
   written: ReadonlyMap<SeqSpan, readonly number[]>,
   events: readonly TakenEvent[],

@@ -10,7 +10,6 @@ import { shownPath } from "../log/shape.ts";
 /** The most paths that notes name. */
 const MOST_PATHS = 20;
 
-/** A change, and the moment to which an undo takes its path. */
 type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: BackTo };
 
 /**
@@ -31,8 +30,8 @@ export async function unknownNotes(context: Context, changes: Iterable<Asked>): 
 }
 
 /**
- * Returns the notes of `unknownNotes` on the changes of a run. It looks only at created paths that were omitted when
- * the run began (`omitted`), or that lie in an omitted folder. No other path can have existed without a record.
+ * Like `unknownNotes`, for the changes of a run. Looks only at created paths that were omitted when the run began
+ * (`omitted`), or that lie in an omitted folder. No other path can have existed without a record.
  */
 export async function unknownBeforeRun(
   context: Context,

@@ -20,8 +20,8 @@ import { exactPath, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Returns the versions, oldest first. A version is a state that a replica wrote back and that did not become the state
- * of its path. Throws `PATH_INVALID` for an invalid path.
+ * Returns the versions, oldest first: states that replicas wrote back and that did not become their paths' states.
+ * Throws `PATH_INVALID` for an invalid path.
  */
 export async function listVersions(context: Context, { path }: VersionsOptions = {}): Promise<VersionShape[]> {
   const wanted = path === undefined ? undefined : parseGivenPath(path);
@@ -33,7 +33,7 @@ export async function listVersions(context: Context, { path }: VersionsOptions =
 }
 
 /**
- * Makes a version the state of its path, as an operation that can be undone. Captures what is on disk first. Throws
+ * Makes a version the state of its path, as an operation that can be undone. Captures the state on disk first. Throws
  * `NOT_FOUND` or `AMBIGUOUS` if no version or several match, `REFUSED` if something is in the way, and `ERASED`,
  * `PRUNED` or `BLOB_MISSING` if the content of the version is gone.
  */
@@ -56,7 +56,7 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
   });
 }
 
-/** Finds a version by `<replica>:<number>`. `<replica>` is the id of the replica, or the beginning of the id. */
+/** Finds a version by `<replica>:<number>`. `<replica>` is the id of the replica or its beginning. */
 async function findVersion(context: Context, asked: string): Promise<KeptVersion> {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(
@@ -103,7 +103,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
 async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(path, seq))?.entry;
-  // A state on disk may lack some mode bits, because they are never set.
+  // A state on disk may lack mode bits that are never set.
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
@@ -111,9 +111,8 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
 const MOST_ROWS = 100;
 
 /**
- * Returns the iteration into which the replica merged a version; `undefined` if none is known. It is the first
- * iteration that the replica wrote after the version, provided that merging the version into this iteration changes
- * nothing.
+ * Returns the iteration into which the replica merged a version, if it is known: the first iteration that the replica
+ * wrote after the version, provided that merging the version into it changes nothing.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;
@@ -140,7 +139,7 @@ async function nextOwn(
   return undefined;
 }
 
-/** Returns whether `ours` contains every change from `base` to `theirs`. */
+/** True if `ours` contains every change from `base` to `theirs`. */
 async function holds(
   context: Context,
   ours: Entry,
@@ -158,7 +157,6 @@ async function holds(
   return text?.conflicts === 0 && text.content.equals(here);
 }
 
-/** Returns a content; `undefined` if there is no hash, or if the content is not in the store or was erased. */
 async function contentOf({ blobs }: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
   return hash === undefined ? undefined : blobs.get(hash);
 }

@@ -10,7 +10,7 @@ import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-need
 import { baseOf } from "../log/project.ts";
 import { refuseOtherHistory } from "../log/history-start.ts";
 
-/** Yields the rows of a base. Throws `BLOB_MISSING` if the base is not in the store. */
+/** Throws `BLOB_MISSING` if the base is not in the store. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
   const reader = await blobs.open(base);
   if (reader === undefined) {
@@ -22,19 +22,14 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
   yield* decodeBase(reader.pieces());
 }
 
-/** The part of a history to read, and what is known about it from other sources. */
 export interface AliveOptions extends GivenUp {
-  /**
-   * Where to begin: only the events from `position` on are read. `prev` is the event before them. Default: all events.
-   */
+  /** Only events from `position` on are read. `prev` is the event before them. Default: all events. */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
   /** The event after which the log starts, if the log starts neither at event 1 nor with a compaction. */
   readonly anchor?: HistoryAnchor | undefined;
-  /** Events that the log must hold: those of the kept head and of the index. */
+  /** Events that the log must have: those of the kept head and of the index. */
   readonly anchors: readonly Head[];
-  /**
-   * The present, in milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed.
-   */
+  /** Milliseconds since the epoch. Contents that were kept aside until an earlier time are not needed. */
   readonly now: number;
 }
 
@@ -54,7 +49,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
     for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
     yield* found.splice(0);
   }
-  // Read the archive and the log in one pass, so that a log that is sealed meanwhile is not missed.
+  // The archive and the log are read in one pass, so that a log that is sealed meanwhile is not missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {
       const event = nextEvent(line.bytes, prev);

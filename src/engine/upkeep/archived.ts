@@ -6,8 +6,8 @@ import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
 /**
- * Archives a workspace, or takes it up again. Records one event, or none if nothing changes. Throws `REFUSED` if a
- * workspace that is being synced is to be archived.
+ * Archives a workspace, or takes it up again. Records no event if nothing changes. Throws `REFUSED` if a workspace that
+ * is being synced is to be archived.
  */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(
@@ -26,8 +26,7 @@ export async function setArchived(context: Context, archived: boolean): Promise<
 }
 
 /**
- * Throws `REFUSED` if the workspace is being synced. A workspace that is only read cannot follow an origin, so its sync
- * would fail again and again, and nobody would be told.
+ * A workspace that is only read cannot follow an origin. Its sync would fail again and again, and nobody would be told.
  */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);

@@ -10,7 +10,6 @@ import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** A fault of a base, and its place. */
 export interface BaseFault {
   readonly where: string;
   readonly detail: string;
@@ -22,18 +21,17 @@ export interface BaseCheckOptions {
   /** An index whose state at its head must agree with every row of the base. */
   readonly against?: IndexStore;
   /**
-   * Reads the event of a record from the log. If this and `against` are given, every record of the base must equal the
+   * Reads the event of a record from the log. If given together with `against`, every record of the base must equal the
    * record of its event.
    */
   readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
-  /** Receives the rows as they are read. */
   readonly onRows?: (batch: BaseBatch) => void;
 }
 
 /**
- * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns the faults of the base,
- * or `undefined` if the base is not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and
- * `BLOB_CORRUPT` if they are damaged.
+ * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns the faults; `undefined`
+ * if the base is not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they
+ * are damaged.
  */
 export async function checkBase(
   blobs: BlobStore,
@@ -108,7 +106,7 @@ class Comparison {
     return faults;
   }
 
-  /** Compares a record with its event. Bases of earlier versions lack the depth, so a missing depth is not compared. */
+  /** Bases of earlier versions lack the depth, so a missing depth is not compared. */
   async #isOfLog(row: EventRow, { record, recursionDepth }: BaseRecord): Promise<boolean> {
     if (this.#eventOf === undefined) return true;
     const event = await this.#eventOf(row);

@@ -30,8 +30,8 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
- * be restored. With `dropArchive` the archive is removed, so that the history begins at the sentinel. Before anything
- * is removed, the log is verified from its first line, and the base is compared with the replayed state.
+ * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. Before anything is
+ * removed, the log is verified from its first line, and the base is compared with the replayed state.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -78,7 +78,7 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  // Keep the head that the sentinel names, so that the sentinel can be compared with a kept head.
+  // The sentinel names the present head. This head is kept, so that the sentinel can be compared with a kept head.
   await keepHead(context);
   const sentinel: Sentinel = {
     base,
@@ -98,9 +98,9 @@ async function sealLog(
 }
 
 /**
- * Compares every row of the index with the log. The base is made from the index, and the history may later begin with
- * this base. Throws `IndexDisagrees` if a row differs. The index is then rebuilt, and the operation is repeated. Throws
- * `REFUSED` if the log cannot be replayed to its end.
+ * Compares every row of the index with the log, because the base is made from the index, and the history may later
+ * begin with this base. Throws `IndexDisagrees` if a row differs; the index is then rebuilt, and the operation is
+ * repeated. Throws `REFUSED` if the log cannot be replayed to its end.
  */
 async function proveIndex(context: Context, seq: number): Promise<void> {
   const audit = await IndexAudit.begin(context.index);
@@ -125,7 +125,7 @@ interface Dropping {
   readonly isDone: boolean;
 }
 
-/** Removes the archive. Returns the number of events that were in the archive. */
+/** Returns the number of events that were in the archive. */
 async function dropArchive(context: Context, commit: Commit, { base, isDone }: Dropping): Promise<number> {
   const archived = await context.log.archived();
   if (archived.length === 0) return 0;
@@ -144,8 +144,8 @@ interface ToVerify {
 }
 
 /**
- * Verifies the log before lines are removed: every line must be sound, every needed content must be there, and the base
- * must equal the replayed state.
+ * Before lines are removed, every line must be sound, every needed content present, and the base equal to the replayed
+ * state.
  */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];
@@ -185,7 +185,6 @@ function notDropped(reasons: readonly string[]): ChronicleError {
   });
 }
 
-/** Returns the error for a log that was not compacted. It names the first problem found. */
 function notProved([first]: readonly VerifyProblemShape[]): ChronicleError {
   const why = first === undefined ? "the log cannot be read to its end" : `${first.where}: ${first.detail}`;
   return new ChronicleError("REFUSED", `the log was not compacted, since its state cannot be proved: ${why}`, {
@@ -202,7 +201,7 @@ function nothingRecorded(): ChronicleError {
 
 /**
  * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished earlier intents, so this operation was
- * interrupted since. The next call finishes it.
+ * interrupted since, and the next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -211,9 +210,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Prepares to drop the archive. Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of
- * the last state, unless the latest snapshot has the same files. This snapshot will be the earliest that can be
- * restored.
+ * Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of the last state, unless the
+ * latest snapshot has the same files. This snapshot will be the earliest that can be restored.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

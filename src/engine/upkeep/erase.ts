@@ -24,8 +24,8 @@ import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
 // Takes contents out of a history. An event names the contents, and says who erased them and why. `verify` then accepts
-// that they are missing. No line is removed, so the chain and the roots still verify. The first `gc` after the grace
-// period removes the bytes. During the grace period, the erasure can be withdrawn.
+// missing contents that are named so. No line is removed, so the chain and the roots still verify. The first `gc` after
+// the grace period removes the bytes. During the grace period, the erasure can be withdrawn.
 //
 // A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
 // rules leave out by now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
@@ -37,7 +37,6 @@ const MOST_TOLD = 1_000;
 /** The most paths of each content in an answer. */
 const MOST_PATHS = 20;
 
-/** A request to erase, and the test for the contents that it means. */
 interface Asked {
   readonly asked: EraseAsked;
   /** True to include contents that are erased already and still stored, because they are to be freed at once. */
@@ -66,7 +65,7 @@ interface Look {
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
-  // Apply settings that were just changed, because the rules decide which contents a path has now.
+  // Settings that were just changed are applied first, because the rules decide which contents a path has now.
   await applySettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
@@ -108,9 +107,7 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/**
- * Groups contents kept aside by plan. The record names plans and paths, because no hash of such a content is logged.
- */
+/** The record names plans and paths, because no hash of a content kept aside is logged. */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
@@ -119,7 +116,7 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
 
 /**
  * Returns the request as it is recorded. The hash of a content that was only kept aside is replaced by a path, because
- * the log must hold no such hash.
+ * the log must have no such hash.
  */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
@@ -144,7 +141,7 @@ function askedOf({ what, match }: EraseOptions): Asked {
   return { asked: { path: shownPath(path) }, path, isMeant: (_, of) => of !== undefined && isWithin(of, path) };
 }
 
-/** Returns the request for a pattern, which is written as one line of a `.gitignore`. */
+/** A pattern is written as one line of a `.gitignore`. */
 function matching(match: string): Asked {
   const pattern = new FilterPattern(match);
   if (pattern.isNegated || match.trim() === "" || match.startsWith("#")) {
@@ -159,7 +156,7 @@ function matching(match: string): Asked {
   };
 }
 
-/** Returns the unrecorded paths, each with its content on disk. A dry run needs them, because it captures nothing. */
+/** Returns the unrecorded paths with their contents on disk. A dry run needs them, because it captures nothing. */
 async function unrecordedPaths(context: Context): Promise<ReadonlyMap<WorkspacePath, Hash | undefined>> {
   const changes = await unrecordedChanges(context, { absentRoot: "known" });
   return new Map(changes.map(({ path, after }) => [path, after?.hash]));
@@ -174,7 +171,7 @@ async function lookAt(
   const met = await asideUses(context, what.isMeant);
   const hashes = new Set(met.flatMap((one) => one.hashes));
   const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
-  // Leave out the empty content: it has no bytes to remove, and all empty files share it.
+  // The empty content is left out: it has no bytes to remove, and all empty files share it.
   const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
   for (const use of found) {
     for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
@@ -186,7 +183,7 @@ async function lookAt(
   if (left.length > MOST_CONTENTS) throw tooMany(left.length);
   const elsewhere = await context.store.neededElsewhere(new Set(left.map(({ hash }) => hash)));
   refuseOrigins(elsewhere);
-  // In a replica, record no path as gone, because it would then be removed at the origin.
+  // In a replica, no path is recorded as gone, because it would then be removed at the origin.
   const leftOut = elsewhere.upstream === undefined ? await leftOutOf(context, what, left) : NONE;
   const erased = left.filter((use) => mayGo(use, leftOut));
   const kept = left.filter((use) => !mayGo(use, leftOut));
@@ -197,7 +194,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** Returns the contents that were erased before. With `isAtOnce`, returns only those whose grace period is over. */
+/** With `isAtOnce`, returns only contents whose grace period is over. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],
@@ -219,7 +216,7 @@ function isNotEmpty({ size, paths }: ContentUse): boolean {
 
 const NONE: ReadonlySet<WorkspacePath> = new Set();
 
-/** Returns the paths that are meant, have one of the contents now, and are left out by the rules. */
+/** Returns the meant paths that have one of the contents now and that the rules leave out. */
 async function leftOutOf(
   context: Context,
   { isMeant }: Asked,
@@ -249,7 +246,7 @@ function tooMany(count: number): ChronicleError {
   });
 }
 
-/** Refuses to erase contents of the origin, because the copy of an origin's history must stay as the origin has it. */
+/** The copy of an origin's history must stay as the origin has it. */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
@@ -325,7 +322,7 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** Returns one shape for each path and content that was kept aside, whatever the number of runs that kept it. */
+/** Several runs may have kept the same content of a path aside. The last one decides how long it is kept. */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {
@@ -346,10 +343,7 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
 
 const MOST_NAMED = 5;
 
-/**
- * Frees contents that were just erased, as far as nothing else needs them. If this fails, the contents stay recorded as
- * erased, and a later `gc` frees them.
- */
+/** Frees contents that were just erased, as far as nothing else needs them. If this fails, a later `gc` frees them. */
 async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   try {
     const { pending_blobs: pending } = await context.store.collect();
@@ -381,15 +375,14 @@ async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<read
   ];
 }
 
-/** Returns the erasures in force, oldest first. */
 export async function listErasures(context: Context): Promise<ErasureShape[]> {
   return (await erasuresInForce(context)).all.map((one) => erasureShape(context, one));
 }
 
 /**
- * Withdraws the erasure whose id is `asked`, or begins with it. The contents can then be read again. Throws `NOT_FOUND`
- * if there is no such erasure, `AMBIGUOUS` if there are several, and `REFUSED` if the grace period is over or a content
- * is gone.
+ * Withdraws the erasure whose id is `asked` or begins with it, so that its contents can be read again. Throws
+ * `NOT_FOUND` if there is no such erasure, `AMBIGUOUS` if there are several, and `REFUSED` if the grace period is over
+ * or a content is gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
   // The lease keeps collectors from freeing a content between its check and the event.
@@ -423,7 +416,7 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
   }
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
-  // An origin may have erased a content that was never in this history. Such a content is not missing here.
+  // An origin may have erased a content that this history never had. Such a content is not missing here.
   const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {

@@ -23,7 +23,9 @@ type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 export interface RulesStart {
   /** The event before the first one that is read. */
   readonly seq: number;
-  /** True if only the files and the workspace's own record are known from before: a copy that starts on an anchor. */
+  /**
+   * True for a copy that starts on an anchor. Only the files and the workspace's own record are then known from before.
+   */
   readonly isAnchored?: boolean;
 }
 
@@ -32,12 +34,12 @@ const NOTHING_PRUNED = { floorSeq: 0, kept: [] };
 /** The kinds of records in the first commit, in order. */
 const FIRST_RECORDS = "workspace signer snapshot";
 
-/** The same kinds in histories of earlier versions, which named no signer. A missing signer is reported separately. */
+/** The same kinds in histories of earlier versions, which named no signer. A missing signer is reported elsewhere. */
 const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
  * Checks the rules of `docs/format.md` about relations between events, and about the state at the end of each commit.
- * Must be given each event once, in order. `checkRecord` checks an event by itself.
+ * Takes each event once, in order. `checkRecord` checks an event by itself.
  */
 export class HistoryRules {
   readonly #state: LiveTree;
@@ -55,18 +57,17 @@ export class HistoryRules {
   readonly #actions = new Map<string, BegunAt>();
   /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** The seq of the first event of the action begun last, among those in a base. */
+  /** The seq of the first event of the action begun last, among actions in a base. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the own event up to which the origin has answered. `settled` is
-   * `Infinity` if the sync was stopped, or if there is none.
+   * The seq of the last record of a sync, and the own event up to which the origin has answered (`Infinity` if there is
+   * no sync, or it was stopped).
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */
   readonly #prunings: KeptStates[] = [NOTHING_PRUNED];
   #beginning: string | undefined;
-  /** True until the first commit of the history ends. */
   #isBeginning: boolean;
 
   constructor(state: LiveTree, tell: Tell, start: RulesStart) {
@@ -79,8 +80,8 @@ export class HistoryRules {
   }
 
   /**
-   * Takes rows of the base with which a history begins, if the events before it are not there. Applies no rule to an
-   * unsound record.
+   * Takes rows of the base with which a history begins, if the events before it are missing. Unsound records are passed
+   * over.
    */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
@@ -94,7 +95,7 @@ export class HistoryRules {
     }
   }
 
-  /** Checks the next event, and the iterations that it records. Must be called before the event changes the state. */
+  /** Checks the next event, and the iterations that it records. Call this before the event changes the state. */
   event(event: LogEvent, rows: readonly IterationRow[] = []): void {
     this.#commit.push({ event, paths: rows.map(({ path }) => path) });
     const { op, recordId, record } = event;
@@ -110,7 +111,7 @@ export class HistoryRules {
     else if (recordId.startsWith("prune:")) this.#checkPruning(event);
   }
 
-  /** Checks the commit if this event ends one. Must be called after the event has changed the state. */
+  /** If this event ends a commit, checks the commit. Call this after the event has changed the state. */
   followed(event: LogEvent): void {
     const mark = markOf(event);
     if (mark === undefined) return;
@@ -129,7 +130,7 @@ export class HistoryRules {
     if (mark.first === 1 && all.length === event.seq) this.#beginning = beginningOf(all);
   }
 
-  /** The fault in the beginning of the history, if there is one. A person may have accepted this fault. */
+  /** The fault in the beginning of the history, if any. A person may have accepted it. */
   get beginning(): string | undefined {
     return this.#beginning;
   }
@@ -140,7 +141,7 @@ export class HistoryRules {
       return;
     }
     const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
-    // The event of a torn tail is recorded before there is a state whose root could be computed.
+    // The event of a torn tail is recorded before there is a state from which a root could be computed.
     const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
     if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
   }
@@ -157,7 +158,7 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not hold deleted paths, and a
+   * True if it is not known how many iterations a path has had. The base of a copy need not have deleted paths, and a
    * part of the base may come from an earlier copy, whose origin has been put back since.
    */
   #isUnknown(path: WorkspacePath): boolean {
@@ -237,10 +238,7 @@ export class HistoryRules {
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 
-  /**
-   * Returns the fault of a record that brings prunings back. If the history begins with a base, the record may bring
-   * back prunings that are not known, so less is checked.
-   */
+  /** If the history begins with a base, a record may bring back prunings that are not known, so less is checked. */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
     const before = earlier.at(-1) ?? NOTHING_PRUNED;
@@ -262,8 +260,8 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before the sentinel are missing, the workspace's record is in the base. It is compared when the
-    // base is read.
+    // If the events before the sentinel are missing, the workspace's record is in the base, and is compared when that
+    // is read.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -275,7 +273,6 @@ export class HistoryRules {
   }
 }
 
-/** Returns the fault of a history's first commit. */
 function beginningOf(events: readonly LogEvent[]): string | undefined {
   const kinds = events.map(({ recordId }) => recordId.slice(0, recordId.indexOf(":"))).join(" ");
   if (kinds !== FIRST_RECORDS && kinds !== FIRST_WITHOUT_SIGNER)

@@ -15,24 +15,24 @@ import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 /** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
 
-/** Rows per query in the search for the first event that has a line. A base can bring many rows without lines. */
+/** Rows per query in the search for the first event with a line. A base can bring many rows without lines. */
 const SOME_EVENTS = 2_000;
 
 /**
  * Compares an index with the log while the log is replayed. The rows must be exactly those that result from the events.
- * The index is derived, so no data is lost if a row differs. Rebuilding the index removes the difference.
+ * A difference loses no data, because the index can be rebuilt.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
   readonly #known: IndexHead;
   readonly #trees = new Map<number, TreeRow[]>();
-  /** The last hash of each folder up to `#treeSeq`, from which the next root is computed. */
+  /** The last hash of each folder up to `#treeSeq`. The next root is computed from these hashes. */
   readonly #latest = new Map<WorkspacePath, TreeRow>();
   #treeSeq = 0;
   readonly #open = new Map<string, number>();
   readonly #work = new Map<string, RemoteWorkRow>();
   readonly #faults: string[] = [];
-  /** The first event that was compared; rows before it came from a base. */
+  /** The first event that was compared. Rows before it came from a base. */
   #first: number | undefined;
   #count = 0;
   /** True if the index and the log begin at different compactions. Nothing is reported then. */
@@ -43,7 +43,7 @@ export class IndexAudit {
     this.#known = known;
   }
 
-  /** Begins to audit an index up to its present head. The index may grow meanwhile. Later rows are not compared. */
+  /** Audits an index up to its present head. The index may grow meanwhile; later rows are not compared. */
   static async begin(index: IndexStore): Promise<IndexAudit> {
     const audit = new IndexAudit(index, await index.head());
     await audit.#guarded(async () => {
@@ -60,7 +60,6 @@ export class IndexAudit {
     return audit;
   }
 
-  /** The last event to compare: the head of the index when the audit began. */
   get seq(): number {
     return this.#known.seq;
   }
@@ -70,9 +69,7 @@ export class IndexAudit {
     return seq === this.#known.seq || seq === this.#treeSeq || this.#trees.has(seq);
   }
 
-  /**
-   * Compares the rows of the next events. `bases` has the entries of the base that an event names, by the event's seq.
-   */
+  /** `bases` has the entries of the base that an event names, by the event's seq. */
   async events(placed: readonly PlacedEvent[], bases: ReadonlyMap<number, readonly BaseEntry[]>): Promise<void> {
     const mine = placed.filter(({ event }) => event.seq <= this.#known.seq);
     const [first, last] = [mine[0]?.event.seq, mine.at(-1)?.event.seq];
@@ -154,7 +151,7 @@ export class IndexAudit {
       for (const row of rows) this.#tell(`${shown(row)}, whose event was never recorded`);
   }
 
-  /** Compares the tables that concern the whole history, as opposed to single events. */
+  /** Compares the tables that concern the whole history. */
   async #compareWhole(): Promise<void> {
     const open = await this.#index.openRecords("");
     const first = this.#first ?? Number.POSITIVE_INFINITY;
@@ -237,7 +234,7 @@ export class IndexAudit {
     if (this.#faults.length < MOST_TOLD) this.#faults.push(`it differs from the log: ${detail}`);
   }
 
-  /** Runs a part of the audit. If the index is damaged, notes this as a difference, and resolves to `undefined`. */
+  /** If the index is damaged, notes this as a difference, and resolves to `undefined`. */
   async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -26,8 +26,8 @@ import { memoKey } from "../log/memo.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up states that are older than the rules keep. No line is removed. An event names the states, and `gc` may then
- * free their contents once the grace period is over, or at once with `now`. Nothing in the folder changes.
+ * Gives up states that are older than the rules keep. No line is removed, and nothing in the folder changes. An event
+ * names the states. `gc` may then free their contents once the grace period is over, or at once with `now`.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -42,10 +42,10 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     if (now) await refuseAtOnce(context);
     if (now) await refuseWaiting(context);
     const look = await lookAt(context, asked);
-    // Count the contents before the event is written. After it, the given-up contents are no longer needed.
+    // The contents are counted before the event is written. After it, the given-up contents are no longer needed.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // Write the note first, because a note without a pruning does no harm.
+    // The note is written first, because a note without a pruning does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
@@ -108,13 +108,10 @@ function countOf(name: string, value: number): number {
 
 interface Look {
   readonly answer: PruneAnswer;
-  /** The floor before this pruning. */
   readonly floorSeq: number;
   /** The number of additional states that would be pruned if they were older. */
   readonly tooYoung: number;
-  /** The seq of the head when the pruning was planned. */
   readonly seq: number;
-  /** The time of this head. */
   readonly ts: number;
 }
 
@@ -158,7 +155,7 @@ interface ToAppend {
   readonly now?: boolean;
 }
 
-/** Appends the event of a pruning, and returns its seq. The lock must be held. */
+/** The lock must be held. Returns the seq of the event. */
 async function append(
   context: Context,
   commit: Commit,
@@ -186,15 +183,15 @@ async function append(
 }
 
 /**
- * Returns an estimate of the bytes that were given up and not freed yet. If the estimate of the last pruning is above
- * the threshold, these bytes are taken as freed.
+ * Estimates the bytes that were given up and not freed yet. If the estimate of the last pruning is above the threshold,
+ * these bytes are taken as freed.
  */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
 }
 
-/** Returns an upper bound of the bytes that are given up when the floor rises from `from` to `to`. */
+/** An upper bound of the bytes that are given up when the floor rises from `from` to `to`. */
 async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
   let bytes = 0;
   // If an archive was dropped, the floor can lie before the oldest line.
@@ -208,21 +205,22 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns the number of given-up bytes above which they are freed unasked. The number grows with the log, because
- * freeing reads the logs.
+ * The number of given-up bytes above which they are freed unasked. It grows with the log, because freeing reads the
+ * logs.
  */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
-/** The longest wait for the store when freeing. Another process or the next pruning can free the contents, too. */
+/**
+ * The longest wait for the store when freeing, in ms. Another process or the next pruning can free the contents, too.
+ */
 const FREE_WAIT_MS = 200;
 
 /**
  * Gives up what exceeds the limits, and frees contents when enough has been given up. Called after each snapshot of an
- * action. The caller must hold no lease. Costs a few queries of the index if there is nothing to do. Does nothing while
- * another process holds the lock. Reports every other error once, for example that another workspace of the store is
- * not signed. Such an error is not thrown, because the action has already begun.
+ * action. The caller must hold no lease. Does nothing while another process holds the lock. Every other error is
+ * reported once and not thrown, because the action has already begun.
  */
 export async function keepToLimits(context: Context): Promise<void> {
   try {
@@ -245,10 +243,7 @@ function tellOnce({ tell }: Context, note: string): void {
   tell(note);
 }
 
-/**
- * Gives up what exceeds the limits. Returns false if nothing exceeds them, if an intent is open, or if the history is
- * not signed.
- */
+/** Returns false if nothing exceeds the limits, if an intent is open, or if the history is not signed. */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
@@ -278,7 +273,7 @@ async function freeGivenUp(context: Context): Promise<void> {
   await context.store.collect({ waitMs: FREE_WAIT_MS });
 }
 
-/** The log's time and the number of actions when nothing was found to be pruned. */
+/** The log's time and the number of actions when nothing to prune was found. */
 interface InVain {
   readonly ts: number;
   readonly actions: number;
@@ -291,9 +286,9 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 }
 
 /**
- * True if a closer check is worthwhile, because something above the floor is old enough to be pruned, and a limit may
- * be exceeded. Within an hour after a vain check, actions must have been added, too. If young actions are protected,
- * more than a tenth of the limit must have been added. If they are not, one is enough.
+ * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
+ * exceeded. Within an hour after a vain check, actions must have been added, too: more than a tenth of the limit if
+ * young actions are protected, otherwise at least one.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -301,13 +296,13 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const oldest = await index.locate(floorSeq + 1);
   const ts = await endOfLog(context, (await index.head()).seq);
   const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
-  // If the clock was set back, the age is not known, and a closer check is needed.
+  // If the clock was set back, the age is not known, so a closer check is needed.
   const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = memo.get(lastInVain);
   const actions = await mostActions(context);
   const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
-  // If there are fewer actions than at the vain check, some were given up or compacted away, so the check is outdated.
+  // If there are fewer actions than at the vain check, some were given up or compacted away, and the check is outdated.
   if (seen !== undefined && actions >= seen.actions && Math.abs(ts - seen.ts) < HOUR_MS) {
     const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
     return isTooMany && actions > seen.actions + slack;
@@ -315,7 +310,10 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/** Returns the time of the last event, but not later than now. A clock that ran ahead then makes nothing look older. */
+/**
+ * Returns the time of the last event, but at most the present time, so that a clock that ran ahead makes nothing look
+ * older.
+ */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }
@@ -324,10 +322,7 @@ function timeOf(row: { readonly ts: string } | undefined): number {
   return Date.parse(row?.ts ?? "") || 0;
 }
 
-/**
- * Returns the number and the bytes of the contents that this history needs now and would not need after a pruning.
- * Reads the whole log.
- */
+/** Counts the contents that this history needs now and would not need after a pruning. Reads the whole log. */
 async function reclaimableContents(
   context: Context,
   after: KeptStates,

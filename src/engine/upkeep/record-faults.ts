@@ -60,7 +60,7 @@ function refuse(detail: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", detail);
 }
 
-/** Returns the message of the error that a check throws. Returns `undefined` if the check throws none. */
+/** Returns the message of the error that a check throws; `undefined` if it throws none. */
 export function faultOf(check: () => void): string | undefined {
   try {
     check();
@@ -73,7 +73,7 @@ export function faultOf(check: () => void): string | undefined {
 
 /**
  * Returns the faults in rows of the base `at`, after which a history continues with event `seq`. The base replaces
- * events that are not there. Therefore each row must be of an event before `seq`, and each record must be sound.
+ * events that are missing, so each row must be of an event before `seq`, and each record must be sound.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";
@@ -92,7 +92,7 @@ export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string
 
 /**
  * Returns the contradictions between an anchor and its base. `own` is the record of the anchor's workspace in the base.
- * This record must have the anchor's time. If the anchor's seq is odd, its frontier must end with the anchor's event.
+ * That record must have the anchor's time. If the anchor's seq is odd, its frontier must end with the anchor's event.
  */
 export function anchorFaults({ workspace, ts, seq, hash, frontier }: HistoryAnchor, own?: BaseRecord): Problem[] {
   const [kind, where] = ["anchor-wrong", "anchor.json"];

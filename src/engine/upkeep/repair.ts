@@ -12,9 +12,9 @@ import { examine, type Examined } from "./verify.ts";
 type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace[] };
 
 /**
- * Verifies, and searches other places for the good bytes of every missing or damaged content. Bytes that are found are
- * stored anew, durably, in place of the damaged bytes. Damaged files are put aside once nothing depends on them.
- * Verifies again after each round, because a healed base names contents that were not searched for before.
+ * Verifies, and searches other places for the good bytes of every missing or damaged content. Found bytes are stored
+ * anew, durably, in place of the damaged ones. Damaged files are put aside once nothing depends on them. Verifies again
+ * after each round, because a healed base names contents that were not searched for before.
  *
  * The history is not changed. An interrupted repair leaves the store as it was, or healed in part.
  */
@@ -58,9 +58,9 @@ class Repair {
       told = new Set([...this.#healed.keys(), ...found.hurt]);
       return this.#examine(told);
     };
-    // Each round heals something or puts something aside. A round that does neither is the last.
+    // Each round heals a content or puts a file aside. A round that does neither is the last.
     while (await this.#mend(found)) found = await again();
-    // An examination lists the places that need a content only for the contents in `placesOf`.
+    // An examination lists the places that need a content only for contents in `placesOf`.
     if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;
@@ -71,12 +71,12 @@ class Repair {
     return examine(this.#context, { ...this.#options, placesOf });
   }
 
-  /** Heals contents and puts damaged files aside, as far as possible. Returns whether anything was changed. */
+  /** Returns whether anything was healed or put aside. */
   async #mend({ hurt, files, needed }: Examined): Promise<boolean> {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);
     const sought = new Set(wanted.keys());
-    // Check contents again that this process has read before, because they may have been damaged since.
+    // Contents that this process has read before may have been damaged since, so they are checked again.
     this.#context.blobs.doubt();
     for (const source of this.#sources) if (wanted.size > 0) await this.#takeFrom(source, wanted);
     for (const hash of sought) this.#sought.add(hash);
@@ -99,7 +99,7 @@ class Repair {
     }
   }
 
-  /** Returns the next offer. If the place fails, notes the failure and returns `undefined`, which ends the offers. */
+  /** Returns the next offer. A failure of the place is noted and ends the offers. */
   async #next<T>(source: RepairSource, offers: AsyncIterator<T>): Promise<T | undefined> {
     try {
       const step = await offers.next();
@@ -148,13 +148,12 @@ export class StoreAnew {
   readonly #held = new Map<Hash, { readonly bytes: Buffer; readonly where: string }>();
   #heldBytes = 0;
 
-  /** `stored` is called for each content once the content is durable. */
   constructor(blobs: BlobStore, stored: (hash: Hash, where: string) => void) {
     this.#blobs = blobs;
     this.#stored = stored;
   }
 
-  /** Takes an offer if its bytes match its hash. The content is durable after `commit`. */
+  /** Takes an offer if its bytes match its hash. The content is durable only after `commit`. */
   async take(offer: OfferedContent): Promise<void> {
     if (this.#held.has(offer.hash)) return;
     if (offer.size > HELD_BYTES) return this.#takeLarge(offer);
@@ -177,8 +176,8 @@ export class StoreAnew {
   }
 
   /**
-   * Stores a large content, which is read twice. The first time, only its hash is checked. The second time, its bytes
-   * are written, and they are discarded if they differ from the first time.
+   * A large content is read twice. The first time, only its hash is checked. The second time, its bytes are written,
+   * and discarded if they differ from the first time.
    */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
@@ -203,7 +202,7 @@ async function bytesOf(offer: OfferedContent): Promise<Buffer | undefined> {
   return isRead ? Buffer.concat(held) : undefined;
 }
 
-/** Reads an offer. Returns false if the offer could not be read, or is longer than announced. */
+/** Returns false if the offer could not be read, or is longer than announced. */
 async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => void): Promise<boolean> {
   let left = offer.size;
   try {
@@ -219,7 +218,7 @@ async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => v
   }
 }
 
-/** Passes the pieces of an offer to the store, and distinguishes faults of the offer from faults of the store. */
+/** Passes the pieces of an offer to the store. Faults of the offer are told from faults of the store. */
 class SourceOfBatch {
   readonly #offer: OfferedContent;
   /** True while the offer is being read. An error at that time is a fault of the offer. */

@@ -14,26 +14,21 @@ import { unsentFrom } from "../facts/followed-origin.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The restorable moments, and the states that unfinished work needs. */
 export interface RetentionRoots {
   /** The restorable moments in the order of their states. */
   readonly moments: readonly KeptMoment[];
-  /** The states at which open runs and watches have begun. */
   readonly states: readonly number[];
   /** The state from which on everything is kept. */
   readonly hold: number;
 }
 
 interface SeenAction {
-  /** The last row of the action that the view has seen. */
   row: EventRow;
-  /** The action as it was read last, and the seq of the row that it was read from. */
+  /** The action as it was read last, and the seq of the row from which it was read. */
   read: { readonly seq: number; readonly action: LoggedAction } | undefined;
 }
 
-/** The known actions of a history, updated with its events. */
 interface ActionView {
-  /** The last event that the view includes. */
   seq: number;
   /** The actions above the floor at which the view began and, if `belowRead`, those kept below it. */
   readonly actions: Map<string, SeenAction>;
@@ -46,7 +41,7 @@ const views = memoKey<ActionView>("known actions");
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** Returns the view as of the head. This costs two queries if nothing has happened. */
+/** Returns the view as of the head. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
@@ -70,7 +65,7 @@ function see(view: ActionView, row: EventRow): void {
   else seen.row = row;
 }
 
-/** Returns an upper bound of the number of actions that the limit counts. This is cheap: no event is read. */
+/** Returns an upper bound of the number of actions that the limit counts, without reading an event. */
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
@@ -78,7 +73,6 @@ export async function mostActions(context: Context): Promise<number> {
   return actions.size + ((await pruningInForce(context))?.keptActions.length ?? 0);
 }
 
-/** Removes the actions among pruned moments from the view. */
 export function forgetActions({ memo }: Context, pruned: readonly KeptMoment[]): void {
   for (const { kind, name } of pruned) if (kind === "action") memo.get(views)?.actions.delete(PREFIX + name);
 }
@@ -102,7 +96,7 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
 async function readActions(context: Context, { actions }: ActionView): Promise<void> {
   const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
   const rows: EventRow[] = [];
-  // Look the rows up again, because a compaction may have moved them since.
+  // A compaction may have moved the rows since, so they are looked up again.
   for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
   const events = await readEvents(context, rows);
   events.forEach((event, i) => {
@@ -111,7 +105,7 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
   });
 }
 
-/** Adds the actions kept below the floor to the view. The first event of such an action follows its kept state. */
+/** The first event of an action that is kept below the floor follows its kept state. */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
     const first = await context.index.locate(state + 1);
@@ -141,7 +135,7 @@ export async function retentionRoots(context: Context, options: RetentionRootsOp
   return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
 }
 
-/** Options for the shields, which are the reasons why a moment stays in any case. */
+/** Options for the shields, the reasons why a moment stays in any case. */
 export interface RetentionRootsOptions {
   /** True if a pin is no shield. */
   readonly dropPins?: boolean;
@@ -150,11 +144,10 @@ export interface RetentionRootsOptions {
 }
 
 interface Unfinished {
-  /** The active transactions. */
   readonly transactions: ReadonlySet<string>;
   /**
-   * The state from which on everything is kept. It is the earliest state that an active transaction may be rolled back
-   * to, or up to which an origin has answered.
+   * The state from which on everything is kept: the earliest state to which an active transaction may be rolled back,
+   * or up to which an origin has answered.
    */
   readonly hold: number;
   /** The states at which open runs and watches have begun. */

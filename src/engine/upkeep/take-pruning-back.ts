@@ -14,8 +14,8 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back the states that the pruning of this event, and the prunings since, have given up. Records that what was
- * kept before that pruning is kept again, besides what is kept now. Returns the events of all prunings that no longer
+ * Brings back the states that the pruning of event `event`, and later prunings, have given up: what was kept before
+ * that pruning is recorded as kept again, besides what is kept now. Returns the events of all prunings that no longer
  * give anything up. Throws `NOT_FOUND` if a content may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
@@ -54,10 +54,7 @@ function isSame(a: Kept, b: Kept): boolean {
   return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
 }
 
-/**
- * True if all contents that these prunings gave up are still there. Only a pruning that was asked for has a grace
- * period.
- */
+/** Only a pruning that was asked for has a grace period, so only its contents are certainly still in the store. */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;
   return first?.cause === "asked" && !isGraceOver(first.ts, now) && since.every((one) => one.now !== true);

@@ -7,7 +7,6 @@ import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The lists that receive the findings. */
 export interface CopyFindings {
   readonly problems: Problem[];
   readonly notes: string[];
@@ -16,8 +15,8 @@ export interface CopyFindings {
 }
 
 /**
- * Verifies a replica's copy of its origin's history in the same way as the replica's own history: every line, link and
- * hash, and every stated root. Returns the contents that must be there, without those that were left out on purpose.
+ * Verifies a replica's copy of its origin's history like the replica's own history: every line, link and hash, and
+ * every stated root. Returns the contents that must be present, without those that were left out on purpose.
  */
 export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   let copy: HistoryCopy | undefined;

@@ -52,16 +52,14 @@ export interface LogAt {
   readonly root: Hash | undefined;
 }
 
-/** The result of verifying the log. */
 export interface LogFindings {
   readonly events: number;
   /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
-  /** The end of the last whole commit. In a broken log, it is the seq that the last line has or claims. */
+  /** The seq of the last whole commit's end. In a broken log, it is the seq that the last line has or claims. */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
-  /** Returns the hash of an event, if it is known. */
   readonly hashes: (seq: number) => Hash | undefined;
   /** True if some of the log could not be replayed. */
   readonly broken: boolean;
@@ -75,11 +73,10 @@ export interface LogFindings {
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
-  /** Receives findings that are no problems, but worth knowing. */
+  /** Receives findings that are worth knowing, but no problems. */
   readonly notes: string[];
   /**
-   * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash,
-   * and may be cut off.
+   * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash.
    */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
@@ -112,13 +109,13 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
-    // Index the history only for the base of a compaction, or for a caller who reads the index. If the log is sealed
-    // while it is read, its events are still read to their present end, but the new base is not compared.
+    // The history is indexed only for the base of a compaction, or for a caller who reads the index. If the log is
+    // sealed while it is read, its events are still read to their present end, but the new base is not compared.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(lines);
-    // A log that ends before `bound` lacks recorded events. Its tail is then no torn commit, and is not moved away.
+    // A log that ends before `bound` lacks recorded events, so its tail is no torn commit, and is not moved away.
     if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
         `${end.tornBytes} bytes after the last whole commit were torn by a crash; the next command moves them away`,
@@ -255,12 +252,11 @@ class LogVerifier {
     };
   }
 
-  /** Notes the private contents that are needed. A copy needs none, because it is never given what was kept aside. */
+  /** A copy needs no private contents, because it is never given files that were kept aside. */
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
-    // A damaged plan is reported with the other contents. The contents that the plan names are not known until it is
-    // healed.
+    // A damaged plan is reported with the other contents. Until it is healed, the contents that it names are not known.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
     try {
       for await (const one of privateContents(plans, this.#needs, this.#context.now()))
@@ -276,8 +272,8 @@ class LogVerifier {
   }
 
   /**
-   * Reports that the events before a history's first sentinel are missing. The report is a note if they were dropped on
-   * purpose, and a problem if they are lost.
+   * Reports missing events before a history's first sentinel: as a note if they were dropped on purpose, otherwise as a
+   * problem.
    */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
@@ -285,21 +281,20 @@ class LogVerifier {
     else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
   }
 
-  /** Reports a line on which no history can begin. The lines after it are still checked one by one. */
+  /** Reports a line on which no history can begin. Later lines are still checked one by one. */
   async #badBeginning(line: RawLine, fault: string): Promise<void> {
     this.#events += 1;
     this.#report("sentinel-wrong", `${line.file}:${line.lineNumber}`, fault);
     await this.#breakAt(line);
   }
 
-  /** Reports a wrong beginning of the history, unless a person has accepted its present state. */
   #tellBeginning(): void {
     const wrong = this.#rules?.beginning;
     if (wrong === undefined || this.#signers.some(({ why }) => why === "accepted")) return;
     this.#report("rule-broken", "event 1", wrong);
   }
 
-  /** Starts a history at the beginning that its first line names. Throws if the first line is an unsound sentinel. */
+  /** Starts the history as its first line says. Throws if that line is an unsound sentinel. */
   #begin(line: RawLine): void {
     const checked = checkLine(line.bytes, EMPTY_HEAD);
     const event = "event" in checked ? checked.event : checked.fault.event;
@@ -338,10 +333,7 @@ class LogVerifier {
     if (isEnd) await this.#endCommit();
   }
 
-  /**
-   * Returns the event of a line, and whether the event ends a commit. After damage, and in a copy, each line is treated
-   * as the end of a commit.
-   */
+  /** After damage, and in a copy, each line is treated as the end of a commit. */
   #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
     const checked = checkLine(line.bytes, this.#prev);
     if ("fault" in checked) return checked;
@@ -382,14 +374,14 @@ class LogVerifier {
       this.broken = true;
     }
     if (!this.broken) {
-      // Replay a compaction alone: the log tree and the index must be at the event before it.
+      // A compaction is replayed alone, because the log tree and the index must be at the event before it.
       if (event.op === "compact") await this.#replay();
       this.#pending.push(placed);
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
     }
   }
 
-  /** True if a bad line is part of the last commit, which a crash has torn. False if the line is damaged. */
+  /** True if a crash has torn the last commit, of which the bad line is a part. False if the line is damaged. */
   async #isTorn({ offset }: RawLine): Promise<boolean> {
     const { log, isCopy } = this.#context;
     const bad = { seq: this.#prev.seq + 1, offset };
@@ -397,7 +389,7 @@ class LogVerifier {
     return isCopy === true || (await laterCommitEnd(log, bad, this.#whole + 1)) === undefined;
   }
 
-  /** Continues after a bad line with the seq and hash that the line claims, so that later damage is found too. */
+  /** Continues after a bad line with the seq and hash that the line claims, so that later damage is found, too. */
   async #breakAt(line: RawLine): Promise<void> {
     await this.#replay();
     this.broken = true;
@@ -429,7 +421,9 @@ class LogVerifier {
     return known;
   }
 
-  /** Checks the record of an event by itself and notes the contents that it needs. Returns whether it is sound. */
+  /**
+   * Checks the record of an event by itself, and notes the contents that it needs. Returns whether the record is sound.
+   */
   #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
@@ -500,7 +494,6 @@ class LogVerifier {
     await audit.milestone(at, (folder) => this.#state.folderHash(folder));
   }
 
-  /** Applies events to the present state, and checks each by the rules of a history. */
   async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
@@ -521,13 +514,13 @@ class LogVerifier {
     return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 
-  /** Reads a base from the blob store, recomputes its hashes, and notes what its rows need. */
+  /** Recomputes the hashes of a base, and notes what its rows need. */
   async #checkBaseline(base: Hash, event: LogEvent): Promise<BaseEntry[]> {
     const entries: BaseEntry[] = [];
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // A base that a later event names is out of place. `HistoryRules` reports that.
+        // A base that a later event names is out of place, which `HistoryRules` reports.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
@@ -544,7 +537,7 @@ class LogVerifier {
     this.#needs.rows(batch, event, `base of event ${event.seq}`);
   }
 
-  /** Checks a sentinel that is replayed. The log tree must be at the event before it. */
+  /** The log tree must be at the event before the sentinel. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const sentinel = decodeSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -567,7 +560,7 @@ class LogVerifier {
         if (isStart) this.#rules?.rows(batch);
         if (isStart) addAll(this.#options.problems, heldFaults(batch, `base of event ${event.seq}`, event.seq));
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
-        // The base names the signer as of the compaction. Later events may name another one.
+        // The base names the signer as of the compaction. Later events may name another signer.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
       },
@@ -600,7 +593,6 @@ class LogVerifier {
   }
 }
 
-/** Returns the result of a read, or `undefined` if the content is damaged. */
 async function despiteDamage<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

@@ -21,7 +21,6 @@ export class OwnContents {
     return new Map(this.#open.values());
   }
 
-  /** Notes the next record. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">, where: string): void {
     const [filter, plan] = [hashIn(record["filter"]), hashIn(record["plan"])];
     const isFiltered = recordId.startsWith("snapshot:") || recordId.startsWith("coverage:");
@@ -37,8 +36,8 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Reads filters and plans as the code that uses them does: a filter for each root, and the paths of a plan in order. A
- * filter or plan that is missing, or whose bytes are damaged, is reported with the other contents.
+ * Reads filters and plans as the code that uses them does: a filter for each root, and the paths of a plan in order.
+ * Missing filters and plans, and those with damaged bytes, are reported with the other contents.
  */
 export async function verifyPlans(
   context: Context,
@@ -67,9 +66,7 @@ async function planFault({ blobs }: Context, hash: Hash): Promise<string | undef
   return isOrdered ? undefined : "its paths are not in order";
 }
 
-/**
- * Returns the fault of a content. Damaged bytes are not returned, because they are reported with the other contents.
- */
+/** Damaged bytes are no fault here, because they are reported with the other contents. */
 async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

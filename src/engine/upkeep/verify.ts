@@ -21,14 +21,13 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
- * every root and head. Changes nothing, except that the index notes a damaged line. Does not trust the index.
+ * Recomputes everything from the files themselves, without trusting the index, and lists what is wrong: every line,
+ * link and hash, every content, every root and head. Changes nothing, except that the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
 }
 
-/** The result of `verify`, and the findings that a repair needs. */
 export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
   readonly shape: VerifyShape;
   readonly needed: ReadonlyMap<Hash, Need>;
@@ -44,7 +43,7 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // Read these before the log, because other processes may record meanwhile.
+  // These are read before the log, because other processes may record meanwhile.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -92,10 +91,7 @@ export async function examine(
   return { shape, needed, hurt: blobs.hurt, files: blobs.files };
 }
 
-/**
- * Joins the contents that a workspace needs with those that its copy of an origin's history needs. A content that both
- * need gets the places of both.
- */
+/** A content that both the workspace and its copy of an origin's history need gets the places of both. */
 function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
   const needed = new Map([...copied, ...own]);
   for (const [hash, { places }] of copied) {
@@ -129,15 +125,14 @@ interface Claim {
   readonly where: string;
 }
 
-/** The log that heads are compared with, and the notes on heads that cannot be checked. */
 interface ComparedLog {
   readonly log: LogFindings;
   readonly notes: string[];
 }
 
 /**
- * The kind of problem for a head before the log's beginning. The log proves nothing about such a head, because whoever
- * forges a log can begin it anywhere.
+ * A head before the log's beginning. The log proves nothing about it, because whoever forges a log can begin it
+ * anywhere.
  */
 const UNHELD = "head-unheld";
 
@@ -182,7 +177,7 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   return problems;
 }
 
-/** Checks the kept head. Each compaction keeps a new one, so a head from before the log's beginning is only noted. */
+/** Each compaction keeps a new head, so a kept head from before the log's beginning is only noted. */
 function checkKept({ workspaceId }: Context, { log, notes }: ComparedLog, kept: KeptHead | undefined): Problem[] {
   if (kept === undefined) return [];
   const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -215,7 +210,7 @@ const INVALID_EXPECTED: Problem = {
   detail: "the signature of the expected head does not verify: the log was not held to it",
 };
 
-/** The problem with a head that an unknown key has signed. Anybody can make a key, so the signature proves nothing. */
+/** Anybody can make a key, so the signature of an unknown key proves nothing. */
 const UNKNOWN_EXPECTED: Problem = {
   kind: "head-unknown-key",
   where: "--expect",
@@ -224,8 +219,7 @@ const UNKNOWN_EXPECTED: Problem = {
 };
 
 /**
- * Checks a signature by our own key, by the keys of the signers that the log names, and by the key that was kept with
- * the head.
+ * Checks a signature by our own key, by the keys of the signers in the log, and by the key that was kept with the head.
  */
 function checkSignature(
   context: Context,
@@ -247,7 +241,7 @@ function checkSignature(
   return "valid";
 }
 
-/** Returns our own key, or `undefined` if it is missing or cannot be read. `checkKey` reports the failure. */
+/** Returns `undefined` if our own key is missing or cannot be read. `checkKey` reports the failure. */
 function ownKey({ heads }: Context): string | undefined {
   try {
     return heads.verifierKey();
@@ -264,7 +258,7 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** Returns the contradictions between the index and the log. Nothing else is taken from the index. */
+/** Nothing else is taken from the index than its head, which must not contradict the log. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
@@ -286,8 +280,8 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
 }
 
 /**
- * Checks the parts that were cut off the log and are kept for people. Each part must be there, with the recorded length
- * and bytes. A part whose record was in a dropped archive is not checked.
+ * Checks the parts that were cut off the log and are kept for people. Each part must be present, with the recorded
+ * length and bytes. A part whose record was in a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -309,7 +303,7 @@ async function checkQuarantine(
   return problems;
 }
 
-/** True if a name from the log has the form of a part's name, so that it cannot be a path. */
+/** True if a name from the log has the form of a part's name. Such a name cannot be a path. */
 function isPartName(name: string): boolean {
   return /^[0-9.-]+\.part$/.test(name);
 }
@@ -332,7 +326,9 @@ interface BlobFindings {
   readonly files: ReadonlySet<string>;
 }
 
-/** Checks that every needed content is there, and (unless quick) that every stored byte is what its name says. */
+/**
+ * Checks that every needed content is present and, unless `quick` is set, that every stored byte is as its name says.
+ */
 async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promise<BlobFindings> {
   const { needed, problems } = options;
   const missing = new Set(needed.keys());
@@ -367,7 +363,6 @@ async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promi
   return { count: needed.size, bytes, hurt, files };
 }
 
-/** The result of comparing the signers in the log with the key and head that are kept apart from the log. */
 interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
@@ -376,7 +371,7 @@ interface SigningFindings {
 }
 
 /**
- * Compares the signers that a history names with the kept key and head. Does not use the index. A copy is not checked,
+ * Compares the signers that a history names with the kept key and head, without the index. A copy is not checked,
  * because the origin keeps the head of its history. `kept` is the kept head from before the log was read, because
  * another process may keep a newer one meanwhile.
  */
@@ -390,7 +385,7 @@ function verifySigning(
   const notes: string[] = [];
   const tell = (kind: string, where: string, detail: string): void => void problems.push({ kind, where, detail });
   const signer = signers.at(-1);
-  // An empty log names no signer, and in a broken log the line that names it may be damaged.
+  // An empty log names no signer. In a broken log, the line that names it may be damaged.
   if (signer === undefined && lastSeq > 0 && !broken)
     tell("signer-missing", "events.wal", "no event names whose key signs the heads of this history");
   const head = lastSeq === 0 ? kept : checkHead(context, { signers, kept }, tell);
@@ -455,7 +450,7 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
   return `event ${seq}: ${actor} accepted the history as it was at event ${log.seq}; ${old}${where}; the reason: ${reason}`;
 }
 
-/** The number of faults that are named in the message. The data of the error holds all faults. */
+/** The number of faults in the message. The data of the error has all faults. */
 const MOST_NAMED = 3;
 
 /** Verifies the chain and the links between actions. Throws `INTEGRITY_VIOLATION` if anything is wrong. */
@@ -472,8 +467,8 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Returns the broken links between actions. Each action names the action that was begun before it, even if that action
- * is pruned by now. The action before the first one may be compacted away.
+ * Returns the broken links between actions. Each action names the action that began before it, even if that action is
+ * pruned by now. The action before the first one may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
@@ -481,7 +476,7 @@ async function brokenLinks(context: Context): Promise<{ kind: string; where: str
   const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    // If `before` was begun before the history's beginning, actions between the two may be compacted away.
+    // If `before` began before the history's beginning, actions between the two may be compacted away.
     if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
     const detail = `it does not name the action begun before it, ${before.id}`;
     return [{ kind: "action-link", where: `action ${action.id}`, detail }];

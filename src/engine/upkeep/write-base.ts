@@ -43,8 +43,8 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base.
- * Returns whether it does. If so, the base need not be fetched. The caller must hold a lease.
+ * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base, which
+ * then need not be fetched. Returns whether it does. The caller must hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
@@ -75,7 +75,6 @@ async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
   return records;
 }
 
-/** A state from which a log can continue. */
 interface BaseState {
   /** The last iteration of each path, in path order. Deleted paths are included. */
   readonly rows: readonly IterationRow[];
@@ -85,14 +84,13 @@ interface BaseState {
   readonly roots: readonly (string | undefined)[];
 }
 
-/** A base that is durable in the store. */
 interface StoredBase {
   readonly base: Hash;
   readonly root: Hash;
 }
 
 /**
- * Writes a state as a base. `expect` is called with the root before anything is written, and must throw if the root is
+ * Writes a state as a base. Before anything is written, `expect` is called with the root, and must throw if it is
  * wrong. The caller must hold a lease.
  */
 export async function storeBase(
@@ -108,7 +106,8 @@ export async function storeBase(
 }
 
 /**
- * Writes a state as a base if its root and hash are the wanted ones. Returns whether they are. A lease must be held.
+ * Writes a state as a base if its root and hash are the wanted ones, and returns whether they are. A lease must be
+ * held.
  */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);

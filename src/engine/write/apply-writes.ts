@@ -25,10 +25,10 @@ interface Applied extends Opened {
 }
 
 /**
- * Applies planned writes, which must touch different paths: records all intents with one sync, changes the files of
- * each, and closes the intents in one commit. After a crash in between, `settle` finishes the open intents. A single
- * small write takes fewer steps (`applyAlone`). No intent is recorded before `kept` resolves, because only then are the
- * contents durable.
+ * Applies planned writes, which must touch different paths: records all intents with one sync, changes the files, and
+ * closes the intents in one commit. After a crash in between, `settle` finishes the open intents. A single small write
+ * takes fewer steps (`applyAlone`). No intent is recorded before `kept` resolves, because only then are the contents
+ * durable.
  */
 export async function applyWrites(
   context: Context,
@@ -50,7 +50,7 @@ export async function applyWrites(
 /**
  * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
  * with the new states of the files. This append decides the write: copies elsewhere may have it before this folder
- * does. After a crash, `settle` finishes a decided write. A write that was not yet decided has changed nothing. Changes
+ * does. After a crash, `settle` finishes a decided write; a write that was not decided has changed nothing. Changes
  * that fail because somebody has just edited their paths are inverted by further events.
  */
 async function applyAlone(
@@ -70,12 +70,12 @@ async function applyAlone(
     begin: async () => {
       await kept;
       isDecided = true;
-      // Take only the events of the files from the drafts. The open intent replaces the first draft, and the intent is
-      // closed later.
+      // Only the events of the files are taken from the drafts. The open intent replaces the first draft, and the
+      // intent is closed later.
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  // These folders have inherited a setgid bit that their recorded state lacks. The next scan looks at a forgotten path
+  // These folders have inherited a setgid bit that their recorded state lacks. The next scan looks at forgotten paths
   // again, and records the bit.
   context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   const applied = { planned, intent, report };
@@ -96,9 +96,7 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
   ];
 }
 
-/**
- * Returns the events that invert `undone`. The changes must be in reverse order: the contents of a folder precede it.
- */
+/** The changes must be in reverse order, so that the contents of a folder precede it. */
 async function inverted(
   { index }: Context,
   { seq }: Head,
@@ -114,7 +112,7 @@ async function inverted(
   });
 }
 
-/** Yields the contents. A content that is part of the write is read from memory, all others from the store. */
+/** A content that is part of the write is read from memory, all others from the store. */
 async function* contentsOf(
   context: Context,
   write: ReadyWrite,
@@ -170,7 +168,6 @@ async function apply(context: Context, { planned: { id, changes } }: Opened): Pr
   });
 }
 
-/** True if no change was made, and at least one path was blocked by what is on disk. */
 function isRefused({ report }: Applied): boolean {
   return report.applied.length === 0 && report.blocked.length > 0;
 }

@@ -9,10 +9,10 @@ import { shownPath } from "../log/shape.ts";
 import { notThere } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
-// Writes and the files that the rules leave out. A write through Chronicle records the files that it replaces, so that
-// they can be brought back. Whoever may read the history can then read these files. An agent's write therefore never
-// records a file that the rules leave out. A person's write records a file that a person excluded only if it is a put
-// or a move that names this file.
+// Writes, and the files that the rules leave out. A write through Chronicle records the files that it replaces, so that
+// they can be brought back. Whoever may read the history can then read these files. So an agent's write never records a
+// file that the rules leave out. A person's write records a file that a person excluded only if it is a put or a move
+// that names this file.
 
 /** A path that a write names, and its state on disk. */
 export interface PlaceOfWrite {
@@ -22,10 +22,10 @@ export interface PlaceOfWrite {
 }
 
 /**
- * Refuses a write that concerns files on disk which the rules leave out and which are not recorded. An agent cannot
- * read such a file, so its write must not name one: throws `NOT_FOUND` if the write would move or delete the file, and
- * `REFUSED` if it would replace the file. A person's write may name such a file. Throws `REFUSED` if it would delete a
- * file that a person excluded, or move or delete a folder that holds one.
+ * Refuses a write that concerns unrecorded files on disk that the rules leave out. An agent cannot read such a file, so
+ * its write must not name one: throws `NOT_FOUND` if the write would move or delete the file, and `REFUSED` if it would
+ * replace the file. A person's write may name such a file. Throws `REFUSED` if it would delete a file that a person
+ * excluded, or move or delete a folder that holds one.
  */
 export async function refuseLeftOut(
   context: Context,
@@ -47,15 +47,14 @@ export async function refuseLeftOut(
     await refuseExcludedBeneath(context, write.path);
 }
 
-/** True if an agent asks for the write. Such a write records no file that the rules leave out. */
 export function isAgents({ by }: ReadyWrite): boolean {
   return by.caller.role === "agent";
 }
 
 /**
- * Returns the omissions because of which a write must be refused: their files could not be brought back. If an agent
- * moves or deletes a folder, the excluded files in it stay where they are, and do not hinder the write. Throws
- * `REFUSED` if an ignore file that may exclude them would be moved or deleted with the folder.
+ * Returns the omissions that prevent a write, because their files could not be brought back. If an agent moves or
+ * deletes a folder, the excluded files in it stay where they are, and do not prevent the write. Throws `REFUSED` if an
+ * ignore file that may exclude them would be moved or deleted with the folder.
  */
 export async function hinderingWrite(
   context: Context,
@@ -70,8 +69,8 @@ export async function hinderingWrite(
 }
 
 /**
- * Throws `REFUSED` if a `.gitignore` lies in the folder, above files that stay. It would be moved or deleted with the
- * folder, and the next capture could then record these files.
+ * A `.gitignore` in the folder, above files that stay, would be moved or deleted with the folder. The next capture
+ * could then record these files.
  */
 async function refuseRulesLeaving(
   context: Context,
@@ -93,7 +92,7 @@ async function holdsRules({ worktree }: Context, folder: WorkspacePath): Promise
   return stat !== undefined;
 }
 
-/** Refuses a folder that holds an unrecorded file which a person excluded. The contents of files are not read. */
+/** Refuses a folder with an unrecorded file that a person excluded. The contents of files are not read. */
 async function refuseExcludedBeneath(context: Context, folder: WorkspacePath): Promise<void> {
   const { worktree } = context;
   if (worktree.roots.every(({ filter }) => filter.excludePatterns.length + filter.excludeGlobs.length === 0)) return;

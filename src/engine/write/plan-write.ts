@@ -14,12 +14,11 @@ import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import type { WriteState } from "./write-state.ts";
 
-/** The data that a plan needs besides the write. */
 export interface PlanGround {
   readonly state: Pick<WriteState, "at" | "beneath">;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Called for a path that is not recorded. Resolves to true if a folder is there, which then need not be made. */
+  /** Called for a path that is not recorded. True if a folder exists there, which then need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
    * True if a capture has just recorded the folders above the path. A folder that is still not recorded then cannot be
@@ -31,10 +30,10 @@ export interface PlanGround {
 }
 
 /**
- * Returns the changes that a write makes, sorted by path. Returns none if the state is already as the write asks.
- * Throws `PRECONDITION_FAILED` if the write's condition does not hold; `NOT_FOUND` if there is nothing to move or
- * delete; `REFUSED` if a file or folder is in the way; `PATH_INVALID` if a moved path would be too long or too deep;
- * and `ERASED` if a content to be moved was erased.
+ * Returns the changes that a write makes, sorted by path; none if the state is already as the write asks. Throws
+ * `PRECONDITION_FAILED` if the write's condition does not hold; `NOT_FOUND` if there is nothing to move or delete;
+ * `REFUSED` if a file or folder is in the way; `PATH_INVALID` if a moved path would be too long or too deep; and
+ * `ERASED` if a content to be moved was erased.
  */
 export async function planWrite(write: ReadyWrite, ground: PlanGround): Promise<Change[]> {
   const present = (await ground.state.at(write.path)).entry;
@@ -126,14 +125,12 @@ async function planMove(
     const moved = changeBetween(target, before, { ...entry, path: target });
     if (moved !== undefined) changes.push(moved);
   }
-  // Only files beneath the moved folder are recorded, not the folder itself: record the new one.
+  // Only files beneath the moved folder are recorded, not the folder itself. The new folder is recorded.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }
 
-/**
- * Returns the new path of something beneath a moved folder. Throws `PATH_INVALID` if that path is too long or too deep.
- */
+/** Throws `PATH_INVALID` if the new path is too long or too deep. */
 function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath): WorkspacePath {
   const target = (to + path.slice(from.length)) as WorkspacePath;
   const reason = tooLong(target);
@@ -176,7 +173,6 @@ function refused(path: WorkspacePath, why: string, hint: string): ChronicleError
   });
 }
 
-/** Returns the error for a path at which there is nothing. */
 export function notThere(path: WorkspacePath): ChronicleError {
   const shown = shownPath(path);
   return new ChronicleError("NOT_FOUND", `there is nothing at ${JSON.stringify(shown)}`, {

@@ -27,8 +27,8 @@ interface Ready {
   readonly path: WorkspacePath;
   readonly by: WriteBy & { readonly caller: Caller };
   /**
-   * The condition on what is at the path. A hash, or one of a sorted list of hashes, must be there; `*`: anything must
-   * be there; `none`: nothing must be there; `undefined`: there is no condition.
+   * The condition on the present content of the path. A hash: this content must exist; a sorted list: one of these;
+   * `*`: anything; `none`: nothing; `undefined`: there is no condition.
    */
   readonly ifMatch: string | readonly string[] | undefined;
   /** The hash of everything that the request asks for, by which the same request is recognised. */
@@ -60,9 +60,9 @@ export interface ReadyMove extends Ready {
 }
 
 /**
- * Checks a write and receives its content. Returns without waiting where that is possible, so that a caller's writes
- * stay in their order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and
- * `LIMIT_EXCEEDED` if the content is too long or exceeds the quota.
+ * Checks a write and receives its content. Returns without waiting where possible, so that a caller's writes stay in
+ * order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and `LIMIT_EXCEEDED` if
+ * the content is too long or exceeds the quota.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -153,8 +153,8 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
 }
 
 /**
- * Returns the condition. A list is returned sorted and without duplicates, because the hash of the request includes it.
- * Throws `USAGE` if the condition is malformed.
+ * A list is returned sorted and without duplicates, because the hash of the request includes it. Throws `USAGE` if the
+ * condition is malformed.
  */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
@@ -195,7 +195,7 @@ function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Read
   return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
 }
 
-/** Returns the bytes of a path in base64, because canonical JSON cannot represent every path. */
+/** Canonical JSON cannot represent every path, so its bytes are encoded in Base64. */
 function bytesOf(path: unknown): string {
   return pathToBytes(String(path)).toString("base64");
 }
@@ -204,7 +204,7 @@ function summaryOf(verb: string, path: WorkspacePath): string {
   return `${verb} ${shownPath(path)}`;
 }
 
-/** Returns the mode that a put leaves at the path. `before` is the mode of the file that it replaces. */
+/** `before` is the mode of the file that the put replaces. */
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }
@@ -229,7 +229,6 @@ interface ReceivedContent {
 interface ReceiveOptions {
   /** The largest size of the content in bytes. 0 means that there is no limit. */
   readonly maxFileSize: number;
-  /** The id that the caller gives the request. */
   readonly requestId?: string | undefined;
 }
 
@@ -246,7 +245,7 @@ function receiveContent(
 ): ReceivedContent | Promise<ReceivedContent> {
   if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
   refuseTooLong(content.length, maxFileSize);
-  // Copy the bytes, because the caller may reuse the array.
+  // The bytes are copied, because the caller may reuse the array.
   return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
 }
 
@@ -291,7 +290,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** Hashes a content without storing it. The quota is not checked, because nothing is stored. */
+/** The quota is not checked, because nothing is stored. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;
@@ -345,7 +344,6 @@ function refuseTooLong(size: number, maxFileSize: number): void {
   });
 }
 
-/** A write as a caller asks for it. */
 export type FileWrite =
   | {
       readonly kind: "put";

@@ -1,14 +1,16 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/** The longest path that a file system accepts. A longer one could be recorded, but not be made in a folder. */
+/**
+ * The longest path that a file system accepts, in bytes. A longer one could be recorded, but not be made in a folder.
+ */
 const MAX_PATH_BYTES = 4_095;
-/** The longest name that a file system accepts. */
+/** The longest name that a file system accepts, in bytes. */
 const MAX_NAME_BYTES = 255;
 /** The most names in a path that can be written. Without a limit, one write could take any number of folder events. */
 const MAX_DEPTH = 256;
 
-/** Returns why a path is too long or too deep to be written. Returns `undefined` if the path can be written. */
+/** Returns why a path is too long or too deep to be written; `undefined` if it can be written. */
 export function tooLong(path: WorkspacePath): string | undefined {
   const { path: inner } = splitRoot(path);
   const names = inner.split("/");
@@ -18,7 +20,6 @@ export function tooLong(path: WorkspacePath): string | undefined {
   return names.length > MAX_DEPTH ? `it is more than ${MAX_DEPTH} folders deep` : undefined;
 }
 
-/** Returns the error for a path that cannot be written. */
 export function unwritable(path: WorkspacePath, reason: string): ChronicleError {
   const shown = displayPath(path).slice(0, 200);
   return new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {

@@ -10,7 +10,6 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
-/** The result of a write, for the client that asked for it. */
 export interface WriteDone {
   readonly seq: number;
   /** The state at the path after the write; for a move, the state at the new path. */
@@ -23,7 +22,6 @@ export interface WriteDone {
   readonly staying?: readonly WorkspacePath[];
 }
 
-/** Returns the path whose state the answer to a write shows. */
 export function targetOf(write: ReadyWrite): WorkspacePath {
   return write.kind === "move" ? write.to : write.path;
 }
@@ -44,7 +42,7 @@ export function writeShape(
 
 const STAYS = { reason: "not-empty", detail: "it holds files that are not recorded" };
 
-/** Returns the folders that a move or a deletion has left where they are. `seq` is the last event of the write. */
+/** Returns the folders that a move or a deletion has left in place. `seq` is the last event of the write. */
 export async function stayingFolders({ index }: Context, write: ReadyWrite, seq: number): Promise<WorkspacePath[]> {
   const paths: WorkspacePath[] = [];
   if (write.kind !== "move" && write.kind !== "delete") return paths;
@@ -59,8 +57,8 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
 }
 
 /**
- * Returns the answer that the same request got when it was done. Returns `undefined` if it was not done yet. Throws
- * `USAGE` if a request with the same id asked for something else.
+ * Returns the answer that the same request got when it was done; `undefined` if it was not done yet. Throws `USAGE` if
+ * a request with the same id asked for something else.
  */
 export async function answerAgain(
   context: Context,

@@ -49,7 +49,7 @@ export interface BatchGround {
 
 /**
  * Plans the writes of one commit, one after the other. Each write sees the changes of the writes before it. A write
- * that cannot be done does not hinder the others. The caller must hold the workspace's lock.
+ * that cannot be done does not prevent the others. The caller must hold the workspace's lock.
  */
 export class WriteBatch {
   readonly planned: PlannedWrite[] = [];
@@ -57,7 +57,7 @@ export class WriteBatch {
   readonly #ground: BatchGround;
   readonly #state: WriteState;
   readonly #attribute: (write: ReadyWrite) => WriteAttribution;
-  /** The writes of this batch that have a request id, by the id of their intent. */
+  /** The planned writes with a request id, by the id of their intent. */
   readonly #requests = new Map<string, PlannedWrite>();
   /** Session ids that were found to be free for writes. */
   readonly #sessions = new Set<string>();
@@ -78,9 +78,9 @@ export class WriteBatch {
   }
 
   /**
-   * Plans a write. Returns the answer instead if the same request was done before, or if nothing needs to be recorded.
+   * Plans a write. If the same request was done before, or nothing needs to be recorded, returns the answer instead.
    * Throws if the write cannot be done. `isAsIs` is true if the disk is already as the write asks. No change is then
-   * planned, even if what is on disk is not recorded.
+   * planned, even if that state is not recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -113,7 +113,7 @@ export class WriteBatch {
     });
   }
 
-  /** Throws `USAGE` if a write names the id of a run, an action, a transaction or another operation as its session. */
+  /** Throws `USAGE` if `session` is the id of a run, an action, a transaction or another operation. */
   async #refuseTaken(session: string | undefined): Promise<void> {
     if (session === undefined || this.#sessions.has(session)) return;
     await refuseTakenId(this.#context, session);
@@ -160,8 +160,8 @@ export class WriteBatch {
 }
 
 /**
- * Returns the error for a request whose content was not stored. When the content arrived, the index still knew that the
- * request had been done. Meanwhile the request was forgotten.
+ * When the content of the request arrived, the index still knew that the request had been done, so it was not stored.
+ * Meanwhile the request was forgotten.
  */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
@@ -173,12 +173,9 @@ function forgotten(request: string): ChronicleError {
   );
 }
 
-/**
- * The outcome of a write at its target. `overtaken` is set if somebody edited a path first. The next try may succeed.
- */
+/** `overtaken` is set if somebody edited a path first. The next try may succeed. */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
-/** True for a planned write, false for an answer. */
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
   return "drafts" in what;
 }
@@ -197,7 +194,7 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
   "LIMIT_EXCEEDED",
   "PATH_INVALID",
   "UNSAFE",
-  // The following errors concern a content that the write would put at another path.
+  // These concern a content that the write would put at another path.
   "ERASED",
   "PRUNED",
   "BLOB_MISSING",
@@ -206,10 +203,10 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
- * Returns a function that attributes writes. Unlike a capture, a write has a known writer. A write belongs to the open
- * action that declared its path. If no action declared it, the write belongs to the open action of its session that may
- * touch the whole workspace. If the write belongs to no action, it belongs to the innermost transaction that is open to
- * all sessions or is of its session. Where several actions or transactions qualify, the write belongs to none of them.
+ * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. It
+ * belongs to the open action that declared its path; or else to the open action of its session that may touch the whole
+ * workspace; or else to the innermost transaction that is open to all sessions or is of its session. Where several
+ * actions or transactions qualify, the write belongs to none of them.
  */
 async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
@@ -222,7 +219,7 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
     const its = session ?? (action === undefined ? within.run : action.session);
     const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
-      // An action names who works more exactly than the caller, whose default actor is whoever opened the workspace.
+      // An action names its actor more exactly than the caller, whose default actor is whoever opened the workspace.
       actor: actor ?? action?.actor ?? write.by.caller.actor,
       ...optional({ session: its }),
       ...(action === undefined ? {} : { action: action.id }),
@@ -242,8 +239,8 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns the innermost transaction for a write. Returns `undefined` if there is none, or if several are innermost. A
- * transaction that holds a run is only for writes within that run.
+ * Returns the innermost transaction for a write; `undefined` if there is none, or several are innermost. A transaction
+ * that holds a run is only for writes within that run.
  */
 function transactionFor(
   session: string | undefined,

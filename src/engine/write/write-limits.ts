@@ -11,8 +11,8 @@ export interface Tally {
 }
 
 /**
- * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if the changes raise the tally above a
- * limit of the root in which `path` lies.
+ * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if they raise it above a limit of the
+ * root in which `path` lies.
  */
 export function talliedAfter(
   context: Context,

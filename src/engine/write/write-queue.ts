@@ -12,11 +12,11 @@ const MOST_WRITES = 512;
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * The longest time that a commit waits for more writes, in milliseconds. Clients that were answered together are likely
- * to write again together. The time is less than a sync takes.
+ * The longest time that a commit waits for more writes, in ms. Clients that were answered together are likely to write
+ * again together. The time is less than a sync takes.
  */
 const GATHER_MS = 2;
-/** The most turns of the event loop that a commit waits, because the clock may stand still or be set back. */
+/** The most turns of the event loop that a commit waits. The clock may stand still or be set back. */
 const GATHER_TURNS = 2_000;
 
 interface Waiting {
@@ -40,8 +40,8 @@ export class WriteQueue {
   }
 
   /**
-   * Carries out a write. Resolves when the write is durable. A content that is still being received delays no other
-   * write. Writes whose contents are complete are done in the order of their calls.
+   * Resolves when the write is durable. A content that is still being received delays no other write. Writes whose
+   * contents are complete are done in the order of their calls.
    */
   write(write: FileWrite, caller: Caller): Promise<FileWriteShape> {
     return this.#queue.whileOpen(() => {
@@ -51,7 +51,10 @@ export class WriteQueue {
     });
   }
 
-  /** Holds the lease on the content until the write is done: the collector must not free what no event names yet. */
+  /**
+   * Holds the lease on the content until the write is done, because the collector must not free it before an event
+   * names it.
+   */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
     return await this.#inTurn(write);
