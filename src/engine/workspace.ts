@@ -124,8 +124,7 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Changes do not wait for the patches. A change records the contents that it replaces, so the patches can still
-    // read them.
+    // Changes do not wait for the patches: a change records the contents that it replaces, so they can still be read.
     return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
@@ -251,8 +250,7 @@ export class Workspace implements api.WorkspaceApi {
     try {
       result = await work();
     } catch (error) {
-      // An error of `end` is ignored: the caller needs the error of the work, and `status` reports changes that were
-      // not noted.
+      // The caller needs the error of the work, not that of `end`. `status` reports changes that were not noted.
       await end().catch(() => undefined);
       throw error;
     }

@@ -3,7 +3,6 @@ import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 
-/** The present place of the first root. */
 export interface Place {
   readonly folder: string;
   readonly device: string;

@@ -20,7 +20,7 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 /**
  * Everything that is recorded is committed here.
  *
- * The order is: callers make the contents durable, then the lines are made durable, then the index follows, then the
+ * The order: callers make the contents durable, then the lines are made durable, then the index follows, then the
  * caller is told. After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the
  * log.
  */
@@ -38,8 +38,8 @@ export interface Commit {
   /** Appends events. When the promise resolves, they are durable and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /**
-   * Appends the first events of an operation that a later `append` completes. When the promise resolves, the events are
-   * durable. The index gets them with the next `append` or `head`.
+   * Appends the first events of an operation, durably. The index gets them with the `append` or `head` that must
+   * follow.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Like `begin`, but tells listeners of the events at once, because nothing can prevent these events any more. */
@@ -69,9 +69,8 @@ interface CommitOptions {
 }
 
 /**
- * Takes the workspace's lock, replays what other processes have appended, and lets `work` append. Throws `READ_ONLY` if
- * the workspace is archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was
- * opened.
+ * Lets `work` append, with the workspace's lock held and the index up to date. Throws `READ_ONLY` if the workspace is
+ * archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was opened.
  */
 export async function withCommit<T>(
   context: Context,
@@ -158,8 +157,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * If the work fails before `append` or `head` adds the events of `begin` to the index, adds them here. If that fails,
-   * too, the next `catchUp` adds them.
+   * Adds the events of `begin` to the index if the work failed before `append` or `head` did. If this fails, `catchUp`
+   * does.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -192,10 +191,7 @@ class Appender implements AsyncDisposable {
     return { sealed, placed, tree: behind?.tree };
   }
 
-  /**
-   * The events of the commit are not in the index yet, so the root is computed from the index with their changes
-   * applied.
-   */
+  /** The index lacks the events of the commit, so the root is computed from the index with their changes applied. */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
     const first = seq + 1;
@@ -222,7 +218,6 @@ class Appender implements AsyncDisposable {
 
 interface MarkedCommit {
   readonly mark: CommitMark;
-  /** The folder hashes from which the root of the mark was computed. */
   readonly behind?: RootBehind;
 }
 
@@ -233,7 +228,6 @@ function markAt(first: number, root: Hash | undefined): CommitMark {
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
-  /** The folder hashes after these events, if the root was computed. */
   readonly tree: StoredTree | undefined;
 }
 
@@ -265,7 +259,6 @@ async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): P
     const head = await index.head();
     return placed.slice(placed.findIndex(({ event }) => event.seq === head.seq && event.hash === head.hash) + 1);
   } catch (error) {
-    // An index that cannot even tell its head is rebuilt.
     if (error instanceof ChronicleError) return placed;
     throw error;
   }
@@ -300,8 +293,8 @@ function timestamp({ now }: Context): string {
 }
 
 /**
- * Throws `NOT_FOUND` if the record names another place for a root than that at which the root was opened. Reads nothing
- * at the old place, because another project may be there by now.
+ * Throws `NOT_FOUND` if a root was opened at another place than the recorded one. Reads nothing at the old place,
+ * because another project may be there by now.
  */
 export async function refuseMoved(context: Context): Promise<void> {
   const { index, worktree, workspaceId, recordedAt } = context;
@@ -315,7 +308,6 @@ export async function refuseMoved(context: Context): Promise<void> {
   }
 }
 
-/** When the workspace was archived (`undefined`: not archived), as the event `seq` records it. */
 interface Known {
   readonly seq: number;
   readonly since: string | undefined;

@@ -25,10 +25,7 @@ function configShape({
   };
 }
 
-/**
- * Returns the options of the first root and of the workspace. Throws `NOT_FOUND` if the folder was moved since the
- * workspace was opened.
- */
+/** Throws `NOT_FOUND` if the folder was moved since the workspace was opened. */
 export async function configOf(context: Context): Promise<ConfigShape> {
   await refuseMoved(context);
   return shapeOf(await workspaceRecord(context));
@@ -39,10 +36,7 @@ function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceR
   return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
 }
 
-/**
- * Returns a root with some options changed. Throws `USAGE` for a limit that is not a whole number, and for a pattern
- * that is not well-formed text.
- */
+/** Throws `USAGE` for a limit that is not a whole number, and for a pattern that is not well-formed text. */
 export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
   const merged = { ...configShape(root), ...change };
   for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
@@ -61,8 +55,8 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
 }
 
 /**
- * Changes the options of every root. They take effect when the workspace is next opened, and at the next scan of a run,
- * a watch or a followed folder.
+ * Changes the options of every root. They take effect at the next open, and at the next scan of a run, a watch or a
+ * followed folder.
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {

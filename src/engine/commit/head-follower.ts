@@ -6,23 +6,16 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/**
- * The interval in ms at which a busy workspace's head is kept. After its last event, a head is kept with the same
- * delay.
- */
+/** The interval in ms between kept heads of a busy workspace, and the delay of a head after its last event. */
 const FOLLOW_MS = 1_000;
 /** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs a file sync. */
 const KEEP_ONE_EVERY_MS = 100;
-/**
- * After a head is kept, busy workspaces wait this many times as long as that took, but at most `PUT_OFF_MS`. Keeping a
- * head takes long on a slow disk.
- */
+/** After a head is kept, busy workspaces wait this many times as long as that took, at most `PUT_OFF_MS`. */
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
 /**
- * The time in ms for which a timer's work waits for the workspace's lock. Without the lock, the work is tried again a
- * second later.
+ * The wait of a timer's work for the workspace's lock, in ms. Without the lock, the work is tried again a second later.
  */
 const LOCK_MS = 500;
 
@@ -31,7 +24,6 @@ export interface HeadTimers {
   after(ms: number, run: () => void): Disposable;
 }
 
-/** The rate at which the heads of all open workspaces of one process are kept. */
 export class HeadPace {
   readonly now: () => number;
   /** `undefined` if nothing is done later. Heads are then kept only with commits and at the close. */
@@ -84,7 +76,6 @@ export class HeadPace {
 export class PacedHeadFollower implements HeadFollower {
   readonly #pace: HeadPace;
   readonly #contextOf: () => Context;
-  /** The time at which the first event without a head was seen. */
   #behindSince: number | undefined;
   #lastCommit = 0;
   #timer: Disposable | undefined;
@@ -170,7 +161,7 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * The lock is needed, because only its holder knows that everything up to the end of the log is acknowledged. Returns
+   * Needs the lock, because only its holder knows that everything up to the end of the log is acknowledged. Returns
    * `undefined` if somebody else holds the lock.
    */
   async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
@@ -205,7 +196,6 @@ export class PacedHeadFollower implements HeadFollower {
   }
 }
 
-/** Catches up, and refills the index if that shows damage. The caller holds the lock. */
 async function caughtUp(context: Context): Promise<CatchUp> {
   try {
     return await catchUp(context, { recover: false, locked: true });

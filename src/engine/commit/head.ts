@@ -45,8 +45,7 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
 }
 
 /**
- * Returns the signed head. Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is empty, and the
- * damage of the log if there is any.
+ * Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is empty, and the damage of the log, if any.
  */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });

@@ -72,10 +72,7 @@ async function proposalDrafts(context: Context, paths: readonly WorkspacePath[])
   return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
 }
 
-/**
- * Returns the events of the paths that were changed, in path order: one for each path, or for each of its written
- * states.
- */
+/** Returns the events of the changed paths, in path order: one for each path, or one for each of its written states. */
 export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
   const wanted = new Set(applied);
   const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
@@ -98,7 +95,6 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
   });
 }
 
-/** Returns the event of a state that a replica has written. */
 export function writtenDraft(path: WorkspacePath, { entry, by, replica }: WrittenState, iteration: number): EventDraft {
   const record = encodeFile({ entry, iteration, cause: "replica", ...by, replica });
   return { op: "upsert", recordId: fileRecordId(path), record };
@@ -126,8 +122,8 @@ export function fileDraft(
 }
 
 /**
- * Returns the event of a change that follows from the origin's state, with the owner and cause that it has there. The
- * event belongs to no operation here.
+ * The event of a change from the origin has the owner and the cause of the change there. It belongs to no operation
+ * here.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -159,8 +155,7 @@ interface Held {
 }
 
 /**
- * Returns one open conflict for each path that was left alone. If a conflict of such a path was about to be settled, it
- * stays open in this form.
+ * Returns one open conflict for each path that was left alone. A conflict that was about to be settled stays open so.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;

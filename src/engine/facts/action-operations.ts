@@ -30,7 +30,6 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   const transactions = await allTransactions(context);
   const ends = endsOfWhole(transactions);
   const actions: ActionOperation[] = [];
-  /** Transactions with an action or a run for which something was kept aside. */
   const keeping = new Set<string>();
   for (const { within, omittedChanges } of await loggedSessions(context))
     if (within.transaction !== undefined && omittedChanges.some((one) => one.kept)) keeping.add(within.transaction);
@@ -48,7 +47,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
   return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
-/** Maps each transaction whose outermost transaction is committed (or which is that one) to the seq of that commit. */
+/** Maps each transaction to the seq at which its outermost transaction (perhaps itself) was committed, if it was. */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
@@ -58,7 +57,9 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
   return ends;
 }
 
-/** Returns what an action changed after the end of its run or transaction, as an operation; none if nothing. */
+/**
+ * Returns what an action changed after the end of its run or transaction, as an operation; none if it changed nothing.
+ */
 async function lateOf(
   context: Context,
   action: LoggedAction,
@@ -93,8 +94,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the changes that were made in a transaction. `without` is true for events to leave out. Throws `NOT_FOUND` or
- * `AMBIGUOUS` if no transaction or several have this id.
+ * Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id. `without` is true for events to leave
+ * out.
  */
 export async function changesOfTransaction(
   context: Context,

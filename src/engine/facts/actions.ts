@@ -18,7 +18,6 @@ import { memoKey } from "../log/memo.ts";
 
 const PREFIX = "action:";
 
-/** An action, and its place in the log. */
 export interface LoggedAction extends ActionRecord {
   readonly id: string;
   /** The seq of the action's first event: the snapshot that was made before the action. */
@@ -52,8 +51,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all unfinished records whose ids begin with `prefix`, as of the head. `at`: the head, if
- * the caller holds the lock and knows it.
+ * Returns the last events of all unfinished records of one kind. `at`: the head, if the caller holds the lock and knows
+ * it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -83,7 +82,6 @@ export function noteOpenAction(context: Context, action: LoggedAction): void {
   context.memo.get(open)?.set(PREFIX + action.id, action);
 }
 
-/** Returns the action in the state that its last event records; `undefined` if there is none. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
@@ -101,7 +99,7 @@ export async function listActions(context: Context): Promise<LoggedAction[]> {
 }
 
 /**
- * Returns the rows of all actions that are not pruned, and perhaps of some others, without reading their events. If the
+ * Returns the rows of all actions that are not pruned, and perhaps of others, without reading their events. If the
  * state before an action is kept, the event right after this state is the first event of the action.
  */
 async function unprunedRows(
@@ -114,7 +112,6 @@ async function unprunedRows(
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
-/** Returns the last closed actions, oldest first. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
@@ -122,8 +119,7 @@ export async function latestActions(context: Context, most: number): Promise<Log
 }
 
 /**
- * Finds an action by its id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND` if no
- * action matches, and `AMBIGUOUS` if several do.
+ * Finds an action by its id or its beginning, or by the agent's own id of the call. Throws `NOT_FOUND` or `AMBIGUOUS`.
  */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
   try {
@@ -176,7 +172,6 @@ function only<T extends { readonly seq: number }>(found: readonly T[], id: strin
 }
 
 interface LastBegun {
-  /** The event up to which the log was searched. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
   /** The record ids of actions that began no later than `at`. No later event of these actions needs to be read. */
@@ -217,8 +212,8 @@ function eventsUpTo({ index }: Context, from: number, to: number): Promise<reado
 }
 
 /**
- * Returns the latest beginning of an action: the known one, or a later one of an action that has an event in `rows`.
- * `rows` must be ordered from the oldest to the newest.
+ * Returns the latest beginning of an action: `known.at`, or a later one of an action with an event in `rows` (oldest
+ * first).
  */
 async function latestBegun(
   context: Context,
@@ -290,8 +285,8 @@ export interface Session extends SessionRecord {
   /** The number of runs and actions around it. */
   readonly depth: number;
   /**
-   * Set if the process is gone and the end is not recorded yet. The other fields are then those that `closeAbandoned`
-   * would record.
+   * Set if the process is gone and the end is not recorded yet. The other fields are as `closeAbandoned` would record
+   * them.
    */
   readonly unclosed?: true;
 }

@@ -10,7 +10,6 @@ import type { Context } from "../log/context.ts";
 import { Nesting, type Bracket } from "./nesting.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The owner of a captured change. */
 export interface Attribution {
   readonly cause: IterationCause;
   readonly actor: string;
@@ -18,22 +17,17 @@ export interface Attribution {
   readonly action?: string;
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
-  /**
-   * The ids of the brackets that may have made the change, if it is not known which one did. A single id is that of a
-   * bracket that may never have run.
-   */
+  /** The brackets that may have made the change, if it is not known which did. A single bracket may never have run. */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
   readonly depth: number;
 }
 
-/** A change and its owner. */
 export interface AttributedChange extends Change {
   readonly by: Attribution;
   readonly iteration: number;
 }
 
-/** Returns the owner of a change. */
 export type Attribute = (change: Change) => Attribution;
 
 export interface AttributeOptions {
@@ -45,7 +39,6 @@ export interface AttributeOptions {
   readonly reopened?: string;
   /** The ids of open actions that may never have run. */
   readonly unsure?: ReadonlySet<string>;
-  /** The head after which the changes are recorded. */
   readonly head: Head;
 }
 
@@ -82,9 +75,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
-/**
- * True if the action declared this path or a folder around it, or if the change makes a folder around a declared path.
- */
+/** True also if the change makes a folder around a declared path. */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
@@ -113,8 +104,8 @@ function ofBrackets(
 }
 
 /**
- * Names the innermost action, and the innermost run and transaction among the brackets that are not already around this
- * action. Undoing any of these brackets undoes the change.
+ * Names the innermost action, and the innermost run and transaction among the brackets that are not around this action
+ * already. Undoing any of these undoes the change.
  */
 function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
   const { action } = latest(nesting, around, "action") ?? {};

@@ -9,12 +9,10 @@ import { isOwnerAlive, mayHaveOwner, UNOWNED_HOURS } from "../log/owner-process.
 import { readEvent } from "../log/read-events.ts";
 import { memoKey, type MemoKey } from "../log/memo.ts";
 
-/** A session that has no end in the log: a run, a watch, or an agent's session. */
 export interface OpenSession {
   readonly id: string;
   /** The event that began it. */
   readonly seq: number;
-  /** The number of runs and actions around it. */
   readonly depth: number;
   readonly record: SessionRecord;
 }
@@ -25,7 +23,6 @@ export interface OpenTransaction {
   readonly record: TransactionRecord;
 }
 
-/** The open work to which a change can belong. */
 export interface Brackets {
   readonly actions: readonly LoggedAction[];
   readonly runs: readonly OpenSession[];

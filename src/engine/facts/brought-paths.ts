@@ -12,7 +12,6 @@ import { readEvent } from "../log/read-events.ts";
  * this origin, up to an event before the one that brought the path.
  */
 
-/** Returns the events that record the progress of syncs, oldest first. */
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {
   const records = await context.index.records("replica:");
   const histories = await Promise.all(records.map(({ recordId }) => context.index.recordHistory(recordId)));
@@ -24,8 +23,8 @@ async function progressIn(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * Returns the last event of the commit that first synced the folder with its origin; `undefined` if that commit does
- * not exist or was compacted away.
+ * Returns the last event of the commit that first synced the folder with its origin; `undefined` if there is none any
+ * more.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await progressEvents(context)) {
@@ -49,8 +48,8 @@ export class BroughtPaths {
   }
 
   /**
-   * Returns why the absence of the path after event `seq` is not proved; `undefined` if no sync casts doubt on it, or
-   * if the path was present.
+   * Returns the doubt that a sync casts on the absence of the path after event `seq`; `undefined` if there is none, or
+   * the path was present.
    */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);

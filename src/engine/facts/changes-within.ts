@@ -10,7 +10,6 @@ import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
-/** The changes of some work, and the paths of changes that either this work or other work may have made. */
 interface FoundWork extends OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
@@ -26,7 +25,6 @@ class Lineage {
     this.#ids = new Set([id]);
   }
 
-  /** Adds the work that an event begins, if that work is within this one. */
   note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
     const kind = /^(?:session|action):/.exec(recordId)?.[0];
     if (kind === undefined) return;
@@ -54,8 +52,8 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
 }
 
 /**
- * Returns what an action changed from its snapshot up to event `toSeq`, composed with those of its changes that are
- * among `next` and are not recorded yet.
+ * Returns what an action changed up to event `toSeq`, with those of its changes that are among `next` and not recorded
+ * yet.
  */
 export async function changesOfAction(
   context: Context,

@@ -14,14 +14,12 @@ import { pathOfRecordId } from "../../core/values/file-record.ts";
 import { contentsOfVersion, decodeVersion } from "../../core/records/write-back.ts";
 import { baseOf } from "../log/project.ts";
 
-/** The places where a history names a content. */
 export interface ContentUse {
   readonly hash: Hash;
-  /** The size in bytes. */
+  /** In bytes. */
   size: number;
   /** Paths that have or had the content. */
   readonly paths: Set<WorkspacePath>;
-  /** Paths whose last recorded state has the content. */
   readonly now: Set<WorkspacePath>;
   /** True if the history itself depends on the content, because it is a base or a filter. */
   isHistorys: boolean;
@@ -33,8 +31,8 @@ type Mention =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the contents for which `isMeant` is true, with the places where the history names them. Reads the log twice
- * and does not use the index, because a wrong index could make a person erase the wrong content.
+ * Returns the contents for which `isMeant` is true. Reads the log twice and does not use the index, because a wrong
+ * index could make a person erase the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
@@ -126,18 +124,16 @@ export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;
   readonly hashes: readonly Hash[];
-  /** The size of the largest of these contents, in bytes. */
+  /** The size of the largest content, in bytes. */
   readonly size: number;
-  /** The time until which the contents are kept. */
   readonly until: string;
 }
 
-/** The prefixes of the ids of records that name plans of files kept aside. */
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the paths that have a meant content kept aside now. A content is meant at all paths if `isMeant` is true for
- * it at one path. Erased copies are left out.
+ * Returns the paths that have a meant content kept aside now. A content is meant at all paths if `isMeant` is true at
+ * one.
  */
 export async function asideUses(
   context: Context,

@@ -12,10 +12,7 @@ import { memoKey } from "../log/memo.ts";
 export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
-  /**
-   * The contents that were stored through this object, each with the head at that time. An operation may read its
-   * contents before an event names them.
-   */
+  /** The head when each content was stored through this object. A content may be read before an event names it. */
   readonly #put = new Map<Hash, number>();
 
   /** `history.blobs` must be the whole store. */
@@ -102,8 +99,7 @@ export class ContentsOfHistory implements BlobStore {
 }
 
 /**
- * Returns the erased contents among the given ones. A content that an event after the erasure names is not erased any
- * more.
+ * Returns the erased contents among the given ones. One that an event after the erasure names is not erased any more.
  */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);
@@ -139,10 +135,7 @@ export async function erasedContents(history: HistoryContext): Promise<ReadonlyS
 
 const NONE: ReadonlySet<Hash> = new Set();
 
-/**
- * True if something after event `seq` names the content: a state of a path, an open conflict, a version, or a file
- * outside of the workspace.
- */
+/** True if something after event `seq` names the content: a path, an open conflict, a version, or a path outside. */
 async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): Promise<boolean> {
   const { index } = history;
   if (((await index.withContent(hash))?.seq ?? 0) > seq) return true;
@@ -154,7 +147,6 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
-/** Notes the contents that were put, once they are durable. */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

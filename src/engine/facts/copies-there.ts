@@ -4,7 +4,6 @@ import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
 
-/** A run or an action, with its changes to omitted paths and the copies that were kept aside for it. */
 interface Keeping {
   readonly id: string;
   readonly omittedChanges: readonly OmittedChange[];
@@ -42,7 +41,6 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns the ids that undos name as undone, and that no later redo names. */
 async function undoneIds(context: Context): Promise<ReadonlySet<string>> {
   const undone = new Set<string>();
   for (const { intent } of await doneIntents(context)) {

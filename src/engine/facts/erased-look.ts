@@ -8,12 +8,8 @@ import { erasuresInForce } from "./erasures-in-force.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/**
- * Filters out of a scan the files whose content was erased. They are neither stored nor recorded, but reported as
- * omitted.
- */
+/** Filters files with erased content out of a scan. They are neither stored nor recorded, but reported as omitted. */
 export class ErasedLook {
-  /** The erasures when the scan began. */
   readonly erasures: Erasures;
   readonly contents: ReadonlySet<Hash>;
 
@@ -28,7 +24,6 @@ export class ErasedLook {
     return new ErasedLook(erasures, await erasedContents(context));
   }
 
-  /** Returns why a path that was read is omitted; `undefined` if it is not. */
   omissionOf(result: IngestResult): Omission | undefined {
     const hash = "entry" in result ? result.entry.hash : undefined;
     if (hash === undefined || !this.contents.has(hash)) return undefined;

@@ -4,7 +4,6 @@ import type { HistoryContext } from "../log/context.ts";
 import { readEvents } from "../log/read-events.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** The erasures as of an event. `last`: the seq of the last erasure. */
 interface Known {
   readonly seq: number;
   readonly last: number;

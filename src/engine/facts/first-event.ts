@@ -4,11 +4,9 @@ import type { FileRecord } from "../../core/values/file-record.ts";
 /** The first of somebody's own events of a path. An undo restores the state right before it. */
 export interface FirstEvent {
   readonly seq: number;
-  /** The action that made the change. */
   readonly action?: string | undefined;
   /** True if Chronicle wrote the state. Then the state before the event is what Chronicle found on disk. */
   readonly isWritten: boolean;
-  /** True if a capture of a run recorded the event. */
   readonly isRun?: boolean;
 }
 

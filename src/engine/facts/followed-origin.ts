@@ -28,9 +28,7 @@ export async function unsentFrom(context: HistoryContext): Promise<number | unde
   return (await followedOrigin(context))?.settled;
 }
 
-/**
- * Throws `REFUSED` if the origin has not answered some changes, because removing their events would lose these changes.
- */
+/** Throws `REFUSED` if the origin has not answered some changes: removing their events would lose them. */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;

@@ -9,9 +9,7 @@ import { leaveUnits, NO_UNITS, type DatabaseUnits, unitsAmong, withoutStill } fr
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The changes that a dry run checks against the files. */
 export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> {
-  /** The databases among the changes. */
   readonly units?: DatabaseUnits;
   /** Contents that only the real operation stores. */
   readonly made?: readonly Hash[] | undefined;

@@ -2,10 +2,7 @@ import type { OperationShape } from "../../api/shapes.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { SeqRanges } from "../../core/values/seq-ranges.ts";
 
-/**
- * An operation that `undo` can invert, as the log has it: a run, a restore, an action, a transaction, a write, or an
- * undo or redo of one.
- */
+/** An operation that `undo` can invert, as the log has it. */
 export interface LoggedOperation {
   readonly id: string;
   readonly kind: OperationShape["kind"];
@@ -22,11 +19,9 @@ export interface LoggedOperation {
   readonly changed: number;
   /** Set for a write, a run or an action that is a part of another operation. */
   readonly isPart?: true;
-  /** Set for an action that was begun within another one. */
   readonly inAction?: true;
   /** The operation of which a run or an action is a part. An undo of that operation undoes the part, too. */
   readonly partOf?: string;
-  /** Set for an undo of selected work: the selection, and what was undone. */
   readonly selective?: Selective;
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];

@@ -166,9 +166,7 @@ async function partsTold(context: Context, all: readonly LoggedOperation[]): Pro
   });
 }
 
-/**
- * Returns a function that tells whether a write is a part of an action, of an ended run, or of a committed transaction.
- */
+/** Returns a test for writes that are a part of an action, of an ended run, or of a committed transaction. */
 async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
   // While a run is open, a write within it can be undone by itself.
   const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";

@@ -14,7 +14,6 @@ import { readEvent } from "../log/read-events.ts";
  * other are rivals.
  */
 
-/** An open run, action or transaction. */
 export interface Bracket {
   readonly id: string;
   readonly seq: number;
@@ -49,7 +48,6 @@ export class Nesting {
   /** Returns the ids of everything around a bracket, and the bracket's own id. */
   around(id: string): ReadonlySet<string> {
     const found = new Set([id]);
-    // Iterating over a set includes elements that are added meanwhile.
     for (const one of found) for (const parent of this.#parents.get(one) ?? []) found.add(parent);
     return found;
   }
@@ -70,7 +68,7 @@ export class Nesting {
   }
 
   /**
-   * Like `around`, but without rival calls. If several calls are open at once, it is not known which of them started a
+   * Like `around`, but without rival calls: if several calls are open, it is not known which of them started a
    * sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
@@ -138,11 +136,9 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
 export interface Beginner {
   /** The process that begins the work. If it is not known (`null`), the present process is taken instead. */
   readonly pid: number | null;
-  /** The agent's session for which the work begins. */
   readonly session?: string | undefined;
   /**
-   * The ids of the brackets around the work that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the
-   * library.
+   * The brackets around the work that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the library.
    */
   readonly within?: readonly string[];
   /** Set if the work changes the folder itself. A transaction of actions alone is then not around it. */
@@ -154,7 +150,6 @@ export interface Beginner {
   readonly guess?: true;
 }
 
-/** The brackets around something that begins now, and its depth. */
 export interface Place {
   readonly within: Within;
   readonly depth: number;

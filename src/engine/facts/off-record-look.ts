@@ -10,8 +10,7 @@ import type { Context } from "../log/context.ts";
 /** Options for scanning paths that are off the record. */
 export interface OffRecordOptions {
   /**
-   * True if the paths at and beneath `only` are recorded even if they were left off the record, because a person has
-   * named them.
+   * True if paths at and beneath `only`, which a person has named, are recorded even if they were left off the record.
    */
   readonly onRecord?: boolean;
   /** True if running commands that are off the record are ignored. Only noted paths are then left out. */
@@ -92,7 +91,6 @@ export class OffRecordLook {
     return through;
   }
 
-  /** Returns the missing paths that are to be recorded as deleted. */
   async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
     const through: WorkspacePath[] = [];
     for (const path of gone) {
@@ -180,8 +178,7 @@ export class OffRecordLook {
 }
 
 /**
- * Returns the paths that tools have declared and may still be changing. Changes of these paths are not taken for work
- * off the record.
+ * Returns the paths that tools declared and may still be changing. Their changes are not taken for work off the record.
  */
 export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
   return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);

@@ -181,8 +181,7 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
 }
 
 /**
- * Returns, in path order, the recorded files that the present rules leave out by name, and of which the history still
- * has a content that can be erased. Reads no content.
+ * Returns, in path order, recorded files that the present rules leave out by name, with contents that can be erased.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);

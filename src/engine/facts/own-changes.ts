@@ -23,13 +23,11 @@ export interface OwnEvent {
 
 interface Looking {
   readonly isOwn: OwnFilter;
-  /** Called with each event that changes no file. */
   readonly onOther?: (event: LogEvent) => void;
   /** Called once all events were read. Returns the test for own events to leave out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
-/** Changes that somebody made to files. */
 export interface OwnWork {
   readonly changes: readonly OwnChange[];
   /** Claims about the paths of the events, including paths without a net change. */

@@ -10,7 +10,6 @@ import type { SeqSpan } from "./own-changes.ts";
 import type { PathClaim } from "../state/proved-rows.ts";
 import { readRange } from "../log/read-events.ts";
 
-/** Work, described by events of files. */
 export interface Work extends SeqSpan {
   /** The label for people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
   readonly label: string;
@@ -25,7 +24,6 @@ export interface Work extends SeqSpan {
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in the work, for which something may have been kept aside. */
   readonly keepers?: readonly Keeper[];
-  /** The id of the operation, if the work is what is left of one. */
   readonly operation?: string;
 }
 
@@ -36,7 +34,6 @@ export function keepersOf(all: readonly Keeper[] = []): Keeper[] {
   return all.filter((one) => one.omittedChanges.some(({ kept }) => kept));
 }
 
-/** An unrecorded change on disk, with the action to which a capture would attribute it. */
 export interface PendingChange extends Change {
   readonly action?: string | undefined;
 }
@@ -84,7 +81,6 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
-/** Returns the events together with some more events of the same paths. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -120,7 +116,6 @@ export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
   return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
 }
 
-/** Returns the operations that a file's event may belong to. */
 export function idsOf({ session, action, transaction, intent }: FileRecord): string[] {
   return [session, action, transaction, intent].filter((id) => id !== undefined);
 }
@@ -134,7 +129,6 @@ export async function* fileEvents(
   }
 }
 
-/** The effect of some consecutive iterations of a path, all of them own or cancelled out. */
 export interface Group {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
@@ -177,7 +171,6 @@ export async function groupsOf(
   return found;
 }
 
-/** Stands for the event that a capture would write. */
 const UNRECORDED = Number.MAX_SAFE_INTEGER;
 
 function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {

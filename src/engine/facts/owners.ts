@@ -41,7 +41,6 @@ function present(...ids: readonly (string | undefined)[]): string[] {
 
 function reached(ids: Iterable<string>, next: (id: string) => readonly string[]): ReadonlySet<string> {
   const all = new Set(ids);
-  // Iterating over a set includes elements that are added meanwhile.
   for (const id of all) for (const one of next(id)) all.add(one);
   return all;
 }

@@ -18,7 +18,7 @@ import { memoKey } from "../log/memo.ts";
 
 const known = memoKey<LoggedPruning>("pruning in force");
 
-/** Returns the last pruning, or `undefined` if nothing was ever pruned. */
+/** Returns `undefined` if nothing was ever pruned. */
 export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
   const row = await context.index.record(pruneRecordId(context.workspaceId));
   if (row === undefined) return undefined;
@@ -87,7 +87,6 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   });
 }
 
-/** Returns, for each of a path's iterations in order, the event that pruned it, if any. */
 export async function iterationsPruned(
   context: HistoryContext,
   rows: readonly IterationRow[],

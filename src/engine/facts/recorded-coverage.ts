@@ -84,12 +84,10 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
   return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
 }
 
-/** Coverage events before and after the changes of paths that were off the record. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
   /** Needed only after a scan of some paths, because a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
-  /** The coverage that is in force between `before` and `behind`. */
   readonly known: Taken | undefined;
 }
 
@@ -122,10 +120,7 @@ export async function coverageAroundReturned(
   return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
 }
 
-/**
- * Returns the coverage of the last full capture at or before an event; `undefined` if there was none, or if the log no
- * longer has it.
- */
+/** Returns the coverage of the last full capture at or before event `seq`; `undefined` if the log has none. */
 export async function coverageAt(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);
@@ -154,7 +149,6 @@ async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord
   return { ...decodeCoverageRecord((await readEvent(context, row)).record), seq: row.seq };
 }
 
-/** Returns the coverage before the first coverage event: that of the last snapshot at or before event `seq`. */
 async function firstCoverage(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
@@ -175,10 +169,7 @@ async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq:
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !read.has(path));
 }
 
-/**
- * Codes of errors for a lack of room or trouble with the disk. If the caller asked for `warn`, the action goes on after
- * such an error.
- */
+/** If the caller asked for `warn`, the action goes on after an error with one of these codes. */
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
 /** True for a lack of room or trouble with the disk, which no caller has caused. */

@@ -35,15 +35,14 @@ export class StaleStates {
       const reason = reasonAbove(reasons, path);
       if (reason === undefined) continue;
       const row = await this.#context.index.iterationAt(path, this.#seq);
-      // A capture of some paths states no coverage. Therefore an iteration after the coverage event is not stale.
+      // A capture of some paths states no coverage, so an iteration after the coverage event is not stale.
       if (row === undefined || row.seq <= seq) return reason;
     }
     return undefined;
   }
 
   /**
-   * Returns all omitted paths that are recorded as present, in path order. An omitted folder stands for everything
-   * beneath it.
+   * Returns all omitted paths that are recorded as present, in path order. A folder stands for everything beneath it.
    */
   async all(): Promise<OmittedPath[]> {
     const found = new Map<WorkspacePath, OmittedPath>();
@@ -59,7 +58,6 @@ export class StaleStates {
   }
 }
 
-/** The omissions of a coverage that make recorded states stale. */
 interface Omitted extends Pick<StatedCoverage, "seq"> {
   readonly reasons: ReadonlyMap<WorkspacePath, OmissionReason>;
 }
@@ -87,7 +85,6 @@ export async function tellStale(
   context.tell(`not recorded at that moment, and given as last recorded before it: ${shown.join(", ")}${more}`);
 }
 
-/** Returns why the path, or a folder above it, was omitted. */
 export function reasonAbove(
   omitted: ReadonlyMap<WorkspacePath, OmissionReason>,
   path: WorkspacePath,

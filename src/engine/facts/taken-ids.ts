@@ -7,9 +7,9 @@ import type { WriteBackEntry } from "../../core/records/write-back.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
- * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. Therefore
- * a change under somebody else's id would be listed and undone with their work. Every agent may name an agent's
- * session; only the engine names other ids.
+ * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
+ * change under somebody else's id would be listed and undone with their work. Every agent may name an agent's session;
+ * only the engine names other ids.
  */
 
 const OPERATIONS = [
@@ -29,7 +29,7 @@ async function takenBy(context: Context, id: string): Promise<string | undefined
   return undefined;
 }
 
-/** Throws `USAGE` if the id that a caller gives as its session is that of something other than an agent's session. */
+/** Throws `USAGE` if the id that a caller gives as its session belongs to something other than an agent's session. */
 export async function refuseTakenId(context: Context, id: string): Promise<void> {
   const what = await takenBy(context, id);
   if (what !== undefined) throw notOfAnAgent(id, what);
@@ -86,7 +86,6 @@ async function isForeign(context: Context, { id, replica, isPerson }: Named): Pr
   return work.some((row) => row.replica !== replica && claimedName(row.actor) !== undefined);
 }
 
-/** A request with an id that was carried out, and the event that says so. */
 export interface DoneRequest {
   readonly intent: IntentRecord;
   readonly row: EventRow;

@@ -38,8 +38,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
-  // If undos are included, the events that they undid must be included, too (`everything`): together they change
-  // nothing.
+  // Undone events must be included with their undos (`everything`): together they change nothing.
   return {
     label: labelOf(transaction),
     fromSeq,
@@ -56,7 +55,6 @@ function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlyS
   return [transaction, action, intent].some((id) => id !== undefined && ids.has(id));
 }
 
-/** Adds the restores, undos and redos that were begun in a transaction. */
 async function addStepsWithin(context: Context, transaction: LoggedTransaction, ids: Set<string>): Promise<void> {
   const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
@@ -69,8 +67,7 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 }
 
 /**
- * In a transaction of actions, only the client that began it makes steps: the intent has the same client name and, if
- * both processes are known, the same process.
+ * In a transaction of actions, only the client that began it makes steps: same client name and, if known, same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;

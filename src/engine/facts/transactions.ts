@@ -12,7 +12,6 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "transaction:";
 
-/** A transaction, and its place in the log. */
 export interface LoggedTransaction extends TransactionRecord {
   readonly id: string;
   readonly lastSeq: number;
@@ -72,14 +71,13 @@ export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedT
   return all.filter((one) => family.has(one.id));
 }
 
-/** Returns all actions that still have a snapshot. */
+/** Returns all actions that still have a snapshot. Costs no query of the prunings if there are no actions. */
 export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
 
 /**
- * Returns all actions, oldest first. Actions whose snapshot was pruned are included: their changes still belong to
- * them.
+ * Returns all actions, oldest first. Those whose snapshot was pruned are included: their changes still belong to them.
  */
 export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
   return actionsAfter(context, 0);
@@ -123,7 +121,6 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
   };
 }
 
-/** Returns notes for people about open transactions. */
 export async function openNotes(context: Context): Promise<string[]> {
   const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
   return open.map((one) => {
@@ -138,7 +135,6 @@ function calledOf({ id, name }: LoggedTransaction): string {
   return `${id.slice(0, 8)}${name === undefined ? "" : ` (${name})`}`;
 }
 
-/** Returns notes for people about transactions whose owner is gone. */
 export async function orphanNotes(context: Context): Promise<string[]> {
   const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
   return orphans.map((one) => {
@@ -147,7 +143,6 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   });
 }
 
-/** How to end the transaction in another way than its `onOwnerDeath` does. */
 function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
   const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
   return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;

@@ -12,7 +12,6 @@ import type { Owners } from "./owners.ts";
 
 /** Finds which events are undone, and which operations are undone as a whole. */
 
-/** The effect of the undos in force. */
 export interface UndoneEvents {
   /** Undos of selected work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
@@ -98,10 +97,7 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
 /** The span of an operation that the log no longer has: all events that name the operation belong to it. */
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
-/**
- * An operation has only the events in its span. What an action changed after the end of its transaction belongs to
- * another operation.
- */
+/** What an action changed after the end of its transaction belongs to another operation than the transaction. */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
@@ -121,8 +117,8 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the operations, and the redone undos, of which nothing is left once these events are undone. Adds the actions
- * and runs for which something was kept aside (`keepers`) and that are not operations.
+ * Returns the operations, and the redone undos, of which nothing is left once these events are undone. Adds the
+ * `keepers` that are not operations.
  */
 export async function coveredBy(
   context: Context,

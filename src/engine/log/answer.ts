@@ -4,8 +4,7 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Runs work on the index, after bringing the index up to the log. If the index proves to be damaged, it is rebuilt from
- * the log, and the work is run again.
+ * Runs work on the index, brought up to the log. A damaged index is rebuilt from the log, and the work is run again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {

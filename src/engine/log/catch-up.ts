@@ -16,14 +16,12 @@ import type { RebuildShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
-/** The number of events that are projected into the index at once. */
 const BATCH = 20_000;
 /** Catching up is tried again if other processes were faster. */
 const MAX_ATTEMPTS = 20;
 
 export interface CatchUp {
   readonly head: IndexHead;
-  /** The reason why nothing may be written, if there is one. */
   readonly damage: ChronicleError | undefined;
 }
 
@@ -36,10 +34,7 @@ interface CatchUpOptions {
   readonly locked?: boolean;
 }
 
-/**
- * The first line that does not continue the last whole commit: a bad line, or the first line of a commit without an
- * end.
- */
+/** A bad line, or the first line of a commit without an end. */
 interface BadTail {
   /** The position of the first line after the last whole commit. */
   readonly from: LogPosition;
@@ -124,8 +119,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer has the last event of the index. Does not check the later lines. If they do not
- * continue that event, they are cut off as a torn tail.
+ * Returns an error if the log no longer has the last event of the index. Later lines that do not continue that event
+ * are no loss, and are cut off as a torn tail.
  */
 async function lostSince(
   context: HistoryContext,
@@ -147,8 +142,7 @@ async function lostOfIndex(context: HistoryContext): Promise<ChronicleError | un
 }
 
 /**
- * True if only the index shows that its last event was recorded, and no kept head does. False for a copy, because the
- * events that it lacks are sent again.
+ * True if only the index shows that its last event was recorded. False for a copy, to which lost events are sent again.
  */
 async function isShownByIndexOnly(context: HistoryContext): Promise<boolean> {
   const { seq } = await context.index.head();
@@ -169,10 +163,7 @@ async function holdsNow(
   return event.seq <= head.seq && look(context, event);
 }
 
-/**
- * Events before the oldest line were compacted away. The sentinel names only the last of them, so the result is true
- * for all others.
- */
+/** The sentinel names only the last event before the oldest line, so the result is true for all earlier ones. */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
   for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
@@ -190,9 +181,7 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
   return (await indexedFrom(context)) !== oldest;
 }
 
-/**
- * Empties the index, so that it is filled again. Needs the lock, because the holder of the lock relies on the index.
- */
+/** Empties the index for a new filling. Needs the lock, because the holder of the lock relies on the index. */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
@@ -252,7 +241,6 @@ class Replay {
   #prev: Head | undefined;
   #commits: CommitFollower | undefined;
   #whole: PlacedEvent[] = [];
-  /** Events of the last commit, as long as it has no end. */
   #open: PlacedEvent[] = [];
   #openLine = 0;
 
@@ -266,7 +254,6 @@ class Replay {
     return this.#whole.length >= BATCH;
   }
 
-  /** Returns the fault if the line does not continue the line before. */
   take(line: RawLine): BadTail | undefined {
     const { workspaceId, isCopy } = this.#context;
     this.#prev ??= headBeforeFirst(line, workspaceId);
@@ -335,7 +322,6 @@ function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
 interface Findings {
   readonly head: IndexHead;
   readonly bad: BadTail | undefined;
-  /** The last seq of the index before catching up. */
   readonly indexed: number;
   readonly oldest: number;
 }
@@ -369,8 +355,7 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 }
 
 /**
- * True if the line is in the archive, or is the first line after it. Such lines were durable before later ones were
- * written.
+ * True for a line of the archive, or the first line after it. Such lines were durable before later ones were written.
  */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,

@@ -62,10 +62,7 @@ export async function knownDamage(context: HistoryContext, oldest: number): Prom
   return undefined;
 }
 
-/**
- * Returns the fault of a damaged line that a later commit follows; `undefined` for a torn tail, which is cut off
- * instead.
- */
+/** Returns the fault of a damaged line that a later commit follows; `undefined` for a torn tail, which is cut off. */
 export async function damageAmid(context: HistoryContext): Promise<ChronicleError | undefined> {
   const fault = await chainFault(context);
   const { seq, offset } = fault?.data ?? {};
@@ -95,7 +92,6 @@ export async function laterCommitEnd(log: EventLog, bad: LogPosition, first: num
   return undefined;
 }
 
-/** Returns the event at the end of a line, if the end is a sound line by itself. */
 function soundEnd(line: Buffer): LogEvent | undefined {
   for (let at = line.lastIndexOf(BEGINNING); at >= 0;) {
     const event = sound(line.subarray(at));

@@ -27,14 +27,13 @@ import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../../util/signal.ts";
 
 /**
- * Everything that the engine needs from outside for one workspace: ports, and the sources of time and random ids. A
- * deterministic simulation runs a whole history with other implementations of them.
+ * Everything that the engine needs from outside for one workspace. A deterministic simulation has other
+ * implementations.
  */
 export interface Context {
   readonly workspaceId: string;
   /**
-   * The event after which the log starts, if it starts neither at event 1 nor with a compaction. A replica's copy may
-   * have such a start after a reconciliation.
+   * The event after which the log of a replica's copy starts, if it starts neither at event 1 nor with a compaction.
    */
   readonly anchor?: HistoryAnchor | undefined;
   readonly log: EventLog;
@@ -48,11 +47,8 @@ export interface Context {
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
-  /**
-   * The recorded folder of the first root, if the workspace was opened at another path: through a bind mount, or moved.
-   */
+  /** The recorded folder of the first root, if the workspace was opened at another path: by a bind mount, or moved. */
   readonly recordedAt?: string | undefined;
-  /** Access to files outside of the workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   readonly offRecord: OffRecordFile;
@@ -66,7 +62,6 @@ export interface Context {
   readonly processes: Processes;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A new unique id (UUID v4). */
   readonly newId: () => string;
   /** Resolves after this many ms. `undefined` if time does not pass by itself, as in a simulation. */
   readonly pause?: ((ms: number) => Promise<void>) | undefined;
@@ -81,7 +76,6 @@ export interface Context {
   readonly readOnly: boolean;
   /** Set for a replica's copy of its origin's history, which is opened for reading only. */
   readonly isCopy?: true;
-  /** The retention limits, and where each comes from. */
   readonly retention: Retention;
   /** Knows the paths where something may have changed. While its watcher runs, full captures scan only these paths. */
   readonly live: DirtyPaths;
@@ -103,7 +97,6 @@ export interface Caller {
   readonly role: "person" | "agent";
   /** The actor on whose behalf changes are recorded. */
   readonly actor: string;
-  /** The name by which the asking program calls itself. */
   readonly client?: string;
   /** The id that the caller gave its next request. */
   readonly requestId?: string;
@@ -178,10 +171,7 @@ export type IngestResult =
       readonly unstable: boolean;
       /** Set for an SQLite database. */
       readonly isDatabase?: true;
-      /**
-       * Set if it was read in a state that is consistent with the other files of its unit, but must be read again at
-       * the next scan.
-       */
+      /** Set if the state that was read fits the other files of its unit, but must be read again at the next scan. */
       readonly isMoving?: true;
     }
   | { readonly path: WorkspacePath; readonly gone: true }
@@ -219,15 +209,9 @@ export interface StoreTasks {
   readonly home: string;
   /** Returns the faults of the workspace's files other than its log and contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
-  /**
-   * Returns contents of an origin's history that this replica's copy lacks on purpose, or because the origin had freed
-   * them.
-   */
+  /** Contents of an origin's history that this copy lacks on purpose, or because the origin had freed them. */
   withheld(): ReadonlySet<Hash>;
-  /**
-   * Opens this workspace's copy of its origin's history, to verify that copy. Returns `undefined` if this workspace
-   * follows no origin.
-   */
+  /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
   copy(): Promise<HistoryCopy | undefined>;
   /**
    * Returns which of these contents other histories of the store need, including forgotten ones, and which this
@@ -237,42 +221,36 @@ export interface StoreTasks {
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /**
-   * Opens a place where good bytes may be. Throws `NOT_FOUND` if it does not exist, and `USAGE` if it is no such place.
-   */
+  /** Throws `NOT_FOUND` if the place does not exist, and `USAGE` if it is no place where good bytes may be. */
   repairSource(place: RepairPlace): RepairSource;
   /**
-   * Sets damaged files of the blob store aside, as `BlobStore.setAside` does. Contents in them that no workspace of the
-   * store needs may be lost. Resolves to the names of the files.
+   * Sets damaged files aside, as `BlobStore.setAside` does. Contents that no workspace of the store needs may be lost
+   * with them. Resolves to the names of the files.
    */
   setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
   /** Returns an empty private index, for recomputing. */
   scratchIndex(): IndexStore;
   /**
-   * Frees what no workspace of the store needs. Throws `LOCKED` if the writers have not finished after `waitMs`.
-   * Default: the wait of every lock.
+   * Frees what no workspace of the store needs. Throws `LOCKED` if the writers have not finished after `waitMs`
+   * (default: the wait of every lock).
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
   /** Notes, beside the key, what is given up now. For a grace period, it is kept all the same and can be restored. */
   noteGivenUp(what: GivenUpPart): Promise<void>;
-  /** Throws `REFUSED` for a folder that exists and is not empty. Creates nothing. */
   refuseFilled(folder: string): Promise<void>;
-  /**
-   * Returns a worktree over an empty folder, which is created if missing. Throws `REFUSED` for one that is not empty.
-   */
+  /** Creates the folder if it is missing. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   usage(): Promise<DuShape>;
   readonly newFolder: NewFolder;
   /**
-   * Returns the store's size in bytes without measuring: the last measurement, plus what `grew` added since. With
-   * `fresh`, measures it now.
+   * Returns the store's size in bytes at the last measurement, plus what `grew` added since. With `fresh`, measures it
+   * now.
    */
   takes(options?: { readonly fresh?: boolean }): number;
   /** Adds bytes that were or will be written to the size that `takes` returns. */
   grew(bytes: number): void;
 }
 
-/** A copy of an origin's history, open until it is disposed of. */
 export interface HistoryCopy extends AsyncDisposable {
   readonly context: Context;
   /** The path of the copy, for people. It ends in `/`. */
@@ -284,14 +262,10 @@ export interface HeadKeeper {
   /** The path of the key file, for people. */
   readonly keyFile: string;
   /**
-   * Returns the verifier key of our own key. Returns `undefined` if there is no key, and does not create one. Throws
-   * `IO`, naming the file, if the file has no key.
+   * Returns our own verifier key; `undefined` if there is no key. Throws `IO`, naming the file, if the file has no key.
    */
   verifierKey(): string | undefined;
-  /**
-   * Like `verifierKey`, but creates the key if there is none. Used only at the beginning of a history, and when a
-   * person accepts one.
-   */
+  /** Like `verifierKey`, but creates a missing key. Used only when a history begins, and when a person accepts one. */
   makeKey(): string;
   last(workspaceId: string): KeptHead | undefined;
   /**
@@ -307,24 +281,20 @@ export interface HeadKeeper {
   replace(head: HeadToSign): void;
   /** Returns the heads that were retired. */
   former(workspaceId: string): readonly KeptHead[];
-  /**
-   * Keeps a copy of the present note in a file of its own, for ever. Returns the name of that file; `undefined` if no
-   * head is kept.
-   */
+  /** Keeps a copy of the present note, for ever. Returns its file's name; `undefined` if no head is kept. */
   retire(workspaceId: string): string | undefined;
   /** Signs a head that is only shown. Does not keep it. */
   sign(head: HeadToSign): SignedHead;
 }
 
-/** Keeps the signed head of one open workspace up to date with what is recorded. */
 export interface HeadFollower {
   /** Reports that something was appended. Call it with the workspace's lock held. */
   committed(): Promise<void>;
   /** Reports the last event of the log, whoever wrote it, because a writer that was killed has not signed. */
   seen(seq: number): void;
   /**
-   * Signs and keeps the head if that is outstanding, and stops its timer. Returns what catching up with the log found;
-   * `undefined` if nothing was outstanding.
+   * Signs and keeps an outstanding head, and stops the timer. Returns what catching up found; `undefined` if nothing
+   * was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
 }
@@ -337,7 +307,6 @@ export interface HeadToSign {
   readonly root: Hash;
 }
 
-/** A head that was signed just now. */
 export interface SignedHead extends HeadToSign {
   readonly note: string;
   /** The verifier key. */
@@ -355,15 +324,14 @@ export interface KeptHead extends HeadToSign {
   isSignedBy(key: string): boolean;
 }
 
-/** Other processes of this machine. */
 export interface Processes {
   readonly pid: number;
   isAlive(pid: number): boolean;
   /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
   ancestors(pid: number): Promise<readonly number[]>;
   /**
-   * Returns a mark that distinguishes a process from earlier and later ones with its number, whatever the clock says;
-   * `undefined` if the system has none.
+   * Returns a mark that tells a process from others with its number, whatever the clock says; `undefined` if the system
+   * has none.
    */
   markOf(pid: number): string | undefined;
   /** The PID namespace of the process numbers here; absent if the system does not report it. */
@@ -376,7 +344,6 @@ export interface ProcessOptions {
   readonly cwd: string;
   /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Added to the environment. */
   readonly moreEnv?: Readonly<Record<string, string>>;
   /** See `RunOptions`. */
   readonly descriptors?: readonly number[];
@@ -395,7 +362,6 @@ export function isHosted(roots: readonly { readonly folder: string }[]): boolean
   return roots.every(({ folder }) => folder === "");
 }
 
-/** Returns the roots that are folders on a disk. */
 export function foldersOf<Root extends { readonly folder: string }>(roots: readonly Root[]): readonly Root[] {
   return roots.filter(({ folder }) => folder !== "");
 }

@@ -23,7 +23,6 @@ export const NOT_OPENED =
   "the workspace cannot be opened: restore the log from a copy; without one, `chronicle forget` and `chronicle init` begin anew " +
   "(the recorded contents stay in the store until then)";
 
-/** Returns the error for a line that does not continue the log. */
 export function damagedAt(
   { seq, offset }: LogPosition,
   lineNumber: number,

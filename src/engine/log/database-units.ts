@@ -19,13 +19,12 @@ import { shownPath } from "./shape.ts";
  * whole or not at all.
  */
 
-/** The databases among some changes. */
 export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The files of these units that do not change, each as a change from its present state to the same state. Another
-   * state of such a file on disk would not fit the changed files.
+   * Files of these units that do not change, as changes from their present state to the same one. Another state of such
+   * a file on disk would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -56,7 +55,6 @@ export async function databaseUnits(
   return { units, still };
 }
 
-/** Returns the units with at least one of these changes. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
@@ -75,7 +73,6 @@ export function withoutStill<R extends CheckReport>(report: R, { still }: Databa
   };
 }
 
-/** Returns the databases that a changed path may be, or lie beside. */
 function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
   const database = unitDatabaseOf(path);
   const beside = database === undefined ? [] : [database];
@@ -162,8 +159,8 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
 }
 
 /**
- * Returns the databases among the changes that some process has open. Returns none if there is nobody to warn. Call
- * this before the databases are replaced.
+ * Returns the databases among the changes that a process has open; none if nobody is to be warned. Call this before
+ * they are replaced.
  */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];
@@ -203,8 +200,7 @@ export function dropDerived(
 const START_BYTES = 64;
 
 /**
- * True if the state before or after the path's change is an SQLite database. Without a change, true if the last
- * recorded state is one.
+ * True if the state before or after the path's change is an SQLite database; without a change, its last recorded state.
  */
 async function isDatabase(
   context: Context,
@@ -220,7 +216,6 @@ async function isDatabase(
   return false;
 }
 
-/** Returns the recorded state of a path. If the path was deleted, returns its state before that. */
 async function lastState(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
   const { seq } = await context.index.head();
   const row = await context.index.iterationAt(path, seq);

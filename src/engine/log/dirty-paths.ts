@@ -3,7 +3,6 @@ import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
 import { Signal } from "../../util/signal.ts";
 import type { WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
-/** The omissions of one scan, and the paths that it covered (`undefined`: everywhere). */
 interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
@@ -34,8 +33,7 @@ export class DirtyPaths {
   }
 
   /**
-   * Starts a new watcher, after the tracked roots were changed. Changes in between are unknown, so the next scan is
-   * full.
+   * Starts a new watcher after a change of the tracked roots. Changes in between are unknown, so the next scan is full.
    */
   async restart(): Promise<void> {
     await this.stop();
@@ -73,8 +71,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Returns the paths to scan, and forgets them; `undefined` means everywhere. If they were not scanned after all,
-   * return them with `giveBack`.
+   * Returns the paths to scan (`undefined`: all), and forgets them. Give paths that are not scanned after all to
+   * `giveBack`.
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const settled = (await this.#handle?.settled()) ?? false;
@@ -131,8 +129,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are left to the next
-   * scan.
+   * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are scanned again next
+   * time.
    */
   looked({ only, omitted }: Look): readonly Omission[] {
     const seen = new Set(omitted.map((one) => one.path));

@@ -32,8 +32,7 @@ export async function applySettings(context: Context): Promise<boolean> {
 const told = memoKey<string>("limits that cannot be understood");
 
 /**
- * If the limits cannot be understood, the earlier limits stay in force, so that recording continues. A note says so
- * once.
+ * If the limits cannot be understood, the earlier ones stay in force, so that recording continues. A note says so once.
  */
 async function rereadRetention({ retention, memo, tell }: Context): Promise<void> {
   try {

@@ -19,7 +19,6 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-/** The prefixes of the ids of records that may name contents kept aside. */
 const MAY_KEEP_ASIDE = ["session:", "action:", "intent:"];
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
@@ -28,10 +27,7 @@ function hashIn(value: Json | undefined): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/**
- * Returns the contents that a record needs as long as its state is kept; `undefined` for a record that is not about a
- * file, a path outside of the workspace, or a conflict.
- */
+/** Returns `undefined` for a record that is not about a file, a path outside of the workspace, or a conflict. */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
   if (recordId.startsWith("conflict:")) return record["state"] === "open" ? ofConflict(decodeConflict(record)) : [];
@@ -55,7 +51,7 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 
 /**
  * Returns the time until which the lists of an action are kept; `undefined` while it is open. A closed action may still
- * get its end from its tool, but most never do. So the lists are kept for the same time as files that are kept aside.
+ * get its end from its tool, but most never do.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -73,28 +69,24 @@ function contentsOfIntent(record: LogEvent["record"]): Named[] {
   ];
 }
 
-/** A content that a history needs, and the first place that names it. */
 export interface NeededContent {
   readonly hash: Hash;
-  /** The event that names it. */
   readonly seq: number;
   readonly where: string;
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True if a conflict names it as the origin's content. Such a content may be missing here, because the origin may
-   * have freed it before it arrived.
+   * True for the origin's content in a conflict. It may be missing, because the origin may have freed it before it
+   * arrived.
    */
   readonly isUpstream: boolean;
 }
 
-/** Contents that a history has given up. */
 export interface GivenUp {
   readonly pruning?: KeptStates | undefined;
   readonly erasures?: Erasures | undefined;
 }
 
-/** The private contents that a record names, and where it names them. */
 export interface PrivateContents {
   readonly aside: Aside | undefined;
   /** The lists of omitted paths of an action that may still end. */
@@ -102,14 +94,10 @@ export interface PrivateContents {
   /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as they are named. */
   readonly listsUntil: number | undefined;
   readonly where: string;
-  /** The event that names them. */
   readonly seq: number;
 }
 
-/**
- * Yields all private contents that are kept at time `now` (ms since the epoch): lists, plans, and contents that plans
- * name.
- */
+/** Yields all private contents kept at time `now` (ms since the epoch): lists, plans, and contents that plans name. */
 export async function* privateContents(
   blobs: Pick<BlobStore, "get">,
   { privates, erasures }: Pick<HistoryNeeds, "privates" | "erasures">,
@@ -151,12 +139,8 @@ export class HistoryNeeds {
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
-  /**
-   * The contents that the last base names. They are held back until the base ends, because the same base may contain
-   * their erasures.
-   */
+  /** Contents that the last base names. They wait until the base ends, because it may contain their erasures. */
   #ofBase: NeededContent[] | undefined;
-  /** The erasures that are known from the beginning, and those that bases contain. */
   readonly erasures: Erasures;
 
   constructor({ pruning, erasures = new Erasures() }: GivenUp, need: (content: NeededContent) => void) {
@@ -180,8 +164,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. Bases that are named by snapshots in this base are not needed,
-   * because they were compacted away.
+   * Adds rows of the base that the last event names. Bases that snapshots in it name were compacted away, so they are
+   * not needed.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,

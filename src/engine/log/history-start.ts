@@ -17,7 +17,6 @@ export interface HistoryStart {
   /** The seq of the first line in the log: that of the sentinel, or the one after the anchor. */
   readonly firstLine: number;
   readonly ts: string;
-  /** The Merkle root of the files at that seq. */
   readonly root: Hash;
 }
 
@@ -52,8 +51,8 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the event on which a log begins says that the history has another format than ours. A
- * log of format 1, which has no ends of commits, would otherwise be taken for one torn commit.
+ * Throws `FORMAT_UNSUPPORTED` if the first event says that the history has another format than ours. A log of format 1,
+ * which has no ends of commits, would otherwise be taken for one torn commit.
  */
 export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;

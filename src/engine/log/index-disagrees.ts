@@ -2,8 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
 
 /**
- * Thrown if the index contradicts what the log proves, before anything is changed. The caller may rebuild the index and
- * repeat the work.
+ * Thrown, before anything is changed, if the index contradicts the log. The caller may rebuild the index and repeat the
+ * work.
  */
 export class IndexDisagrees extends ChronicleError {
   constructor(what: string, data: Readonly<Record<string, unknown>> = {}) {
@@ -14,7 +14,6 @@ export class IndexDisagrees extends ChronicleError {
   }
 }
 
-/** Returns the error if an index that was just rebuilt from the log still disagrees with it. */
 export function stillDisagrees(cause: IndexDisagrees): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `the log contradicts itself, also after a rebuild: ${cause.message}`, {
     hint: `nothing was written; ${DAMAGED_LINE}`,

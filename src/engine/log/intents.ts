@@ -8,7 +8,6 @@ const PREFIX = "intent:";
 export interface LoggedIntent {
   readonly id: string;
   readonly intent: IntentRecord;
-  /** The seq of that event. */
   readonly seq: number;
   readonly ts: string;
 }

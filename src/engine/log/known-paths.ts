@@ -49,7 +49,6 @@ function excludedPath(path: WorkspacePath, rule: readonly (string | undefined)[]
   });
 }
 
-/** Returns the error for a path that was never recorded, with recorded paths of the same name. */
 export async function unknownPath(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   const candidates = (await context.index.pathsNamed(nameOf(path))).map(shownPath);
   return new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))} was never recorded`, {

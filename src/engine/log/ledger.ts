@@ -8,7 +8,6 @@ export interface LiveRecord {
   readonly record: RecordBody;
 }
 
-/** The operations that are allowed while the log's lock is held. */
 export interface RecordCommit {
   get(recordId: string): Promise<LiveRecord | undefined>;
   /** Returns the records of users that are not deleted, ordered by id. */
@@ -18,8 +17,8 @@ export interface RecordCommit {
 }
 
 /**
- * The log of a record store, and its present state. Implementations: `WorkspaceLedger` (the log and the index of a
- * workspace) and `FolderLedger` (a log in a folder of its own).
+ * Implementations: `WorkspaceLedger` (the log and the index of a workspace), `FolderLedger` (a log in a folder of its
+ * own).
  */
 export interface RecordLedger {
   get(recordId: string): Promise<LiveRecord | undefined>;
@@ -42,8 +41,8 @@ export interface BackupFile {
 }
 
 /**
- * Makes a new folder in `parent`, durably with all its files. After a crash it exists as a whole or not at all. Returns
- * the path.
+ * Makes a new folder in `parent`, durably with all its files, and returns its path. A crash leaves all of it, or
+ * nothing.
  */
 export type NewFolder = (parent: string, stem: string, files: readonly BackupFile[]) => Promise<string>;
 

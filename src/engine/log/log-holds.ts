@@ -47,7 +47,6 @@ interface FoundLine {
   readonly length: number;
 }
 
-/** Returns the line at which the index has an event, if the line is sound and has that event. */
 async function lineAt({ log }: Asked, row: EventRow | undefined): Promise<FoundLine | undefined> {
   if (row === undefined || isInBase(row)) return undefined;
   for await (const [first] of log.read({ seq: row.seq, offset: row.offset })) {

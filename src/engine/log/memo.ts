@@ -1,6 +1,4 @@
-/** The key of a cached value, and its type. */
 export interface MemoKey<T> {
-  /** The name of the value, for debugging. */
   readonly name: string;
   /** Never set. It only carries the type. */
   readonly type?: T;
@@ -10,10 +8,7 @@ export function memoKey<T>(name: string): MemoKey<T> {
   return { name };
 }
 
-/**
- * The caches of one open history. Each value is derived from the log, so losing it only costs time. A value is used
- * only by the code that made its key.
- */
+/** The caches of one open history. Each value is derived from the log, so losing it only costs time. */
 export class Memo {
   readonly #values = new Map<MemoKey<unknown>, unknown>();
 

@@ -8,10 +8,7 @@ import { memoKey } from "./memo.ts";
 /** Caches the workspace record that was read last, because each call of a hook needs it. */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
-/**
- * Returns the workspace record in force. Throws `NOT_FOUND` for an empty log, and `INTEGRITY_VIOLATION` if the index
- * lacks the record.
- */
+/** Throws `NOT_FOUND` for an empty log, and `INTEGRITY_VIOLATION` if the index lacks the workspace record. */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
   if (row === undefined && context.log.head.seq > 0) {
@@ -29,8 +26,7 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
 }
 
 /**
- * Returns the last workspace record among the sound lines of the log; `undefined` if there is none. Used to verify a
- * log that is so damaged that the index has no record.
+ * Returns the last workspace record among the sound lines, for a log that is so damaged that the index has no record.
  */
 export async function workspaceRecordInLines({
   log,

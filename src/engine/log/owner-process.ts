@@ -1,7 +1,6 @@
 import type { Context } from "./context.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A process as a record names it. */
 export interface OwnerProcess {
   /** `null` if the recorded work does not end with a process. */
   readonly pid: number | null;
@@ -14,8 +13,7 @@ export interface OwnerProcess {
 type Machine = Pick<Context, "processes">;
 
 /**
- * The hours after which work is taken to be abandoned if it has no owner process, or if that process cannot be seen
- * from here.
+ * The hours after which work without an owner process, or with one that cannot be seen from here, counts as abandoned.
  */
 export const UNOWNED_HOURS = 24;
 
@@ -33,8 +31,7 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the process number belongs to another PID namespace, such as a container's. Here, the same number means
- * another process or none.
+ * True if the number belongs to another PID namespace, such as a container's. It means another process here, or none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;

@@ -23,7 +23,6 @@ import { baseRecordRow, readBase } from "./read-base.ts";
 
 /** Projects events into rows of the index. The index is a function of the log alone. */
 
-/** An event and the position of its line. */
 export interface PlacedEvent {
   readonly event: LogEvent;
   readonly offset: number;
@@ -61,7 +60,6 @@ function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
 
 export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
-/** The index that events are projected into, and the blobs that hold their bases. */
 export interface ProjectionTarget {
   readonly index: IndexStore;
   readonly blobs: BlobStore;

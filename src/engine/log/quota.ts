@@ -47,10 +47,7 @@ export async function refuseBatchOverQuota(
   refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
 }
 
-/**
- * Like `refuseBatchOverQuota`, for one file outside of the workspace. If the file exceeds the limit and has its
- * recorded size, it is taken to be stored already.
- */
+/** Like `refuseBatchOverQuota`, for one file outside. A file of its recorded size counts as stored already. */
 export async function refuseFileOverQuota(
   context: Context,
   { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },
@@ -64,10 +61,7 @@ function sizeOf(files: readonly ScannedPath[]): number {
   return files.reduce((sum, { stat }) => sum + stat.size, 0);
 }
 
-/**
- * Contents that are compressed or stored already take less than announced, so the store is measured before the answer
- * is no.
- */
+/** Contents may be compressed or stored already, so the store is measured before the answer is no. */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;
   const limit = reserve === true ? max + Math.floor(max / RESERVE_SHARE) + RESERVE_BYTES : max;

@@ -35,8 +35,8 @@ async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<Bl
 }
 
 /**
- * Returns the row of an event that no log has any more. The record is in the base that the row's hash names; the record
- * rows of that base begin at byte −offset.
+ * Returns the row of an event that is left only in a base. The row's hash is that of the base, and the record rows of
+ * the base begin at byte −offset.
  */
 export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId, record }: BaseRecord): EventRow {
   const open = leavesOpen(recordId, record);

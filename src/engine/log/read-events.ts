@@ -30,10 +30,7 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
   throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
 }
 
-/**
- * Finds an event without the index, by counting lines from the oldest one. Returns `undefined` if its line is missing
- * or not sound.
- */
+/** Finds an event by counting lines, without the index; `undefined` if its line is missing or not sound. */
 export async function eventCounted(
   { log }: Pick<HistoryContext, "log">,
   wanted: number,
@@ -100,7 +97,7 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
   return events;
 }
 
-/** Reads from one row as long as the next rows are near. Returns the position of the first row that was not reached. */
+/** Returns the position of the first row that was not reached. */
 async function readRun(
   context: HistoryContext,
   wanted: readonly EventRow[],
@@ -126,10 +123,7 @@ async function readRun(
   return Math.max(at, start + 1);
 }
 
-/**
- * Yields every event with `from <= seq <= to`, in order, in one pass over the log. Yields none if the index knows no
- * line of event `from`.
- */
+/** Yields every event with `from <= seq <= to`, in order; none if the index knows no line of event `from`. */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);

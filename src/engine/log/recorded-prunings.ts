@@ -10,11 +10,10 @@ import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
 /**
- * The prunings and erasures of a history are read only from the lines of the log, because code that frees contents or
- * tolerates missing ones relies on them.
+ * Prunings and erasures are read only from the lines of the log, because code that frees contents or tolerates missing
+ * ones relies on them.
  */
 
-/** A pruning, and its event. */
 export interface LoggedPruning extends PruneRecord {
   readonly seq: number;
   /** The time at which it was recorded, in milliseconds since the epoch. */
@@ -31,17 +30,11 @@ type LinesOfLog = Pick<EventLog, "read">;
 interface HowToRead {
   /** The position of the first line to read. Default: the beginning of the log. */
   readonly from?: LogPosition;
-  /**
-   * Leaves out erasures whose grace period is not over at that time, in milliseconds since the epoch. Default: no
-   * erasure is left out.
-   */
+  /** Leaves out erasures whose grace period is not over at this time (ms since the epoch). Default: leaves out none. */
   readonly due?: number;
 }
 
-/**
- * Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for a record that cannot be
- * understood.
- */
+/** Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for a record not understood. */
 export async function givenUpInLog(
   log: LinesOfLog,
   workspaceId: string,
@@ -107,8 +100,7 @@ export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptS
 }
 
 /**
- * Returns the prunings, oldest first, that can still be undone: those in their grace period that still give something
- * up.
+ * Returns the prunings, oldest first, that can still be undone: in their grace period, and still giving something up.
  */
 export function waitingPrunings(all: readonly LoggedPruning[], now: number): LoggedPruning[] {
   const inForce = all.at(-1);
@@ -121,15 +113,11 @@ export function waitingPrunings(all: readonly LoggedPruning[], now: number): Log
 }
 
 export interface LoggedGivenUp {
-  /** The pruning in force. */
   readonly pruning: LoggedPruning | undefined;
   readonly erasures: Erasures;
 }
 
-/**
- * Reads what was given up, for verification. A damaged record counts as if it gave nothing up; `verify` reports its
- * line elsewhere.
- */
+/** For verification. A damaged record counts as giving nothing up; its line is reported elsewhere. */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
   let last: LogEvent | undefined;

@@ -14,11 +14,8 @@ export interface OfferedContent {
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
-/**
- * A place where good bytes may be: a folder, another store, a workspace elsewhere. It is only read, in bounded memory.
- */
+/** A place where good bytes may be: a folder, another store, a workspace elsewhere. Only read, in bounded memory. */
 export interface RepairSource {
-  /** The name, for people. */
   readonly name: string;
   /**
    * Yields what it has of the wanted contents, several times if it has several copies. Throws if the place cannot be

@@ -15,10 +15,7 @@ import { optional } from "../../util/optional.ts";
 
 /** Converts values of the engine to shapes of the API. */
 
-/**
- * Returns the exact bytes of a path if its shown form is not exact, because it is escaped or begins with `./` (see
- * `textMark`).
- */
+/** Returns the exact bytes of a path whose shown form is escaped, or begins with `./` (see `textMark`). */
 export function exactPath(path: WorkspacePath): { path_b64?: string } {
   const { root, path: inner } = splitRoot(path);
   const isExact = isUtf8Path(inner) && !beginsLikeMark(root, inner);

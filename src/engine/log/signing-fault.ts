@@ -1,7 +1,6 @@
 import type { SigningReason } from "../../api/shapes.ts";
 import type { SignerRecord } from "../../core/records/signer-record.ts";
 
-/** A signer, and the event that names it. */
 export interface LoggedSigner extends SignerRecord {
   readonly seq: number;
 }

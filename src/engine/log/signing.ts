@@ -103,8 +103,8 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
 }
 
 /**
- * Returns the fault of a head that another key signed. There is none if that key is one of an earlier signer and the
- * head covers the event that names our key.
+ * A head that another key signed is no fault if that key is an earlier signer's, and the head covers the event that
+ * names our key.
  */
 async function coverFault(
   context: HistoryContext,
@@ -124,10 +124,7 @@ async function coverFault(
   );
 }
 
-/**
- * Returns the head of the first commit if the log contains exactly its event. It is used only while no other head is
- * kept.
- */
+/** Returns the head of the first commit if the log has exactly its event. Used only while no other head is kept. */
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
@@ -153,9 +150,7 @@ export async function signingShape(context: HistoryContext, damage: ChronicleErr
   return { ...known, state: "unsigned", reason, detail, hint };
 }
 
-/**
- * Throws `REFUSED` if the history is not signed: the operation `what` could remove the only proof of what was recorded.
- */
+/** Throws `REFUSED` if the history is not signed: the operation could remove the only proof of what was recorded. */
 export async function refuseUnsigned(context: HistoryContext, what: string): Promise<void> {
   const found = await signingFault(context);
   if (found !== undefined) throw unsigned(found, what, context.workspaceId);

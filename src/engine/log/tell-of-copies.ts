@@ -1,7 +1,6 @@
 import type { RestoreShape } from "../../api/shapes.ts";
 import type { Context } from "./context.ts";
 
-/** The most copies that are named. */
 const MOST_TOLD = 20;
 
 /** Returns notes for people on files that others wrote while they were replaced or removed, and on the kept copies. */

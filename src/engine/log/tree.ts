@@ -112,12 +112,10 @@ export class TreeInOrder {
     this.#hasher.add(entry);
   }
 
-  /** Ends the tree and returns its root. */
   finish(): Hash {
     return this.#hasher.finish(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 
-  /** The hash of each folder, once the tree is finished. */
   get folders(): ReadonlyMap<WorkspacePath, Hash> {
     return this.#folders;
   }

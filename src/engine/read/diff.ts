@@ -31,7 +31,6 @@ export async function changesBetween(context: Context, from: number, to: number)
   return changes;
 }
 
-/** Returns the changes on disk that are not recorded, without recording them. */
 export async function unrecordedChanges(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
@@ -40,8 +39,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * The changes were found against the state after event `seq`, which may be later than the head before the scan, because
- * other processes may record something meanwhile.
+ * The changes are those since event `seq`, which may be later than the head before the scan: others may record
+ * meanwhile.
  */
 async function unrecorded(
   context: Context,
@@ -152,16 +151,13 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
-/** Returns all changes if no paths are given. */
+/** Without paths, returns all changes. */
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/**
- * Returns how the paths of an action (see `pathsOf`) have changed from the state before it to the present state.
- * Records nothing.
- */
+/** Returns how the paths of an action (see `pathsOf`) differ now from the state before it. */
 export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
   const action = await findAction(context, id);
   await refuseCompacted(context, action);

@@ -31,7 +31,6 @@ export class EventFeed {
   #listening: Disposable | undefined;
   #reading: Promise<void> | undefined;
   #again = false;
-  /** The length of the log when it was last read, in bytes. */
   #bytes = -1;
   #failure: { readonly error: unknown } | undefined;
   #closed = false;
@@ -46,7 +45,6 @@ export class EventFeed {
     return withCode(async () => (await this.#context.log.refresh()).seq);
   }
 
-  /** Adds a follower, until the result is disposed of. */
   join(): Disposable {
     this.#followers += 1;
     if (this.#followers === 1 && !this.#closed) this.#start();
@@ -342,10 +340,7 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
   }
 }
 
-/**
- * A plain generator would not end while it waits, because its `return` takes effect only at the next `yield`. The
- * returned one ends at once.
- */
+/** A plain generator would not end while it waits, because its `return` takes effect only at the next `yield`. */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,
   { signal }: Pick<EventsOptions, "signal">,

@@ -71,7 +71,6 @@ async function erasedNow(context: Context, path: WorkspacePath): Promise<Omissio
   return omitted.find((one) => one.reason === "erased" && one.path === path);
 }
 
-/** Returns the link in place of a folder above the path, if there is one. */
 async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
   for (const folder of foldersAbove(path)) {
     const entry = await context.worktree.inspect(folder);

@@ -78,10 +78,7 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
-/**
- * Returns the events of iterations, by their seqs. For an event that was compacted away, the beginning of the history
- * is returned.
- */
+/** For an event that was compacted away, returns the beginning of the history. */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
   const located: EventRow[] = [];
@@ -127,7 +124,6 @@ function belonging({ session, action, turn, replica }: RecordBody): Partial<Iter
   };
 }
 
-/** Returns the recorded paths with this file name, including deleted ones. */
 export async function findPaths(context: Context, name: string): Promise<string[]> {
   return (await context.index.pathsNamed(name)).map(shownPath);
 }
@@ -176,7 +172,7 @@ async function notRecorded(context: Context, path: WorkspacePath): Promise<Chron
   return unknownPath(context, path);
 }
 
-/** The most and the fewest rows that are looked up at once. Some rows may come from a base and are no events. */
+/** The most and the fewest rows per query. Some rows may come from a base and are no events. */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
@@ -267,7 +263,6 @@ async function originIterations(
   return found;
 }
 
-/** Returns the events with these seqs, as far as the copy has them. */
 function heldEvents(copy: Context, seqs: readonly number[]): Promise<readonly LogEvent[]> {
   return answer(copy, async () => {
     const rows = [];

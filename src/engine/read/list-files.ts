@@ -90,7 +90,6 @@ function checkCount(name: string, value: number | undefined): void {
   });
 }
 
-/** A part of a state in path order, as the index has it. */
 export interface StatePage {
   readonly seq: number;
   /** Only paths beneath this folder; `undefined`: all. */
@@ -128,7 +127,6 @@ function refuseDisorder(rows: readonly PresentRow[]): void {
   });
 }
 
-/** Tells which paths belong on the page, and which folders may contain such paths. */
 class PageRange {
   readonly #page: StatePage;
   readonly #last: WorkspacePath | undefined;
@@ -160,9 +158,7 @@ function depthOf(path: WorkspacePath = ROOT): number {
   return path === ROOT ? 0 : path.split("/").length;
 }
 
-/**
- * Throws if the state has a path in the page's range that is not among the rows, or a row lies outside of the range.
- */
+/** Throws if a path of the state in the page's range is not among the rows, or a row lies outside of the range. */
 async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
   const listed = new Set(page.rows.map(({ path }) => path));

@@ -224,7 +224,6 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
-/** Returns the records whose id is the word, or begins with it. */
 async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
   const all: { readonly id: string; readonly row: EventRow }[] = [];
   for (const kind of ID_KINDS) {

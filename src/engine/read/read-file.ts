@@ -95,10 +95,7 @@ async function notThere(
   });
 }
 
-/**
- * Bytes before the range are not read. The range may end after the end of the file. Throws `USAGE` for an invalid
- * range.
- */
+/** The range may end after the end of the file. Throws `USAGE` for an invalid range. */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
@@ -175,7 +172,6 @@ async function isSecretName(context: Context, path: WorkspacePath | undefined): 
 const SMALL_BYTES = 64 * 1024;
 /** The most bytes that are cached for one workspace. */
 const MOST_BYTES = 512 * 1024;
-/** The most paths that are cached for one workspace. */
 const MOST_PATHS = 1_000;
 
 /** The content that was read from a path, or `once` for a path that was asked for only once. */
@@ -253,10 +249,7 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
 }
 
-/**
- * Returns `undefined` if the bytes cannot be read. The caller then passes on `content` itself, whose reader gets the
- * error.
- */
+/** Returns `undefined` if the bytes cannot be read. The reader of `content` itself then gets the error. */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {
     const pieces: Uint8Array[] = [];

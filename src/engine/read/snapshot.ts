@@ -19,20 +19,17 @@ import { rootToState } from "../state/root-to-state.ts";
 import { optional } from "../../util/optional.ts";
 import { memoKey } from "../log/memo.ts";
 
-/** A snapshot: its record, and its place in the log. */
 export interface Snapshot extends SnapshotRecord {
   readonly id: string;
   /** The seq of its event. The snapshot names the state right after it. */
   readonly seq: number;
   readonly ts: string;
   /**
-   * The event after which the snapshot's state is found: the snapshot's own event or, if that was compacted away but
-   * the history begins with the same files, the beginning of the history.
+   * The event with the snapshot's state: its own or, if that was compacted away but the history begins with the same
+   * files, the first one.
    */
   readonly stateSeq: number;
-  /** The event that compacted the state away, if one did. */
   readonly compactedBy?: number;
-  /** The event that pruned the state, if one did. */
   readonly prunedBy?: number;
 }
 
@@ -79,7 +76,7 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
 }
 
 /**
- * If the history begins after the snapshot, the state is compacted away, unless the history begins with the same files.
+ * A snapshot from before the beginning of the history is compacted away, unless the history begins with the same files.
  */
 function stateOf(
   seq: number,
@@ -102,7 +99,6 @@ export interface SnapshotDraft {
   readonly pin?: boolean;
 }
 
-/** Captures the workspace, and makes a snapshot of the result. */
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
   if (options.name !== undefined && !isValidSnapshotName(options.name)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {
@@ -126,9 +122,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   return snapshotShape(snapshot);
 }
 
-/**
- * Records a snapshot of the head, with the coverage of the capture `captured`. Throws `REFUSED` if the name is in use.
- */
+/** Records a snapshot of the head, with the coverage of `captured`. Throws `REFUSED` if the name is in use. */
 export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
   const filter = await keepFilters(context, captured.filters);
   return withCommit(context, async (commit) => {

@@ -29,7 +29,6 @@ import { addAll } from "../../util/long-lists.ts";
 import { openNotes, orphanNotes } from "../facts/transactions.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Returns the state of the workspace; records nothing. */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
@@ -83,8 +82,8 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Returns notes on the disk of a folder: whether other machines may change the folder; what the disk cannot hold;
- * whether a scan may miss edits that do not show in stats, because the folder is too large to read each time.
+ * Says whether other machines may change the folder, what its disk cannot hold, and whether a scan may miss edits that
+ * do not show in stats, because the folder is too large to read each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];
@@ -106,8 +105,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 }
 
 /**
- * Computes the number and size of the recorded paths from the scan and the unrecorded changes. If the scan omitted
- * paths that may be recorded, all recorded paths are counted in the history instead, which takes longer.
+ * The numbers are computed from the scan and the unrecorded changes. If the scan omitted paths that may be recorded,
+ * all recorded paths are counted in the history instead, which takes longer.
  */
 async function recordedSize(
   context: Context,
@@ -168,7 +167,7 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** Returns the note on what is wrong with the signing of the history. It comes before all other notes. */
+/** These notes come before all others. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
@@ -233,7 +232,6 @@ function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
   return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
 }
 
-/** The number of latest actions that are checked for lost contents. */
 const MOST_ACTIONS = 50;
 
 function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {

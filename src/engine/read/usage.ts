@@ -14,7 +14,6 @@ import { baseOf } from "../log/project.ts";
 import { pruningInForce } from "../facts/pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The property by which the contents of a workspace are grouped. */
 export type UsageGrouping = "session" | "path" | "age";
 
 const HOUR_MS = 3_600_000;

@@ -22,8 +22,8 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
 }
 
 /**
- * Returns the files of a record store that has its own folder. A folder with copies of these files is a record store,
- * too. For a damaged or an empty store, returns only the files of the log.
+ * Copies of these files are a record store, too. For a damaged or an empty store, only the files of the log are
+ * returned.
  */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);

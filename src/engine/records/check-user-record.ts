@@ -2,7 +2,6 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { RecordBody } from "../../core/values/event.ts";
 
-/** The most bytes of a user's record id, in UTF-8. */
 const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
@@ -48,10 +47,7 @@ export function plainRecord(record: RecordBody): RecordBody {
   }
 }
 
-/**
- * Refuses keys that JSON would leave out, and `__proto__`, which would change the prototype of an object. The caller
- * has checked how deeply the value is nested.
- */
+/** Refuses keys that JSON would leave out, and `__proto__`. The caller has checked how deeply the value is nested. */
 function refuseHiddenKeys(value: unknown): void {
   if (value === null || typeof value !== "object") return;
   for (const key of Reflect.ownKeys(value)) {

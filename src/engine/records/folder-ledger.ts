@@ -17,15 +17,11 @@ import { type Loaded, loadState } from "./load-state.ts";
 import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.ts";
 import { verifyRecords } from "./verify-records.ts";
 
-/**
- * The number of writes after which a checkpoint is written. In a store with more than 5,000 records, it is a hundredth
- * of the number of records.
- */
+/** The writes between two checkpoints. In a store of more than 5,000 records, a hundredth of their number. */
 const CHECKPOINT_WRITES = 50;
 /** The number of events in a write: the record, and the end of the commit. */
 const EVENTS_OF_WRITE = 2;
 
-/** The parts that a record store in a folder of its own needs from outside. */
 export interface FolderLedgerParts {
   readonly files: RecordFiles;
   /** Opens the log and its lock. It is called again after a close. */
@@ -48,7 +44,7 @@ interface View {
   readonly log: EventLog;
   loaded: Loaded;
   seen: LogEnd;
-  /** The seq of the last checkpoint that was written or read. If there is none, the seq of the log's first event. */
+  /** The seq of the last checkpoint that was written or read, or else of the log's first event. */
   checkpoint: number;
 }
 
@@ -58,7 +54,6 @@ export class FolderLedger implements RecordLedger {
   #opened: Promise<Opened> | undefined;
   /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
-  /** The last failure to write a file, by the name of the file. */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -190,8 +185,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Runs work with the lock held, after moving a torn tail away and giving an empty store its first record. Throws if
-   * the store is read-only or damaged.
+   * Before the work, moves a torn tail away and gives an empty store its first record. Throws if the store is read-only
+   * or damaged.
    */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
@@ -238,7 +233,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Applies the events that others appended. Returns false if the log has changed in another way. */
+  /** Returns false if the log has changed otherwise than by new events. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;

@@ -13,10 +13,7 @@ export interface Place {
   offset: number;
 }
 
-/**
- * The first line that does not continue the last whole commit: a bad line, or the first line of a commit without an
- * end.
- */
+/** A bad line, or the first line of a commit without an end. */
 export interface BadLine {
   /** The position of the bad line, or of the first line of the commit. */
   readonly position: LogPosition;
@@ -28,13 +25,11 @@ export interface BadLine {
   readonly detail: string;
 }
 
-/** The last event that is known from elsewhere to be in a log. */
 export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The last event that is known to have been recorded. If a line up to this event is bad, later sound lines are still
-   * applied.
+   * The last event that is known to have been recorded. If a line up to it is bad, later sound lines are still applied.
    */
   readonly bound: Bound;
   /** Events that were recorded, as other files say. */
@@ -48,8 +43,8 @@ export interface Followed {
 }
 
 /**
- * Brings a state up to the last whole commit of the log, and checks each line completely. If a bad line is damage,
- * applies the sound events around it, too.
+ * Brings a state up to the last whole commit of the log, and checks each line completely. If a bad line is damage, the
+ * sound events around it are applied, too.
  */
 export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
   const { bound, witnesses = [] } = options;
@@ -80,7 +75,6 @@ interface OpenLine {
   readonly line: Omit<RawLine, "bytes"> & { readonly end: number };
 }
 
-/** Applies the lines of a log to a state, one whole commit at a time. */
 class RecordFollower {
   readonly #place: Place;
   /** Hashes that events must have, by seq. */
@@ -97,7 +91,6 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
-  /** Returns the fault if the line does not continue the line before. */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -137,10 +130,7 @@ class RecordFollower {
   }
 }
 
-/**
- * True if a bad line is damage. Otherwise the line is in the last commit, and a crash tore this commit before it was
- * acknowledged.
- */
+/** True if a bad line is damage. Otherwise a crash tore the last commit, with this line, before it was acknowledged. */
 export async function isDamage(log: EventLog, { position, from, isUnended }: BadLine, bound: Bound): Promise<boolean> {
   const { seq, offset } = position;
   // Lines of the archive, and the first line after it, were durable before later lines were written.

@@ -18,13 +18,11 @@ import {
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
 export interface Loaded extends Place {
-  /** The seq of the checkpoint that was used; `undefined` if none. */
   readonly checkpoint: number | undefined;
   /** A tail that a crash tore. The next writer moves it away. */
   readonly torn: BadLine | undefined;
   /** The last event that is known from elsewhere to be in the log. */
   readonly bound: Bound;
-  /** The reason why nothing must be written, if there is one. */
   readonly damage: ChronicleError | undefined;
   /** The fault of `head.json`, if it has one. It is then not known how long the log was when it was closed last. */
   readonly headFault: string | undefined;
@@ -136,10 +134,7 @@ function rolledBack(message: string): ChronicleError {
   });
 }
 
-/**
- * Returns the end of the log at the last close. A damaged `head.json` is a fault, because a truncated log could not be
- * detected.
- */
+/** A damaged `head.json` is a fault, because a truncated log could not be detected. */
 function readKeptEnd(
   files: RecordFiles,
   { end, store }: { readonly end: LogEnd; readonly store: string | undefined },
@@ -186,7 +181,6 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
-/** Returns the checkpoint as a start, if its position is in the present log. */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;

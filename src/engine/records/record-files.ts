@@ -3,7 +3,6 @@ import type { Hash } from "../../core/values/hash.ts";
 
 /** The files that a record store in a folder of its own keeps beside its log. Each write is durable and atomic. */
 export interface RecordFiles {
-  /** The path of the store's folder, for people. */
   readonly folder: string;
   /** Reads `snapshot.json`, the checkpoint. It is disposable. */
   readCheckpoint(): Buffer | undefined;
@@ -11,10 +10,8 @@ export interface RecordFiles {
   /** Reads `head.json`: the end of the log when the store was last closed. */
   readHead(): string | undefined;
   writeHead(text: string): void;
-  /** Reads `bases/<hash>.json`. */
   readBase(hash: Hash): Buffer | undefined;
   writeBase(hash: Hash, bytes: Uint8Array): void;
-  /** Removes all bases except this one. */
   keepOnlyBase(hash: Hash): void;
 }
 

@@ -15,10 +15,7 @@ import { isUserRecord, ownId } from "./check-user-record.ts";
 import { byRecordId, type LiveRecord, type RecordCommit, type RecordLedger } from "../log/ledger.ts";
 import { RecordStore } from "./record-store.ts";
 
-/**
- * Runs work on a workspace's records while the workspace is open. A `change` waits for its turn among the workspace's
- * other changes; a `read` does not wait.
- */
+/** Runs work on a workspace's records while the workspace is open. A `change` waits for its turn; a `read` does not. */
 export interface RecordHost {
   read<T>(work: () => Promise<T>): Promise<T>;
   change<T>(work: () => Promise<T>): Promise<T>;
@@ -26,7 +23,6 @@ export interface RecordHost {
   verify(): Promise<VerifyShape>;
 }
 
-/** The records of users (`user:<id>`) in a workspace's log. */
 export function userRecords(context: Context, host: RecordHost): RecordStoreApi {
   return new RecordStore(new WorkspaceLedger(context, host));
 }

@@ -11,8 +11,8 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log, any archive included, and every base that a sentinel names.
- * Compares the result with `loaded`, the state from which answers are read.
+ * Recomputes the whole chain of a record store's log with its archive, and every base that a sentinel names. Compares
+ * the result with `loaded`, the state from which answers are read.
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -90,8 +90,8 @@ class RecordVerifier {
   }
 
   /**
-   * True if all events of the loaded state were read. Other processes may have written later events, which are not
-   * verified. In a damaged store, all lines are read.
+   * True if all events of the loaded state were read. Later events of other processes are not verified. In a damaged
+   * store, all lines are read.
    */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
@@ -115,7 +115,6 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
-  /** Starts from the base that the first line names, if that line is a sentinel. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;
@@ -148,9 +147,7 @@ class RecordVerifier {
     }
   }
 
-  /**
-   * Checks that a sentinel continues the state. For the sentinel of the present log, also checks the file of its base.
-   */
+  /** For the sentinel of the present log, also checks the file of its base. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;

@@ -36,8 +36,8 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The number of attempts before an entry is refused because its path keeps being edited at the origin (`changed`), or
- * something keeps being put into a folder that is to be deleted (`not-empty`). For other reasons, one attempt is made.
+ * The attempts before an entry is refused because its path keeps being edited at the origin (`changed`), or something
+ * keeps being put into a folder to be deleted (`not-empty`). For other reasons, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -79,7 +79,6 @@ class Decision {
   readonly #batch: WriteBackBatch;
   readonly #rules: WriteBackRules;
   readonly #isHosted: boolean;
-  /** Paths that the replica must not write, each with the reason for the refusal. */
   readonly #barred = new Map<WorkspacePath, WriteBackReason>();
   #attempts = 0;
 
@@ -97,10 +96,7 @@ class Decision {
     });
   }
 
-  /**
-   * Captures the paths that the batch may write, and bars paths that cannot be captured or must not be written. Returns
-   * the totals of the workspace.
-   */
+  /** Captures the paths that the batch may write, and bars others. Returns the totals of the workspace. */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
     const { roots } = this.#context.worktree;
@@ -235,8 +231,8 @@ class Decision {
   }
 
   /**
-   * A part may have no entry of its own, only folders of earlier batches (`going`). The entry that was decided last
-   * then remains the last one.
+   * A part may have only folders of earlier batches (`going`). The entry that was decided last then remains the last
+   * one.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -258,8 +254,8 @@ class Decision {
   }
 
   /**
-   * Bars the paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or
-   * a file is busy, because a later attempt may succeed.
+   * Bars paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or a
+   * file is busy, because a later attempt may succeed.
    */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
@@ -303,8 +299,8 @@ function writtenBy(replica: string, entry: WriteBackEntry, state: Entry | undefi
 }
 
 /**
- * Returns one change for each path, with all states that the path went through. Stops at the first entry that brings a
- * path back to its first state: `backAt` is the position of that entry, or -1 if there is none.
+ * Returns one change for each path, with all its states. Stops at the first entry that brings a path back to its first
+ * state: `backAt` is the position of that entry, or -1.
  */
 function changesOf(
   replica: string,
@@ -326,11 +322,8 @@ function changesOf(
 interface RecordedWriteBack {
   readonly replica: string;
   readonly planned: PlannedWriteBack;
-  /** The last entry of the batch. */
   readonly last: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The events that record the files. */
   readonly files: readonly EventDraft[];
-  /** The seq of the first of these events. */
   readonly firstSeq: number;
   /** Paths that were planned to be changed, and were left alone. */
   readonly left?: ReadonlySet<WorkspacePath>;
@@ -343,9 +336,7 @@ interface RecordedWriteBack {
 /** A longer list of answers is not remembered. A replica that did not receive it asks which entries are settled. */
 const MOST_ANSWERS = 1_000;
 
-/**
- * Returns the answers to a batch, and the records that follow its files: versions of refused entries, and the answers.
- */
+/** Returns the answers to a batch, and the records after its files: versions of refused entries, and the answers. */
 function answerOf(recorded: RecordedWriteBack): {
   readonly answer: WriteBackAnswer;
   readonly records: EventDraft[];
@@ -393,8 +384,7 @@ interface Recorded {
 }
 
 /**
- * Keys each event three times: by path and the replica's event, by path and iteration, and by path alone (the path's
- * last event).
+ * Keys each event by path and the replica's event, by path and iteration, and by path alone (the path's last event).
  */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();

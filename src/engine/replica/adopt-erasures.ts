@@ -24,19 +24,14 @@ import { unsentContents } from "../facts/followed-origin.ts";
 /** A path whose content was erased and that the origin no longer records. The file stays on disk. */
 export interface UntrackedPath {
   readonly path: WorkspacePath;
-  /** The state that is recorded here. */
   readonly before: Entry;
-  /** The origin's event that removed the path from the record. */
   readonly upstream: UpstreamIteration;
   readonly actor: string;
 }
 
 export interface OriginsErasures {
   readonly origin: string;
-  /**
-   * The state of each erasure after its last event, in order, without contents that the origin's history has named
-   * since.
-   */
+  /** The last state of each erasure, in order, without contents that the origin's history has named since. */
   readonly erasures: readonly LoggedErasure[];
   /** The own event up to which the origin has answered. Contents that later events name are not erased yet. */
   readonly settled: number;
@@ -44,7 +39,6 @@ export interface OriginsErasures {
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
-/** The reasons why a part of the erasures must wait. */
 export interface ErasuresWaiting {
   /** Paths that must first have another content. */
   readonly paths: readonly WorkspacePath[];
@@ -62,10 +56,7 @@ interface Look {
   readonly isUnsent: boolean;
 }
 
-/**
- * Erases here what the origin erased, and withdraws what it withdrew. Resolves to `undefined` once nothing is left to
- * do.
- */
+/** Repeats the origin's erasures and withdrawals here. Resolves to `undefined` once nothing is left to do. */
 export async function adoptErasures(context: Context, given: OriginsErasures): Promise<ErasuresWaiting | undefined> {
   const before = await lookAt(context, given);
   if (before.fresh.length === 0) return undefined;
@@ -83,9 +74,8 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are gone from the record, as at the origin, and erases their contents in the same commit.
- * Between two commits, the files, which stay on disk, could be recorded again. The other contents of an erasure are
- * erased later.
+ * Records that these paths are gone, as at the origin, and erases their contents in the same commit. Between two
+ * commits, the files, which stay on disk, could be recorded again.
  */
 export async function leaveUntracked(
   context: Context,
@@ -137,8 +127,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
 }
 
 /**
- * Returns the paths that have a content now, if all of them are about to change; `undefined` if the content must be
- * kept, because another path has it or the history itself needs it.
+ * Returns the paths with a content, if all are about to change; `undefined` if another path or the history needs it.
  */
 async function leavingPaths(
   use: ContentUse | undefined,

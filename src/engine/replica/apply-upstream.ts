@@ -24,18 +24,17 @@ export interface UpstreamStep {
   readonly changes: readonly UpstreamChange[];
   /** Paths whose present states are added to the journal again, based on the state that the step applies. */
   readonly proposals?: readonly WorkspacePath[];
-  /** Conflicts that are opened, updated or settled. */
   readonly conflicts?: readonly IdentifiedConflict[];
   /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * What the plan was made from. `seq` is the own event up to which the plan knew the folder. `looked` are other paths
-   * that the plan depends on. If one of these paths has changed since `seq`, the plan is not carried out.
+   * What the plan was made from: the own event up to which it knew the folder (`seq`), and other paths that it depends
+   * on (`looked`). If one of these paths has changed since `seq`, the plan is not carried out.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
    * Describes a person's decision. The step is then an operation that can be undone, and is done as a whole or not at
-   * all. Only folders that hold untracked files stay. Default: nobody decided, and the step follows from the origin.
+   * all; only folders with untracked files stay. Default: the step follows from the origin.
    */
   readonly decision?: string;
 }
@@ -46,13 +45,13 @@ export interface UpstreamReport {
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths that are not as the plan knew them. If there are any, nothing was done. Their present state is captured, so
-   * that the caller can plan again.
+   * Paths that are not as the plan knew them. If any, nothing was done but to capture their present state for a new
+   * plan.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Paths that could not be written, or that changed during the apply. They were left alone. For each, the step
-   * recorded an open conflict with the reason `blocked`, which the step that tries again must settle.
+   * Paths that could not be written, or that changed during the apply, and were left alone. For each, the step recorded
+   * an open conflict with the reason `blocked`, which the step that tries again must settle.
    */
   readonly blocked: readonly BlockedPath[];
   /** Files that somebody wrote during the apply, which were kept under other names. */
@@ -60,7 +59,6 @@ export interface UpstreamReport {
 }
 
 export interface ApplyUpstreamOptions {
-  /** True if files are given the origin's modification times. */
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -157,8 +155,8 @@ async function underLock(
 }
 
 /**
- * The line of the intent can hold only so many conflicts. If there are more, the open ones are appended first, and the
- * others are returned for the intent. A crash in between does no harm, because each conflict says what it is based on.
+ * If there are more conflicts than the line of the intent can hold, appends the open ones first, and returns the others
+ * for the intent. A crash in between does no harm, because each conflict says what it is based on.
  */
 async function openAhead(
   commit: Commit,

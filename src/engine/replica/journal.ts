@@ -14,7 +14,6 @@ import { readEvent, readEvents } from "../log/read-events.ts";
 import { ReplicaState, type WithheldThen } from "./replica-state.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A replica's own change that the origin is to receive. `localSeq` is its event in the replica's log. */
 export type JournalEntry = WriteBackEntry;
 
 export interface JournalPage {
@@ -23,18 +22,16 @@ export interface JournalPage {
   readonly upTo: number;
 }
 
-/** Returns the iteration of a path at an event of the origin. */
 export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>;
 
 export interface JournalQuery {
   readonly origin: string;
-  /** Returns only entries of own events after this one. */
+  /** Only entries of own events after this one are returned. */
   readonly after: number;
-  /** The most entries to return; at least 1. */
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. A change of a path that was withheld at the time is no entry,
-   * since neither side knows the other's state. Default: nothing is withheld.
+   * True if these patterns or names withhold a path. A change of a path withheld then is no entry: neither side knows
+   * the other's state.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
@@ -174,7 +171,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** The actor of states in a base, for which no event names an actor. */
+/** Stands in for the actor of a state in a base, which no event names. */
 const UNKNOWN = "unknown";
 const READ = 256;
 
@@ -185,9 +182,8 @@ function isRelevant(recordId: string): boolean {
 const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * True if event `seq` of the own log is still the one that the origin knows by `hash` (`undefined`: the origin knows no
- * hash). False if the log ends before the event. True for an event that cannot be checked, because it was compacted
- * away or its hash is not known.
+ * True if event `seq` of the own log is still the one that the origin knows by `hash`, or cannot be checked, because it
+ * was compacted away or its hash is not known. False if the log ends before the event.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -197,8 +193,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * True if this own event is a change or a proposal of this path or of a path beneath it, or cannot be checked because
- * it was compacted away.
+ * True if this own event changes or proposes the path or one beneath it, or cannot be checked, because it was compacted
+ * away.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

@@ -14,13 +14,11 @@ interface OpenPath {
   readonly since: number | undefined;
 }
 
-/** Names of secrets that people have added, in this workspace and at the origin. */
 export interface AddedNames {
   readonly here: readonly string[];
   readonly there: readonly string[];
 }
 
-/** The rules because of which paths were withheld at an event. */
 export interface WithheldThen {
   /** The patterns of the sync, and the earlier ones under which the folder was reconciled. */
   readonly filters: readonly (readonly string[])[];
@@ -30,17 +28,15 @@ export interface WithheldThen {
 
 /** The number of rows that are searched first for the last event of a record. This event is usually near. */
 const NEAR = 16;
-/** The number of rows in each further query of that search. */
 const PAGE = 512;
 const CONFLICT = "conflict:";
 
 /**
- * The state of a replica at an event of its own log: the event of the origin up to which the folder was reconciled, and
- * the paths that were not reconciled because they had an open conflict.
+ * The state at an event of a replica's own log: the origin's event up to which the folder was reconciled, and the paths
+ * with an open conflict, which were not reconciled.
  */
 export class ReplicaState {
   readonly #origin: string;
-  /** The sync that is in force now. */
   readonly #sandboxId: string;
   readonly #open = new Map<string, OpenPath>();
   #paths: Map<WorkspacePath, OpenPath> | undefined;
@@ -65,9 +61,7 @@ export class ReplicaState {
     return replica;
   }
 
-  /**
-   * Applies an event. Returns true for an event that records the progress of a sync with this origin, or any conflict.
-   */
+  /** Returns true for an event that records the progress of a sync with this origin, or any conflict. */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);
@@ -109,8 +103,7 @@ export class ReplicaState {
 }
 
 /**
- * Returns `since` of the nearest path above that has an open conflict with this field. Beneath such a path, the folder
- * was not reconciled either.
+ * Returns `since` of the nearest path above with an open conflict. Beneath it, the folder was not reconciled either.
  */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;

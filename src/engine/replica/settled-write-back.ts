@@ -28,7 +28,6 @@ async function recordOf(context: Context, replica: string): Promise<WriteBackRec
   return row === undefined ? NONE : decodeWriteBack((await readEvent(context, row)).record);
 }
 
-/** The part of a batch that is still to be decided. */
 export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; `localSeq` is 0 if there is none. */
@@ -40,8 +39,8 @@ export interface OpenWriteBack {
 }
 
 /**
- * Returns the part of a batch that is still to be decided. The lock must be held. Throws `ROLLBACK_DETECTED` if
- * somebody else has written as this replica meanwhile: an entry of the same number may then be another change.
+ * The lock must be held. Throws `ROLLBACK_DETECTED` if somebody else has written as this replica meanwhile: an entry of
+ * the same number may then be another change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);

@@ -18,10 +18,7 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
-  /**
-   * Folders of earlier batches that are to be deleted once they are empty. This batch may delete what they still
-   * contain.
-   */
+  /** Folders of earlier batches that are to be deleted once empty. This batch may delete what they still contain. */
   readonly going: readonly WriteBackEntry[];
 }
 
@@ -29,7 +26,6 @@ interface PlanGround extends Omit<JudgeGround, "state"> {
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
-  /** The last event of the path before this entry. */
   readonly against: number;
 }
 
@@ -54,20 +50,13 @@ export interface PlannedWriteBack {
   readonly taken: readonly TakenEntry[];
   readonly known: readonly KnownEntry[];
   readonly refused: readonly RefusedEntry[];
-  /**
-   * Entries that were refused only because a folder is not empty, by their seqs at the replica. A later batch may empty
-   * it.
-   */
+  /** Entries refused only because a folder is not empty, by their seqs at the replica. A later batch may empty it. */
   readonly going: readonly number[];
 }
 
-/** Stands for an event of this batch, whose seq is not known yet. */
 const OWN_EVENT = Infinity;
 
-/**
- * Plans what becomes of a replica's entries. Each entry is judged by the state after the entries before it. The lock
- * must be held.
- */
+/** Judges each of a replica's entries by the state after the entries before it. The lock must be held. */
 export async function planWriteBack(
   context: Context,
   batch: WriteBackBatch,
@@ -79,8 +68,7 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // The deletions in a folder are taken before that of the folder itself. The folder is then empty, and no crash can
-    // leave files without their folder.
+    // The deletions in a folder are taken before the folder's own. So no crash can leave files without their folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -92,8 +80,8 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs. A deletion, or an entry that may replace a folder, forms one run with the deletions
- * beneath its path that directly follow it. Every other entry is a run of its own.
+ * Yields the entries in runs: a deletion, or an entry that may replace a folder, with the deletions beneath its path
+ * that directly follow; every other entry by itself.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -167,8 +155,8 @@ interface Refused {
   /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
-   * The event of another path that caused the refusal; 0 for an event of this batch. The replica must receive this
-   * event before it can send the entry again.
+   * The event of another path that caused the refusal and that the replica must receive first; 0 for an event of this
+   * batch.
    */
   readonly awaits?: number;
   /** True if the only reason is that the folder is not empty. */
@@ -178,17 +166,15 @@ interface Refused {
 interface JudgeGround {
   /** The recorded state, with the entries that were taken so far. */
   readonly state: WriteState;
-  /** The event after which the state was read. */
   readonly head: number;
   readonly rules: WriteBackRules;
-  /** Paths that the replica must not write, each with the reason for the refusal. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
 /**
- * Decides whether an entry becomes the state of its path. It does if the replica knew the present state, that is, if
- * only this replica has changed the path since the event on which the entry is based. The lock must be held.
+ * An entry becomes the state of its path if the replica knew the present state: if only this replica has changed the
+ * path since the event on which the entry is based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -242,19 +228,13 @@ class EntryJudge {
     return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
   }
 
-  /**
-   * A deletion does not name the kind of the deleted entry, so the filter is asked again with the kind of the present
-   * entry.
-   */
+  /** A deletion does not name a kind, so the filter is asked again with the kind of the present entry. */
   #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
     if (entry !== undefined || present === undefined) return false;
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
   }
 
-  /**
-   * True if the entry claims to be based on an event that the replica has not acknowledged, or that is no event of this
-   * path.
-   */
+  /** True if the event on which the entry claims to be based is unknown to the replica, or is no event of this path. */
   async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
     if (seen === 0) return false;
     if (seen > this.#batch.acknowledged || seen > this.#ground.head) return true;
@@ -264,18 +244,15 @@ class EntryJudge {
     return seen >= this.#start;
   }
 
-  /**
-   * Returns the last event beneath a folder that is to be deleted or replaced; `undefined` if the folder is empty, or
-   * stays.
-   */
+  /** Returns the last event beneath a folder to be deleted or replaced; `undefined` if it is empty, or stays. */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
     return this.#ground.state.lastBeneath(path);
   }
 
   /**
-   * Returns the event that recorded something other than a folder above the path; 0 for an event of this batch, or if
-   * there is nothing such.
+   * Returns the event that recorded something other than a folder above the path; 0 for none, or an event of this
+   * batch.
    */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
@@ -285,10 +262,7 @@ class EntryJudge {
     return 0;
   }
 
-  /**
-   * Returns the changes that make the missing folders above the path; `undefined` if something else is in a folder's
-   * place.
-   */
+  /** Returns `undefined` if something else is in a folder's place. */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
       return await foldersFor(path, this.#ground);
@@ -300,8 +274,8 @@ class EntryJudge {
 }
 
 /**
- * Decides about an entry that is older than recorded work of the same replica. The entry is not applied again. If it
- * agrees with the state before that work, it is known; otherwise it is refused.
+ * For an entry that is older than recorded work of the same replica. It is not applied again. If it agrees with the
+ * state before that work, it is known; otherwise it is refused.
  */
 function decidedThen(
   entry: WriteBackEntry,
@@ -365,7 +339,6 @@ class WriteBackContents {
 interface WorkSince {
   /** True if only this replica wrote them. It knows its own work, so its next entry is based on the present state. */
   readonly isOwn: boolean;
-  /** The iterations that this replica wrote, by the seqs of its own events. */
   readonly done: ReadonlyMap<number, IterationRow>;
   /** All iterations, each with the iteration before it. */
   readonly rows: readonly WorkRow[];
@@ -379,9 +352,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path just before the first iteration that the replica wrote for a later event of its own;
- * `undefined` if there is no such iteration. If there is one, the entry was decided before it, even if no iteration
- * names the entry's event: an entry that changes nothing makes no iteration.
+ * Returns the state of a path before the first iteration that the replica wrote for a later event of its own, or
+ * `undefined`. An entry older than that event was decided before it, even if no iteration names the entry's event: an
+ * entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
@@ -389,7 +362,6 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
-/** Finds who changed paths up to one head. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;

@@ -24,9 +24,7 @@ import { memoKey } from "../log/memo.ts";
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
-/**
- * Returns the names in force, including those that a person added at the origin that the workspace follows or followed.
- */
+/** Returns the names in force, with those that a person added at the origin that the workspace follows or followed. */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
   const elsewhere = [...(await originNames(context)), ...(context.secretNames ?? [])];
@@ -36,8 +34,7 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
 /** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The origin's negations are left out. The last match decides, so they would cancel the names before them in the
-  // list.
+  // The origin's negations are left out: the last match decides, so they would cancel names before them in the list.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
@@ -131,7 +128,6 @@ export function isSecretEntry(names: ProtectedNames, { path, kind, class: record
 
 const MOST_TOLD = 3;
 
-/** Returns the protected files in their last recorded states. */
 export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
   const names = await protectedNames(context);
   const { seq } = await context.index.head();
@@ -141,10 +137,7 @@ export async function protectedFiles(context: HistoryContext): Promise<Protected
   return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
 }
 
-/**
- * Like `protectedFiles`, for an answer that is given even if the log is damaged. The names in force cannot be read
- * then, so no file is reported.
- */
+/** Like `protectedFiles`. If the log is damaged, the names in force cannot be read, and no file is reported. */
 export async function toldProtectedFiles(
   context: HistoryContext,
   damage: ChronicleError | undefined,

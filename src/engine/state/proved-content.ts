@@ -5,8 +5,8 @@ import { proveHistories, proveRows } from "./proved-rows.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
 /**
- * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, it is still the last state of its
- * path, or a deletion followed it.
+ * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, the path still has its state or
+ * was deleted since.
  */
 export async function proveRow(
   context: ProofContext,
@@ -26,8 +26,8 @@ export function refuseSize({ path, entry }: IterationRow, { size }: { readonly s
 }
 
 /**
- * Throws `IndexDisagrees` unless the index has everything that was recorded of the path. Proves an answer that
- * something does not exist.
+ * Proves an answer that something does not exist: throws `IndexDisagrees` unless the index has the path's whole
+ * history.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);

@@ -10,7 +10,6 @@ import { optional } from "../../util/optional.ts";
 
 // Each iteration is proved by its own line of the log, or by the base on which the history starts.
 
-/** Throws `IndexDisagrees` unless each iteration agrees with the log. */
 export async function proveRows(context: ProofContext, rows: readonly IterationRow[]): Promise<void> {
   await disagreeing(async () => {
     await prove(context, rows);
@@ -29,16 +28,14 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * What the index said about a path. All claims about one path are checked, because a damaged index may answer the same
- * question differently each time.
+ * What the index said about a path. All claims about a path are checked: a damaged index may answer differently each
+ * time.
  */
 export interface PathClaim {
   readonly path: WorkspacePath;
   /** An event of the path that the log has recorded. */
   readonly seq?: number;
-  /** The state before event `seq`, according to the index. */
   readonly before?: Pick<Claim, "entry">;
-  /** The last state of the path, according to the index. */
   readonly now?: Pick<Claim, "entry">;
 }
 

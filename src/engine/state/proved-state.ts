@@ -29,10 +29,8 @@ export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
-/** The entry of a path under a Merkle root. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
-/** The children of a folder at the root, by name; `undefined` if the tree has no such folder. */
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
 export interface Claim {
@@ -46,18 +44,15 @@ const MOST_SINCE = 4_000;
 const MOST_KEPT = 200_000;
 
 /**
- * The state of the head that was proved last, because most questions concern the head. It stays valid, because it was
- * read from the log.
+ * The state of the head that was proved last, because most questions concern the head. It was read from the log, so it
+ * stays valid.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
 /** The earlier state that was proved last, for callers that read it page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
-/**
- * Returns the state after event `seq`. Throws `IndexDisagrees` if the index knows no root for it, and `LOG_DAMAGED` if
- * the log itself is damaged.
- */
+/** Throws `IndexDisagrees` if the index knows no root for the state, and `LOG_DAMAGED` if the log itself is damaged. */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = context.memo.get(latest);
@@ -77,10 +72,7 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
   });
 }
 
-/**
- * Returns the state after event `seq`, from a known state; `undefined` if the known state is later, if too many events
- * lie in between, or if their lines were compacted away.
- */
+/** Returns `undefined` if the known state is later, too far away, or the lines in between were compacted away. */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
     return await known.advancedTo(seq);
@@ -99,7 +91,6 @@ class IterationsSince {
     this.#last = root.seq;
   }
 
-  /** Adds the iterations of events up to `seq` that are not present yet. */
   add(rows: readonly IterationRow[], seq: number): void {
     for (const row of rows) {
       if (row.seq <= this.#last) continue;
@@ -122,7 +113,6 @@ class IterationsSince {
   }
 }
 
-/** The state after one event. It never changes. */
 export class ProvedState {
   readonly #context: ProofContext;
   readonly #tree: ProvedTree;
@@ -171,7 +161,6 @@ export class ProvedState {
     return new ProvedState(this.#context, this.#tree, { since: this.#since, end });
   }
 
-  /** The paths of events after the root. */
   get touched(): Iterable<WorkspacePath> {
     return this.#since.lasts(this.seq).map(({ path }) => path);
   }
@@ -198,8 +187,8 @@ export class ProvedState {
   }
 
   /**
-   * Yields the existing paths in no particular order: those of the tree, and those that events after the root recorded.
-   * `descends` decides whether a folder of the tree is read.
+   * Yields the existing paths, unordered: those of the tree, and those recorded after the root. `descends` decides
+   * whether a folder of the tree is read.
    */
   async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const { path, entry } of this.#since.lasts(this.seq)) if (entry !== undefined) yield path;
@@ -214,8 +203,8 @@ export class ProvedState {
   }
 
   /**
-   * Returns the entry of the path in this state; `undefined` if the path does not exist, or if it belongs to no folder
-   * of the tree and was not recorded after the root.
+   * Returns `undefined` if the path does not exist, or belongs to no folder of the tree and was not recorded after the
+   * root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.last(path, this.seq);
@@ -304,9 +293,7 @@ class ProvedTree {
     this.#kept += children?.size ?? 1;
   }
 
-  /**
-   * Proves the children of the root folders by the Merkle root. Throws `IndexDisagrees` if they do not give that root.
-   */
+  /** Throws `IndexDisagrees` if the children of the root folders do not give the Merkle root. */
   async #begin(): Promise<void> {
     this.#kept = 0;
     if (await this.#proveRoots()) return;
@@ -330,7 +317,6 @@ class ProvedTree {
     return true;
   }
 
-  /** Hashes the whole tree at the root, and stores the folder hashes for later callers. */
   async #compute(): Promise<void> {
     if (this.#computed !== undefined) throw this.#disagrees();
     this.#folders.clear();

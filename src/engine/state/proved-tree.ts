@@ -29,7 +29,6 @@ interface RootedSeq {
 
 interface Proved {
   readonly folders: KnownFolders;
-  /** The hashes of the root folders. */
   readonly tops: ReadonlyMap<WorkspacePath, Hash>;
 }
 
@@ -59,8 +58,8 @@ export class ProvedTree {
   }
 
   /**
-   * Returns the tree after further changes. Throws `IndexDisagrees` if the index does not give the root before them.
-   * `isRebuilt` is true if the index was just rebuilt from the log.
+   * Throws `IndexDisagrees` if the index does not give the root before the changes. `isRebuilt`: the index was just
+   * rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -73,10 +72,7 @@ export class ProvedTree {
     }
   }
 
-  /**
-   * Computes and stores the folder hashes again, because the stored ones may be missing or wrong. Throws
-   * `IndexDisagrees` if the entries do not give the root.
-   */
+  /** The stored folder hashes may be missing or wrong. Throws `IndexDisagrees` if the entries do not give the root. */
   async #storeAgain(): Promise<void> {
     const { seq, root } = this.#at;
     const whole = await readWholeTree(this.#context, seq);
@@ -136,7 +132,6 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
-  /** Returns a folder after the changes; `undefined` if it does not exist then. */
   async #leavesBehind(
     folder: WorkspacePath,
     {
@@ -163,8 +158,8 @@ class Hashing {
   }
 
   /**
-   * For a folder that was not part of the tree, returns true if it is after the changes, because the folder and all
-   * folders above it exist then.
+   * For a folder that was not part of the tree, returns true if it is after the changes: it and all folders above exist
+   * then.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
@@ -185,8 +180,8 @@ class Hashing {
   }
 
   /**
-   * Returns the leaf of a folder before the changes; `undefined` if the folder did not exist. Throws `IndexDisagrees`
-   * if the folder above does not have this leaf.
+   * Returns the leaf of a folder before the changes, or `undefined`. Throws `IndexDisagrees` if the folder above lacks
+   * it.
    */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
@@ -256,7 +251,7 @@ class Hashing {
 
   /**
    * Returns a folder that is not part of the tree. No root proves its entries in the index, so they are trusted only if
-   * the index was just rebuilt from the log. Throws `IndexDisagrees` for an entry in an index that was not.
+   * the index was just rebuilt from the log. Otherwise throws `IndexDisagrees`.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {
     const children: TreeChild[] = [];
@@ -353,7 +348,6 @@ class KnownFolders {
     }
   }
 
-  /** Returns a copy, for changes that may fail. */
   behind(): KnownFolders {
     return new KnownFolders(this.#folders, this.#children);
   }

@@ -30,7 +30,6 @@ interface Known {
 /** The tree that was proved last, so that the next root need not read its folders again. */
 const latest = memoKey<Known>("last proved tree");
 
-/** A root, and the folder hashes that differ from the previous ones. */
 export interface RootBehind {
   readonly root: Hash;
   readonly tree: StoredTree;
@@ -40,7 +39,7 @@ export interface RootBehind {
 
 /**
  * Returns the root after changes that follow `seq` (the head). Needs the lock, because it rebuilds an index that
- * disagrees with the log.
+ * disagrees.
  */
 export async function rootBehind(context: ProofContext, seq: number, pending: PendingChanges): Promise<RootBehind> {
   return rebuilding(context, async (isRebuilt) => {
@@ -53,14 +52,14 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
   });
 }
 
-/** Returns the root at `seq` (the head). Needs the lock, because it rebuilds an index that disagrees with the log. */
+/** Returns the root at `seq` (the head). Needs the lock, because it rebuilds an index that disagrees. */
 export async function rootToState(context: ProofContext, seq: number): Promise<Hash> {
   return rebuilding(context, (isRebuilt) => provedRoot(context, seq, isRebuilt));
 }
 
 /**
  * Returns the root at `seq` (the head). Throws `IndexDisagrees` if the index does not give the previous root.
- * `isRebuilt` is true if the index was just rebuilt from the log.
+ * `isRebuilt`: the index was just rebuilt from the log.
  */
 export async function provedRoot(context: ProofContext, seq: number, isRebuilt = false): Promise<Hash> {
   return disagreeing(async () => {
@@ -72,9 +71,7 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
   });
 }
 
-/**
- * If the index was wrong, rebuilds it from the log and runs the work again. Effects of the first run are not undone.
- */
+/** Rebuilds a wrong index from the log and runs the work again. Effects of the first run are not undone. */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
     return await disagreeing(() => work(false));
@@ -96,7 +93,6 @@ async function orDamage<T>(work: () => Promise<T>): Promise<T> {
 }
 
 interface TreeBefore extends Known {
-  /** The changes after the tree, up to `end`. */
   readonly since: PendingChanges;
 }
 
@@ -108,8 +104,7 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Brings the stored folder hashes up to date. They need no check here, because every folder is proved when it is
-  // read.
+  // Brings the stored folder hashes up to date, unchecked, because every folder is proved when it is read.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
 }
@@ -122,8 +117,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Continues a known tree; `undefined` if the tree is later than `seq`, if too many events follow it, or if the lines
- * after it were compacted away or belong to another history.
+ * Returns `undefined` if the known tree is later than `seq` or too far before it, or if the lines after it were
+ * compacted away or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;

@@ -43,10 +43,7 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
   return { seq: event.seq, hash: event.hash, root, next };
 }
 
-/**
- * Returns an event of the log, with its line checked by its hash, and the position of the next line. Throws as
- * `readEvent` does, and `LOG_DAMAGED` if the line is damaged.
- */
+/** Throws as `readEvent` does, and `LOG_DAMAGED` if the line does not have the event's hash. */
 export async function provedEvent(
   context: HistoryContext,
   row: EventRow,
@@ -66,14 +63,13 @@ export async function provedEvent(
   });
 }
 
-/** The last event that was read, and the position of the next line. */
 export interface ReadTo extends Head {
   readonly next: LogPosition;
 }
 
 /**
- * Reads the events after `from` up to `upTo`, and checks that each continues the event before it. Throws `LOG_DAMAGED`
- * if a line is damaged, or if the log ends before `upTo`.
+ * Reads the events after `from` up to `upTo`, each of which must continue the one before. Throws `LOG_DAMAGED` if a
+ * line is damaged, or the log ends before `upTo`.
  */
 export async function linesBehind(
   context: HistoryContext,

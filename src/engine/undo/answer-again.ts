@@ -29,8 +29,8 @@ export interface AskedCall {
 type Request = NonNullable<Caller["request"]>;
 
 /**
- * Returns the request id of a call and the hash of the call; `undefined` if the caller gave no id. Throws `USAGE` for
- * an id that is empty, too long or not well-formed.
+ * Returns the request id and the hash of the call; `undefined` without an id. Throws `USAGE` for an id that is empty,
+ * too long or not well-formed.
  */
 export function requestOf({ requestId }: Caller, call: AskedCall): Request | undefined {
   if (requestId === undefined) return undefined;
@@ -53,8 +53,8 @@ interface Again extends DoneRequest {
 }
 
 /**
- * Returns what a request did when it was carried out; `undefined` if it was not. Throws `USAGE` if the id was used for
- * another call.
+ * Returns what a request did when it was carried out, or `undefined`. Throws `USAGE` if the id was used for another
+ * call.
  */
 async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
   const id = intentOfRequest(request);
@@ -85,19 +85,13 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   };
 }
 
-/**
- * Returns the answer to a restore or rollback that was done before, or `undefined`. Throws `USAGE` if the request id
- * was used for a different call.
- */
+/** Returns the answer to a restore or rollback that was done before, or `undefined`. Throws `USAGE` as `again` does. */
 export async function restoredBefore(context: Context, request: Request): Promise<RestoreShape | undefined> {
   const known = await again(context, request);
   return known === undefined ? undefined : { ...known.shape, notes: [...known.notes] };
 }
 
-/**
- * Returns the answer to an undo or redo that was done before, or `undefined`. Throws `USAGE` if the request id was used
- * for a different call.
- */
+/** Returns the answer to an undo or redo that was done before, or `undefined`. Throws `USAGE` as `again` does. */
 export async function undoneBefore(context: Context, request: Request): Promise<UndoShape | undefined> {
   const known = await again(context, request);
   if (known === undefined) return undefined;

@@ -30,7 +30,6 @@ export async function wouldEndBefore(context: Context): Promise<BeforeChange> {
   return { finished, closed: [...killed, ...(await orphanNotes(context))] };
 }
 
-/** Returns the interrupted operations with the changes that would finish them now, as far as reading the disk shows. */
 async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const open = await openIntents(context);
   if (open.length === 0) return [];
@@ -59,9 +58,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the interrupted change can have left the present state: the state before the change, an absent path, or a
- * folder whose permissions were changed so that its contents could be written. Replacing a file by another file never
- * leaves the path absent.
+ * True if the interrupted change can have left this state: the one before, an absent path, or a folder whose
+ * permissions were changed so that its contents could be written. Replacing a file by a file never leaves the path
+ * absent.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";
@@ -74,8 +73,8 @@ export function finishedNotes({ finished }: BeforeChange, dryRun: boolean): stri
 }
 
 /**
- * Returns notes on the finished operations that changed files, left some alone, or kept copies. Steps of a sync are
- * left out, because the sync reports them itself.
+ * Returns notes on finished operations that changed, left or kept files. Steps of a sync are reported by the sync
+ * itself.
  */
 export function settledNotes(before: BeforeChange): string[] {
   const isTold = ({ intent, changes, blocked, conflicts }: FinishedIntent): boolean =>
@@ -83,7 +82,6 @@ export function settledNotes(before: BeforeChange): string[] {
   return finishedNotes({ ...before, finished: before.finished.filter(isTold) }, false);
 }
 
-/** Returns notes for people on everything that was, or would be, finished or closed first. */
 export function beforeNotes(before: BeforeChange, dryRun: boolean): string[] {
   return [...finishedNotes(before, dryRun), ...before.closed];
 }
@@ -101,9 +99,7 @@ function counted(paths: number): string {
   return paths === 1 ? "1 path" : `${paths} paths`;
 }
 
-/**
- * Returns the answer of an undo or redo that only finishes interrupted operations, or would finish them in a dry run.
- */
+/** Returns the answer of an undo or redo that only finishes interrupted operations, or would do so in a dry run. */
 export async function onlyFinished(
   context: Context,
   interrupted: readonly FinishedIntent[],
@@ -127,8 +123,8 @@ export async function onlyFinished(
 }
 
 /**
- * Calls `attempt` until no interrupted operation is in the way. If `attempt` finds an interrupted operation under the
- * lock, it resolves to `undefined`, and the operation is finished before the next call.
+ * Calls `attempt` until it does not resolve to `undefined`, which means that it found an interrupted operation under
+ * the lock. That operation is finished before the next call.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

@@ -134,7 +134,6 @@ async function planResolve(
   };
 }
 
-/** Throws `REFUSED` for a conflict of a sync that is about more than one file or link. */
 function refuseWhole({ record }: IdentifiedConflict): void {
   const { path, base, current, wanted, reason, sync } = record;
   const isOneFile = ![base, current, wanted].some((entry) => entry?.kind === "dir");
@@ -171,7 +170,6 @@ function checkResolve({ keep, content }: ResolveOptions): void {
   throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
 }
 
-/** How a conflict of an undo was settled, in words. */
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   current: "what is there was kept",
   undo: "the undo was taken",
@@ -201,7 +199,6 @@ interface Resolving {
   readonly present: Entry | undefined;
 }
 
-/** Returns the state that the path is to have, and the contents that the operation's intent is to name. */
 async function targetOf(
   context: Context,
   { id, record }: IdentifiedConflict,
@@ -295,9 +292,8 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of the conflicts that a `resolve` operation settled. An undo opens them again, without those
- * of which a content is no longer in the store. A redo settles them as before. The caller holds a lease of the blob
- * store.
+ * Returns the new states of the conflicts that a `resolve` settled. An undo opens them again, except those of which a
+ * content is no longer stored. A redo settles them as before. The caller holds a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -26,10 +26,7 @@ export interface ForkSource {
   readonly erasures: readonly LoggedErasure[];
   /** The tracked roots of the workspace, without their folders and without rules that leave files out. */
   readonly roots: readonly RootRecord[];
-  /**
-   * The names of secrets that a person added in the workspace. The fork gets them, so that it shows no more than the
-   * original.
-   */
+  /** The names of secrets that a person added. The fork gets them, so that it shows no more than the original. */
   readonly protectedNames: readonly string[] | undefined;
   /** The name of the moment, for people. */
   readonly label: string;

@@ -23,24 +23,18 @@ import { optional } from "../../util/optional.ts";
 export interface Inversion {
   readonly kind: "undo" | "redo";
   readonly summary: string;
-  /** The name of the work, for the record and for people. */
   readonly label: string;
   readonly own: OwnEvents;
   /**
-   * For an undo: a function that returns the ids of everything that is completely undone once the given events are
-   * undone. For a redo: the id of the undo that it inverts.
+   * For an undo: returns the ids of everything completely undone once the given events are. For a redo: the id of the
+   * undo.
    */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
-  /** The message if there is nothing to change. */
   readonly nothing: string;
-  /**
-   * True if the inversion is recorded even when no file changes, because it is a step of the undo stack, or may bring
-   * back files that were kept aside.
-   */
+  /** True if recorded even when no file changes: it is a step of the undo stack, or may bring back files kept aside. */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
-  /** Open conflicts that the inversion settles. */
   readonly withdraws: readonly IdentifiedConflict[];
   readonly operation: OperationShape | null;
 }
@@ -75,8 +69,7 @@ export async function planInversion(
     skipped: [...plan.skipped, ...(work.leaves ?? new Map()).values()],
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo is done as a whole
-    // or not at all.
+    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out none.
     isWhole: work.kind === "redo",
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
@@ -92,7 +85,6 @@ export async function planInversion(
   };
 }
 
-/** Skips the paths in `left`: drops their changes and conflicts, and lists each path only once. */
 function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   const stays = new Set(left.map(({ path }) => path));
   const isFree = ({ path }: { readonly path: WorkspacePath }): boolean => !stays.has(path);
@@ -123,10 +115,7 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
   );
 }
 
-/**
- * Drops the base of each conflict if the content of the base is missing. The conflict is complete without it, because
- * the base is only shown to people.
- */
+/** Drops bases whose content is missing. A conflict is complete without its base, which is only shown to people. */
 async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
@@ -197,9 +186,7 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
   /** Notes on the operations that were finished first, and on lost contents. */
   readonly notes: readonly string[];
-  /** The command that later undoes what this undo leaves; `undefined` if no command is shown. */
   readonly again: string | undefined;
-  /** The message if there was nothing to do; otherwise `undefined`. */
   readonly nothing: string | undefined;
   /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];

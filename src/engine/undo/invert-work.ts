@@ -26,25 +26,19 @@ import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/see
 import { optional } from "../../util/optional.ts";
 
 export interface InversePlan {
-  /** The changes from the present to the wanted state. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
-  /**
-   * Paths that stay as they are, for example folders that contain files of others, and paths that need a pruned
-   * content.
-   */
+  /** Paths that stay, for example folders that contain files of others, and paths that need a pruned content. */
   readonly skipped: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
 }
 
-/** What a plan depends on, besides the work. */
 export interface Planning {
   /** Changes on disk that are not recorded, because a dry run captures nothing. */
   readonly unrecorded: readonly Change[];
   /** The batch that receives the merged contents. A dry run has no batch. */
   readonly batch?: BlobBatch;
-  /** The event whose state the undo of the whole work restores. */
   readonly back?: number | undefined;
 }
 
@@ -145,9 +139,7 @@ async function leaveSplitUnits(
   return [...skipped, ...left];
 }
 
-/**
- * Returns the last event before the commit with the work's first change of a unit; the head if there is no such change.
- */
+/** Returns the last event before the commit with the work's first change of a unit; the head if there is none. */
 async function beginningOf(
   context: Context,
   unit: readonly WorkspacePath[],
@@ -161,10 +153,7 @@ async function beginningOf(
   return Math.min(first, commit?.first ?? first) - 1;
 }
 
-/**
- * Returns the first file of a unit that others have changed; `undefined` if all files of the unit will be as before the
- * work.
- */
+/** Returns the first file of a unit that others have changed; `undefined` if all will be as before the work. */
 async function editedByOthers(
   context: Context,
   given: Pick<FolderPlan, "unmerged"> & {
@@ -186,19 +175,17 @@ function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
 
-/** The two possible end states of a path. */
 interface WayBack {
   /** The end state if the merges prefer the present state. */
   readonly kept: Folded;
   /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
-  /** The contents that the merges made for both states. */
   readonly made: readonly Buffer[];
 }
 
 /**
- * Inverts the groups of a path. If that has a conflict, and inverting the own events alone has none, these are inverted
- * instead: a state that others restored may lie between the events of one group.
+ * If inverting the joined groups has a conflict, and inverting the own events alone has none, does the latter: a state
+ * that others restored may lie between the events of one group.
  */
 async function wayBack(
   merger: Merger,
@@ -215,9 +202,7 @@ async function wayBack(
   return { kept, wanted, made };
 }
 
-/**
- * Returns the present state of a path without some of its changes. A content that a merge made is put into the batch.
- */
+/** Returns the present state of a path without some of its changes. Content that a merge made goes into the batch. */
 export async function mergeGroups(
   context: Context,
   groups: readonly Group[],

@@ -11,18 +11,12 @@ import { listSessions } from "../actions/session.ts";
 import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * Returns all finished operations. Runs whose process is gone, but whose end is not recorded yet, come last, because
- * their ends will be recorded next.
- */
+/** Returns all finished operations. Runs whose process is gone, but whose end is not recorded yet, come last. */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   return operationsOf(context, await listSessions(context));
 }
 
-/**
- * Returns what can be undone and redone now. A part of a larger operation is undone with it, or separately by its own
- * id.
- */
+/** Returns what can be undone and redone now. A part of a larger operation is undone with it, or by its own id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
     operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
@@ -44,9 +38,7 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/**
- * Returns a test for events that were undone before the operation ended, and so are not among the operation's changes.
- */
+/** Returns a test for events undone before the operation ended, which are not among its changes. */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }

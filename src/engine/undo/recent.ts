@@ -23,10 +23,7 @@ interface RecentLine {
   readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
-/**
- * Returns recent work, newest first: snapshots, operations, open transactions, watches, and changes that a sync
- * brought.
- */
+/** Newest first: snapshots, operations, open transactions, watches, and changes that a sync brought. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
@@ -71,7 +68,6 @@ async function snapshotItem(context: Context, snapshot: Snapshot, previous: numb
   };
 }
 
-/** True if the state right after event `seq` was pruned or compacted away. */
 async function isStateGone(context: Context, seq: number): Promise<boolean> {
   const start = await historyStart(context);
   // A compaction changes no file, so the state right before it is still known: it is the state of the base.
@@ -170,7 +166,6 @@ async function wayBack(context: Context, step: Step, isLast: boolean): Promise<s
   return stack.undoable.at(-1) === id ? "chronicle undo" : `chronicle undo ${id.slice(0, 8)}`;
 }
 
-/** Returns lines for open transactions. Committed transactions are operations. */
 async function transactionLines(context: Context): Promise<RecentLine[]> {
   return (await activeTransactions(context))
     .filter(({ parent }) => parent === undefined)
@@ -225,8 +220,8 @@ interface Source {
   readonly summary: string;
   readonly recordId: string;
   /**
-   * Returns the changes that were written with an event of the record; `undefined` if there are none. `before`: the seq
-   * of the record's previous event; 0 if there is none.
+   * Returns the changes written with an event of the record, or `undefined`. `before`: the record's previous event, or
+   * 0.
    */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
@@ -270,15 +265,13 @@ function lineOf(context: Context, { id, summary }: Source, { run, filled }: Sync
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // A restore to a state before the first fill would remove everything that came from the origin, so it is not
-    // offered.
+    // A restore to a state before the first fill would remove everything that came from the origin, so none is offered.
     back:
       first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });
   return { seq: last.seq, item };
 }
 
-/** True if the state after event `seq` is neither compacted away nor pruned. */
 async function isHeld(context: Context, seq: number): Promise<boolean> {
   const begins = (await indexedFrom(context)) ?? 1;
   return seq >= begins - 1 && (await prunedBy(context, seq, seq + 1)) === undefined;

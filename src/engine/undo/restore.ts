@@ -108,9 +108,7 @@ async function changesTo(context: Context, seq: number, present: Present): Promi
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }
 
-/**
- * Returns the id of the action that began at event `seq` or at the next one, and so scanned its paths at this moment.
- */
+/** Returns the id of the action that began at event `seq` or the next one, and so scanned its paths at this moment. */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
   return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
@@ -155,10 +153,7 @@ async function ownPaths(context: Context, action: LoggedAction): Promise<Readonl
   return new Set(changes.map((change) => change.path));
 }
 
-/**
- * Fills another, empty folder with the files of a moment, without touching the workspace. If the caller is an agent,
- * protected files are left out.
- */
+/** Fills another, empty folder with the files of a moment. If the caller is an agent, protected files are left out. */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const asked = await knownPaths(context, options.paths);
@@ -194,10 +189,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   });
 }
 
-/**
- * False for a path that belongs to git, by the rules of the folder. A hosted workspace has no such rules, so the result
- * is false for every path.
- */
+/** False for a path that belongs to git by the folder's rules, and in a hosted workspace, which has no such rules. */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }
@@ -287,7 +279,6 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
   return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
-/** Throws `NOT_FOUND` if the action kept nothing of one of the paths. */
 async function keptOf(
   context: Context,
   action: OutsideAction,
@@ -303,8 +294,7 @@ async function keptOf(
 }
 
 /**
- * If a content is not in the store, throws `ERASED` if the first missing content was erased, `PRUNED` if the history
- * was pruned, or else `BLOB_MISSING`.
+ * Throws `ERASED` if the first missing content was erased, `PRUNED` if the history was pruned, or else `BLOB_MISSING`.
  */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
@@ -349,7 +339,6 @@ function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number]
   return { path: shownOutside(path), reason: "changed", detail };
 }
 
-/** Looks at the state on disk without keeping it. */
 async function lookOnly(
   context: Context,
   tops: readonly WorkspacePath[],

@@ -31,8 +31,7 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
 /**
- * Captures the workspace, so that later changes are the session's own. Returns the paths that no capture takes, as they
- * are now.
+ * Captures the workspace, so that later changes are the session's own. Returns the present paths that no capture takes.
  */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
@@ -142,10 +141,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
   };
 }
 
-/**
- * Runs work that remains after a failure. A failure of this work is only reported, so that the caller gets the first
- * one.
- */
+/** Runs work after a failure. Its own failure is only reported, so that the caller gets the first one. */
 async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -157,7 +153,6 @@ async function orTell(context: Context, what: string, work: () => Promise<unknow
 
 const MOST_NAME = 200;
 
-/** Records changes until `stop` is called. */
 export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
   refuseHosted(context, "watch files");
   const before = await prepare(context, options);
@@ -194,7 +189,6 @@ interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
   readonly ambiguous: readonly WorkspacePath[];
-  /** Notes on changed paths whose earlier state is not known. */
   readonly unknown: readonly string[];
   readonly coverage: RunShape["coverage"];
   /** The reason why changes of the command were not recorded; `null` if they were recorded. */
@@ -212,7 +206,6 @@ interface Ending {
   readonly networkEvents?: () => readonly unknown[];
 }
 
-/** Records the state on disk at the end of a session, and the end itself. */
 async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
   const { recorder, kept, end } = ending;
   const { roots, last: found } = await recorder.stop();
@@ -244,10 +237,7 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   return { session: ended, changes, ambiguous, unknown, coverage: coverageShape(last.coverage), notRecorded: null };
 }
 
-/**
- * Captures the rule files that appeared in the session and exclude themselves. Other files that these rules exclude are
- * only listed.
- */
+/** Captures rule files of the session that exclude themselves. Other files that these rules exclude are only listed. */
 async function takeRules(
   recorder: Recorder,
   hidden: readonly OmittedChange[],
@@ -293,10 +283,7 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).toWellFormed();
 }
 
-/**
- * If the end of the command cannot be recorded, returns the reason, a command that helps, the exit code, and the known
- * changes.
- */
+/** If the end of the command cannot be recorded, returns the reason, a command that helps, and the known changes. */
 async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
   try {
     return await finish(context, session, ending);
@@ -317,7 +304,6 @@ async function finishRun(context: Context, session: Session, ending: Ending): Pr
   }
 }
 
-/** Returns no changes if they cannot be read. */
 async function recordedSoFar(
   context: Context,
   id: string,
@@ -333,7 +319,6 @@ async function recordedSoFar(
 }
 
 interface TransactionEnd {
-  /** True if something was rolled back. */
   readonly isRolledBack: boolean;
   readonly left: RunShape["not_rolled_back"];
   readonly skipped: RunShape["skipped"];
@@ -364,8 +349,7 @@ async function endTransaction(
     const left = leftOf({ done, skipped, unmerged }) ?? besideOf(conflicts);
     return { isRolledBack: undo.undo_id !== null, left, skipped, conflicts };
   } catch (error) {
-    // Once this process is gone, the next change of the workspace rolls this transaction back. The result says what
-    // else can be done.
+    // Once this process is gone, the next change of the workspace rolls this transaction back.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
     return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };

@@ -60,16 +60,13 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
 
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
-  /**
-   * Ids of actions, sessions and other brackets of the work. A change with one of these ids among its candidates may be
-   * the work's.
-   */
+  /** Ids of the work's brackets. A change with one of these among its candidates may be the work's. */
   readonly mayBe: ReadonlySet<string>;
 }
 
 /**
- * Returns the work that a selection means. Throws `USAGE` if the selection is not valid, `NOT_FOUND` or `AMBIGUOUS` if
- * it matches nothing or several things, and `PRUNED` if the work was compacted away.
+ * Throws `USAGE` for an invalid selection, `NOT_FOUND` or `AMBIGUOUS` if it matches nothing or several things, and
+ * `PRUNED` if the work was compacted away.
  */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
@@ -120,9 +117,8 @@ async function workOfActions(
 }
 
 /**
- * Returns a test for ambiguous changes. It is true if all candidates are among these runs and actions, and at least one
- * candidate is not abandoned. Abandoned actions may never have run, so a person may have made a change that has no
- * other candidates.
+ * True for ambiguous changes whose candidates are all among these ids, and not all abandoned. Abandoned actions may
+ * never have run, so a person may have made a change that has no other candidates.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -150,8 +146,8 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for a selection's own changes. It is false for the baseline, and for what restores, undos and redos
- * wrote. It is false for ambiguous changes, too, unless only this work can have made them (`isOnly`).
+ * False for the baseline, and for what restores, undos and redos wrote; also for ambiguous changes, unless only this
+ * work can have made them (`isOnly`).
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -176,8 +172,8 @@ async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false; if it is true for all, the work of the last turn.
- * Throws `NOT_FOUND` if there is no turn.
+ * Returns the work of the last turn for which `isPassed` is false, or else of the last turn. Throws `NOT_FOUND` if
+ * there is none.
  */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
@@ -196,7 +192,6 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
-  /** The number of actions that belong to no turn. */
   readonly others: number;
 }
 
@@ -339,8 +334,8 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a file of a
- * database, changes of the files that form a unit with it are included.
+ * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a database,
+ * all files of its unit are included.
  */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const [path] = (await pathsOnRecord(context, given)) ?? [];
@@ -361,8 +356,8 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 }
 
 /**
- * Like `knownPaths`, for one path. For an excluded path that was kept aside, the error names the work that changed it,
- * and the command that undoes this work.
+ * For an excluded path that was kept aside, the error names the work that changed it, and the command that undoes this
+ * work.
  */
 async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
   try {
@@ -422,10 +417,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   };
 }
 
-/**
- * The span begins at the earliest of these events, or at the beginning of the history if that is later, and ends at the
- * head.
- */
+/** The span begins at the earliest start, or at the beginning of the history if that is later, and ends at the head. */
 async function spanFrom(
   context: Context,
   starts: readonly number[],
@@ -435,10 +427,7 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
 }
 
-/**
- * Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if there is
- * none.
- */
+/** Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if none. */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
@@ -525,10 +514,7 @@ async function shapesOf(context: Context, actions: readonly LoggedAction[]): Pro
   return actions.length === 0 ? [] : actionShapes(context, actions);
 }
 
-/**
- * Work that was done at another copy of the workspace, and came here by a sync. The actions and sessions that its
- * events name have no records here.
- */
+/** Work that was done at another copy, and came here by a sync. Its actions and sessions have no records here. */
 interface WorkElsewhere {
   readonly session?: string;
   readonly turn?: string;
@@ -540,7 +526,7 @@ interface WorkElsewhere {
   readonly toSeq: number;
 }
 
-/** Returns all work of other copies, ordered by the last events. */
+/** Ordered by the last events. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }

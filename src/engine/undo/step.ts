@@ -55,10 +55,7 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
   return stepMeant(operations, { direction: isRedo ? "redo" : "undo", operation: target });
 }
 
-/**
- * Returns the command that undoes the same operation, and merges with later edits; `undefined` for a redo, and for
- * operations that no selection can name.
- */
+/** Returns the command that undoes the same operation, and merges with later edits; `undefined` if there is none. */
 export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
   if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
   return `chronicle undo --${kind === "run" ? "session" : "action"} ${id.slice(0, 8)}`;
@@ -84,7 +81,6 @@ function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): 
   return steps.findLastIndex((one) => one.kind === kind);
 }
 
-/** Returns the last consecutive steps of one kind. */
 function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): readonly LoggedOperation[] {
   const others = steps.findLastIndex((one) => one.kind !== kind);
   return steps.slice(others + 1);
@@ -102,10 +98,7 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   return { changes: [...changes.values()], claims, starts: operations.map(({ fromSeq }) => fromSeq) };
 }
 
-/**
- * Returns the step as an inversion of events if others' work, or an undo of selected work, is involved; `undefined` for
- * an ordinary step.
- */
+/** Returns an inversion of events if others' work, or an undo of selected work, is involved; else `undefined`. */
 export async function inversionOf(context: Context, step: Step): Promise<Inversion | undefined> {
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
@@ -121,8 +114,8 @@ function isWhole({ direction, operation }: Step): boolean {
 }
 
 /**
- * Returns the step if undos of selected work are involved: the redo of such an undo, the undo of a redone one, or the
- * undo of an operation of which a part was undone already. Returns `undefined` for an ordinary step.
+ * Handles the redo of an undo of selected work, the undo of a redone one, and the undo of an operation of which a part
+ * was undone already. Returns `undefined` for any other step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;
@@ -139,14 +132,13 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   return work === undefined ? undefined : stepOver(context, work, step);
 }
 
-/** True if the first operation is an undo that was done while the second one was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
 /**
- * Returns the redo of an undo of selected work: the inverse of what that undo wrote. Later undos of the same work that
- * changed nothing have no redo of their own, so this redo withdraws their conflicts, too.
+ * A redo inverts what the undo of selected work wrote. Later undos of the same work that changed nothing have no redo
+ * of their own, so this redo withdraws their conflicts, too.
  */
 async function redoOf(
   context: Context,
@@ -172,14 +164,12 @@ async function redoOf(
   };
 }
 
-/** Returns the name of what an undo has undone; `undefined` if the summary has another form. */
 function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
   return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
 }
 
 const UNDO_OF = "undo of ";
 
-/** Returns the work of a redone undo, to undo it again. */
 async function again(context: Context, undo: LoggedOperation, operations: readonly LoggedOperation[]): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
@@ -202,12 +192,10 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
 }
 
 /**
- * Returns the id of an undo of selected work, and the ids of the operations that it undid. If one of these is an undo
- * of selected work, too, the operations that it undid are included, and so on.
+ * Returns the id of an undo of selected work, and the ids of everything that it undid, also through other such undos.
  */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
-  // Iterating over a set includes elements that are added meanwhile.
   for (const id of all) {
     const { takes = [], passes = [] } = operations.find((one) => one.id === id)?.selective ?? {};
     for (const one of [...takes, ...passes]) all.add(one);
@@ -216,8 +204,7 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the work of an operation if a part of it was undone separately; `undefined` otherwise, and for a step that is
- * done as a whole or not at all.
+ * Returns `undefined` if no part of the operation was undone separately, or the step is done as a whole or not at all.
  */
 async function partOf(
   context: Context,
@@ -257,8 +244,8 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 
 /**
  * Returns the undo of an operation whose paths were edited since, if an undo of selected work (or its redo) took part
- * in the edits of each path, because such edits are no reason to refuse. Returns `undefined` if a path was edited only
- * by others, or if the step is done as a whole or not at all.
+ * in the edits of each path: such edits are no reason to refuse. Otherwise, and for a step that is done as a whole or
+ * not at all, returns `undefined`.
  */
 export async function crossedStep(
   context: Context,
@@ -288,8 +275,8 @@ async function isCrossed(context: Context, { operation, operations }: Step, edit
 const MOST_COMPARED = 200;
 
 /**
- * True if later recorded edits prevent the undo of an operation, unless it is forced. Only operations with few events
- * are looked at, so that a list of many operations stays quick; for others, the result is `false`.
+ * True if later recorded edits prevent an undo without force. For operations with many events, always false, so that a
+ * list of many operations stays quick.
  */
 export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
   const { fromSeq, toSeq } = step.operation;
@@ -305,8 +292,8 @@ export async function isEditedSince(context: Context, step: Step): Promise<boole
 }
 
 /**
- * Returns the undo of an operation without the paths that are changed meanwhile (those of `leaves`, and those found
- * during the apply), which can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
+ * Returns the undo without the paths that are changed meanwhile (`leaves`, and those found during the apply), which can
+ * be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,
@@ -317,10 +304,7 @@ export async function partStep(
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
-/**
- * Returns an operation as work: its own events, the events of everything within it, and the runs and actions for which
- * something was kept aside.
- */
+/** An operation as work has its own events, those of everything within it, and its keepers. */
 async function workOf(context: Context, { id, kind, summary, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);

@@ -49,8 +49,8 @@ import { optional } from "../../util/optional.ts";
  */
 
 /**
- * Begins a transaction, or a savepoint (see `parentFor`). `actions`: the ids of the actions whose functions make this
- * call. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
+ * Begins a transaction, or a savepoint (see `parentFor`), within `actions`. Throws `USAGE` for invalid options, and for
+ * a session id that is not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -174,10 +174,7 @@ function parentFor(active: readonly LoggedTransaction[], of: Begun): string | un
   return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
 }
 
-/**
- * Commits a transaction and its savepoints. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this
- * id, and `REFUSED` if the transaction is not active.
- */
+/** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if it is not active. */
 export async function commitTransaction(
   context: Context,
   id: string,
@@ -205,21 +202,20 @@ export async function countChanges(context: Context, transaction: LoggedTransact
 
 export interface RollbackHow {
   /**
-   * Set if the owner is gone and no caller asked for the rollback. Changes that are not recorded as the transaction's
-   * then stay.
+   * Set if the owner is gone and nobody asked for the rollback. Changes that are not recorded as the transaction's
+   * stay.
    */
   readonly byRule?: true;
   /**
    * True if every path that cannot be changed is skipped and listed. If false, only paths that were changed meanwhile
-   * are skipped; any other such path prevents the rollback, and the transaction stays active.
+   * are; any other prevents the rollback, and the transaction stays active.
    */
   readonly force?: boolean;
 }
 
 /**
- * Undoes what was changed in a transaction and its savepoints, as one operation that can be redone. Later work of
- * others stays. Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and `REFUSED` if the
- * transaction is finished or cannot be rolled back.
+ * Undoes a transaction and its savepoints, as one operation that can be redone. Later work of others stays. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if it is finished or cannot be rolled back.
  */
 export async function rollbackTransaction(
   context: Context,
@@ -291,8 +287,7 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * For a transaction that a caller ends by name: if it is orphaned, the capture still attributes changes to it, because
- * it was open until now.
+ * If a caller ends an orphaned transaction by name, the capture still attributes changes to it: it was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
@@ -373,9 +368,7 @@ interface Finish {
   readonly changed?: number;
 }
 
-/**
- * Records the end of a transaction and of its active savepoints. Throws `REFUSED` if the transaction ended meanwhile.
- */
+/** Ends its active savepoints, too. Throws `REFUSED` if the transaction ended meanwhile. */
 async function finish(context: Context, id: string, end: Finish): Promise<void> {
   await withCommit(context, async (commit) => {
     const family = familyOf(await allTransactions(context), id);
@@ -414,7 +407,7 @@ const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED",
 
 /**
  * Ends the transactions whose owner is gone, with their savepoints, latest first, each as its `onOwnerDeath` says.
- * Skips a transaction that another process has ended meanwhile, and reports a transaction that cannot be ended.
+ * Skips one that another process has ended meanwhile, and reports one that cannot be ended.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -436,8 +429,8 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 }
 
 /**
- * Returns the orphaned transaction that began last and is no savepoint of another one. Later work is undone first,
- * because a rollback keeps what other transactions have changed since.
+ * The last one is taken that is no savepoint of another orphan. Later work is undone first, because a rollback keeps
+ * what other transactions have changed since.
  */
 function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {
   const orphans = active.filter((one) => one.orphaned && !tried.has(one.id));
@@ -464,9 +457,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 
-/**
- * Names the changes that a rollback leaves after the owner's death, and the command that restores the earlier state.
- */
+/** Names the changes that the rollback leaves, and the command that restores the earlier state. */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;

@@ -28,9 +28,6 @@ import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
 
-/**
- * Undoes the changes of a selection: an action's, a turn's, a session's, an actor's, a file's, or those since a moment.
- */
 export async function undoSelection(
   context: Context,
   options: UndoOptions,
@@ -49,8 +46,8 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * Returns the selected work. The turn `last` means the last turn with something left that no undo has named as a
- * conflict or left alone; if there is none, the last turn.
+ * The turn `last` means the last turn with something left that no undo has named as a conflict or left alone; if there
+ * is none, the last turn.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -59,7 +56,6 @@ async function workToUndo(context: Context, options: UndoOptions): Promise<Chose
 }
 
 export interface UndoWork {
-  /** The label of the work, as it was found before the capture. */
   readonly label: string;
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
   readonly before: BeforeChange;
@@ -149,10 +145,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   };
 }
 
-/**
- * Returns the open conflicts of earlier undos that this undo settles: those for which all events that did not merge on
- * the conflict's path are among these.
- */
+/** Returns the conflicts that this undo settles: it has all events that did not merge on the conflict's path. */
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,

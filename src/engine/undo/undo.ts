@@ -57,7 +57,6 @@ export async function undo(
   return reverse(context, "undo", { options, before });
 }
 
-/** Redoes what was undone last, or the operation that is named. */
 export async function redo(
   context: Context,
   options: UndoOptions = {},
@@ -106,8 +105,7 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
   const all = await separateEdited(context, own, present.unrecorded);
-  // If the operation is not undone now, the redo restores only what an undo left, and passes over paths that were
-  // edited since.
+  // If the operation is not undone now, the redo restores only what an undo left, and passes over edited paths.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
   if (part !== undefined) return planInversion(context, part, how);
@@ -134,7 +132,7 @@ async function partWithoutEdited(context: Context, step: Step, { edited }: Sorte
   return partStep(context, step, leaves);
 }
 
-/** Returns the id of the operation; for a transaction, the ids of the actions and runs in it. */
+/** For a transaction, returns the ids of the actions and runs in it. */
 async function worksWithin(context: Context, { id, kind }: LoggedOperation): Promise<readonly string[]> {
   if (kind !== "transaction") return [id];
   return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
@@ -201,8 +199,8 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths of files kept aside, if moving other files away makes room for them. Returns none if a
- * content is missing, or others may have changed one, because a later undo would not bring these back, either.
+ * Returns the blocked paths kept aside, if moving other files away makes room for them. Returns none if a content is
+ * missing, or others may have changed one, because a later undo would not bring these back, either.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
@@ -243,7 +241,6 @@ async function hasFinished(context: Context, direction: Direction, { options, be
   return targetsOf(meant.direction).includes(meant.operation.id);
 }
 
-/** The number of edited paths that are listed one by one. */
 const MOST_KEPT = 20;
 
 /** Returns notes that name the iterations with the edits which `--force` overwrote. */
@@ -297,7 +294,6 @@ interface Edited {
   /** The edited file of the database to which this file belongs, too. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
-  /** The number of the last recorded iteration; 0: none. */
   readonly iteration: number;
 }
 
@@ -337,8 +333,7 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
 }
 
 /**
- * Treats the files of a database as one unit: if one was edited, all count as edited. They return together to the state
- * that they had before the operation.
+ * If one file of a database was edited, all count as edited. They return together to their state before the operation.
  */
 async function separateUnits(
   context: Context,
@@ -392,8 +387,8 @@ function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]):
 }
 
 /**
- * `command` names the operation by id, since another operation may be the last by then. `merging`: the command that
- * keeps the later edits; `undefined`: there is none.
+ * `command` names the operation by id: another one may be the last by then. `merging`: the command that keeps later
+ * edits.
  */
 function editedSince(
   paths: readonly BlockedPath[],

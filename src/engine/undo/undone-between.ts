@@ -7,7 +7,6 @@ import type { UndoneEvents } from "../facts/undone-events.ts";
 import { addAll } from "../../util/long-lists.ts";
 import type { Context } from "../log/context.ts";
 
-/** An event of a path that was undone, with the spans of the undos that undid it. */
 export interface TakenEvent {
   readonly path: WorkspacePath;
   readonly seq: number;

@@ -7,7 +7,6 @@ import type { OmittedPaths } from "../facts/omitted-changes.ts";
 import type { Context } from "../log/context.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** The most paths that notes name. */
 const MOST_PATHS = 20;
 
 type Asked = Pick<OwnChange, "path" | "before" | "after"> & { readonly back: BackTo };

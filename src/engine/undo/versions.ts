@@ -111,8 +111,8 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
 const MOST_ROWS = 100;
 
 /**
- * Returns the iteration into which the replica merged a version, if it is known: the first iteration that the replica
- * wrote after the version, provided that merging the version into it changes nothing.
+ * Returns the iteration into which the replica merged a version: its first one after the version, provided that merging
+ * the version into it changes nothing.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;
@@ -123,7 +123,6 @@ async function findMerge(context: Context, version: VersionRecord): Promise<Iter
   return (await holds(context, next.entry, { base, theirs: entry })) ? next : undefined;
 }
 
-/** Returns the first accepted state of the path that the replica wrote after the version. */
 async function nextOwn(
   { index, ...context }: Context,
   { path, replica, localSeq, against }: VersionRecord,

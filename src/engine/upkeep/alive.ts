@@ -10,7 +10,6 @@ import { type GivenUp, HistoryNeeds, privateContents } from "../log/history-need
 import { baseOf } from "../log/project.ts";
 import { refuseOtherHistory } from "../log/history-start.ts";
 
-/** Throws `BLOB_MISSING` if the base is not in the store. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
   const reader = await blobs.open(base);
   if (reader === undefined) {

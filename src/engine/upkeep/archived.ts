@@ -5,10 +5,7 @@ import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
-/**
- * Archives a workspace, or takes it up again. Records no event if nothing changes. Throws `REFUSED` if a workspace that
- * is being synced is to be archived.
- */
+/** Records no event if nothing changes. Throws `REFUSED` if a workspace that is being synced is to be archived. */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(
     context,
@@ -25,9 +22,7 @@ export async function setArchived(context: Context, archived: boolean): Promise<
   );
 }
 
-/**
- * A workspace that is only read cannot follow an origin. Its sync would fail again and again, and nobody would be told.
- */
+/** A workspace that is only read cannot follow an origin: its sync would fail again and again, untold. */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;

@@ -16,22 +16,17 @@ export interface BaseFault {
 }
 
 export interface BaseCheckOptions {
-  /** The Merkle root that the base must have, if it is stated elsewhere. */
   readonly root?: Hash;
   /** An index whose state at its head must agree with every row of the base. */
   readonly against?: IndexStore;
-  /**
-   * Reads the event of a record from the log. If given together with `against`, every record of the base must equal the
-   * record of its event.
-   */
+  /** Reads events from the log. With `against`, every record of the base must equal the record of its event. */
   readonly eventOf?: (row: EventRow) => Promise<LogEvent>;
   readonly onRows?: (batch: BaseBatch) => void;
 }
 
 /**
- * Reads a base from the store, recomputes its hashes, and compares it with `options`. Returns the faults; `undefined`
- * if the base is not in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they
- * are damaged.
+ * Recomputes the hashes of a base, and compares it with `options`. Returns the faults; `undefined` if the base is not
+ * in the store. Throws `INTEGRITY_VIOLATION` if the bytes are no base, and `BLOB_CORRUPT` if they are damaged.
  */
 export async function checkBase(
   blobs: BlobStore,

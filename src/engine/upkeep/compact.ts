@@ -125,7 +125,6 @@ interface Dropping {
   readonly isDone: boolean;
 }
 
-/** Returns the number of events that were in the archive. */
 async function dropArchive(context: Context, commit: Commit, { base, isDone }: Dropping): Promise<number> {
   const archived = await context.log.archived();
   if (archived.length === 0) return 0;
@@ -144,8 +143,7 @@ interface ToVerify {
 }
 
 /**
- * Before lines are removed, every line must be sound, every needed content present, and the base equal to the replayed
- * state.
+ * Before lines are removed, every line must be sound, every needed content present, and the base as the replayed state.
  */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];
@@ -200,8 +198,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished earlier intents, so this operation was
- * interrupted since, and the next call finishes it.
+ * `OperationQueue.change` has finished earlier intents. So an open one was interrupted since, and the next call
+ * finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -210,8 +208,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Throws `REFUSED` while work is open whose beginning would be lost. Makes a snapshot of the last state, unless the
- * latest snapshot has the same files. This snapshot will be the earliest that can be restored.
+ * Throws `REFUSED` while work is open whose beginning would be lost. Makes sure that there is a snapshot of the last
+ * state, the earliest that can be restored then.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);
@@ -223,7 +221,6 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
   if (latest?.root !== root) await nameMoment(context, captured, { cause: "compact" });
 }
 
-/** Throws `REFUSED` while a session is being recorded, an action is open or a transaction is active. */
 async function refuseOpenWork(context: Context): Promise<void> {
   const running = (await listSessions(context)).find((one) => one.state === "running");
   if (running !== undefined) {

@@ -32,9 +32,7 @@ import { refuseUnsigned } from "../log/signing.ts";
 
 const MOST_CONTENTS = 100_000;
 
-/** The most contents in an answer. */
 const MOST_TOLD = 1_000;
-/** The most paths of each content in an answer. */
 const MOST_PATHS = 20;
 
 interface Asked {
@@ -49,9 +47,7 @@ interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
   readonly kept: readonly ContentUse[];
-  /** The erasable contents that were kept aside. */
   readonly aside: readonly AsideUse[];
-  /** The number of contents erased before. */
   readonly already: number;
   /** Paths to record as gone, so that their contents can be erased. */
   readonly untracked: readonly WorkspacePath[];
@@ -59,8 +55,8 @@ interface Look {
 }
 
 /**
- * Erases contents. Throws `USAGE` if the request is malformed, `NOT_FOUND` if no content is meant, and `REFUSED` if
- * none of the meant contents can be erased.
+ * Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and `REFUSED` if none of them can be
+ * erased.
  */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
@@ -114,10 +110,7 @@ function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   return [...paths].map(([plan, of]) => ({ plan, paths: [...of].sort(comparePaths) }));
 }
 
-/**
- * Returns the request as it is recorded. The hash of a content that was only kept aside is replaced by a path, because
- * the log must have no such hash.
- */
+/** The log must have no hash of a content that was only kept aside, so a path is recorded instead. */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
   const isHeld = asked.content === undefined || erased.some(({ hash }) => hash === asked.content);
@@ -216,7 +209,6 @@ function isNotEmpty({ size, paths }: ContentUse): boolean {
 
 const NONE: ReadonlySet<WorkspacePath> = new Set();
 
-/** Returns the meant paths that have one of the contents now and that the rules leave out. */
 async function leftOutOf(
   context: Context,
   { isMeant }: Asked,
@@ -359,7 +351,6 @@ async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pi
 
 const IN_USE = "another process has a pack with such bytes in use: run `chronicle gc` later";
 
-/** Returns, in words, the workspaces that keep contents from being collected, and what can be done there. */
 async function whoKeeps(context: Context, kept: ReadonlySet<Hash>): Promise<readonly string[]> {
   const { workspaces, upstream = [] } = await context.store.neededElsewhere(kept, { due: true });
   const needing = new Set((await context.store.neededElsewhere(kept)).workspaces.map(({ id }) => id));

@@ -19,13 +19,9 @@ import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
-/** The beginning of a history, as the rules need it. */
 export interface RulesStart {
-  /** The event before the first one that is read. */
   readonly seq: number;
-  /**
-   * True for a copy that starts on an anchor. Only the files and the workspace's own record are then known from before.
-   */
+  /** True for a copy on an anchor: only the files and the workspace's own record are then known from before. */
   readonly isAnchored?: boolean;
 }
 
@@ -39,19 +35,17 @@ const FIRST_WITHOUT_SIGNER = "workspace snapshot";
 
 /**
  * Checks the rules of `docs/format.md` about relations between events, and about the state at the end of each commit.
- * Takes each event once, in order. `checkRecord` checks an event by itself.
+ * `checkRecord` checks an event by itself.
  */
 export class HistoryRules {
   readonly #state: LiveTree;
   readonly #tell: Tell;
   readonly #start: RulesStart;
   #workspace: WorkspaceRecord | undefined;
-  /** The sentinel on which the history begins, and the workspace's record in it. */
   #first: { readonly event: LogEvent; readonly workspace: WorkspaceRecord } | undefined;
   readonly #roots = new Set<string | undefined>();
   /** The events since the last end of a commit, with the paths of file events. */
   #commit: { readonly event: LogEvent; readonly paths: readonly WorkspacePath[] }[] = [];
-  /** Paths with an event after the anchor. */
   readonly #seen = new Set<WorkspacePath>();
   #lastRoot: number;
   readonly #actions = new Map<string, BegunAt>();
@@ -61,8 +55,8 @@ export class HistoryRules {
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the own event up to which the origin has answered (`Infinity` if there is
-   * no sync, or it was stopped).
+   * The seq of the last record of a sync, and the own event that the origin has answered (`Infinity`: no sync, or
+   * stopped).
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */
@@ -79,10 +73,7 @@ export class HistoryRules {
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
-  /**
-   * Takes rows of the base with which a history begins, if the events before it are missing. Unsound records are passed
-   * over.
-   */
+  /** Takes rows of the base on which a history begins without the events before it. Unsound records are passed over. */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
       const { recordId, record, seq } = one;
@@ -260,8 +251,7 @@ export class HistoryRules {
 
   #checkSentinel(event: LogEvent): void {
     const { workspace } = decodeSentinel(event);
-    // If the events before the sentinel are missing, the workspace's record is in the base, and is compared when that
-    // is read.
+    // If the events before the sentinel are missing, the workspace's record is compared when the base is read.
     if (this.#workspace === undefined) this.#first = { event, workspace };
     else this.#compareWorkspace(event, workspace);
   }
@@ -298,8 +288,8 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Returns the first fault in a base on which a history begins. Each row must be the first iteration of its path, and
- * must name the event `at`, which names the base.
+ * Returns the first row of a baseline that is not the first iteration of its path, at the event `at` that names the
+ * base.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

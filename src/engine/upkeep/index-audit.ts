@@ -12,21 +12,19 @@ import { yieldToEventLoop, Breather, withBreaths } from "../../util/yield-to-eve
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 
-/** The number of differences that are reported one by one. */
 const MOST_TOLD = 20;
 
 /** Rows per query in the search for the first event with a line. A base can bring many rows without lines. */
 const SOME_EVENTS = 2_000;
 
 /**
- * Compares an index with the log while the log is replayed. The rows must be exactly those that result from the events.
- * A difference loses no data, because the index can be rebuilt.
+ * Compares an index with the log while the log is replayed. A difference loses no data, because the index can be
+ * rebuilt.
  */
 export class IndexAudit {
   readonly #index: IndexStore;
   readonly #known: IndexHead;
   readonly #trees = new Map<number, TreeRow[]>();
-  /** The last hash of each folder up to `#treeSeq`. The next root is computed from these hashes. */
   readonly #latest = new Map<WorkspacePath, TreeRow>();
   #treeSeq = 0;
   readonly #open = new Map<string, number>();
@@ -151,7 +149,6 @@ export class IndexAudit {
       for (const row of rows) this.#tell(`${shown(row)}, whose event was never recorded`);
   }
 
-  /** Compares the tables that concern the whole history. */
   async #compareWhole(): Promise<void> {
     const open = await this.#index.openRecords("");
     const first = this.#first ?? Number.POSITIVE_INFINITY;

@@ -51,10 +51,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
   });
 }
 
-/**
- * Throws `REFUSED` while an earlier pruning can be brought back. A pruning with `now` would also free the contents of
- * the earlier one, although nobody has asked for that.
- */
+/** Throws `REFUSED` while an earlier pruning can be brought back: `now` would also free its contents, unasked. */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
   const first = waitingPrunings(all, context.now()).find((one) => all.indexOf(one) >= inBase);
@@ -109,7 +106,7 @@ function countOf(name: string, value: number): number {
 interface Look {
   readonly answer: PruneAnswer;
   readonly floorSeq: number;
-  /** The number of additional states that would be pruned if they were older. */
+  /** The number of further states that only their age protects. */
   readonly tooYoung: number;
   readonly seq: number;
   readonly ts: number;
@@ -182,10 +179,7 @@ async function append(
   return event?.seq ?? null;
 }
 
-/**
- * Estimates the bytes that were given up and not freed yet. If the estimate of the last pruning is above the threshold,
- * these bytes are taken as freed.
- */
+/** If the estimate of the last pruning is above the threshold, its bytes count as freed. */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
@@ -204,10 +198,7 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
-/**
- * The number of given-up bytes above which they are freed unasked. It grows with the log, because freeing reads the
- * logs.
- */
+/** Given-up bytes above this number are freed unasked. It grows with the log, because freeing reads the logs. */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
@@ -273,7 +264,6 @@ async function freeGivenUp(context: Context): Promise<void> {
   await context.store.collect({ waitMs: FREE_WAIT_MS });
 }
 
-/** The log's time and the number of actions when nothing to prune was found. */
 interface InVain {
   readonly ts: number;
   readonly actions: number;
@@ -310,10 +300,7 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/**
- * Returns the time of the last event, but at most the present time, so that a clock that ran ahead makes nothing look
- * older.
- */
+/** At most the present time, so that a clock that ran ahead makes nothing look older. */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }

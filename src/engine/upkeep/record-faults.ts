@@ -72,8 +72,8 @@ export function faultOf(check: () => void): string | undefined {
 }
 
 /**
- * Returns the faults in rows of the base `at`, after which a history continues with event `seq`. The base replaces
- * events that are missing, so each row must be of an event before `seq`, and each record must be sound.
+ * Returns the faults of a base that replaces the events before event `seq`: rows of `seq` or later, and unsound
+ * records.
  */
 export function heldFaults({ entries = [], records = [] }: BaseBatch, at: string, seq: number): Problem[] {
   const kind = "base-wrong";

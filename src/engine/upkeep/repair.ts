@@ -36,9 +36,7 @@ class Repair {
   readonly #context: Context;
   readonly #options: VerifyOptions;
   readonly #sources: readonly RepairSource[];
-  /** The place where good bytes were found, by content. */
   readonly #healed = new Map<Hash, string>();
-  /** Contents that were searched for already. */
   readonly #sought = new Set<Hash>();
   readonly #aside: string[] = [];
   readonly #failed = new Map<string, string>();
@@ -175,10 +173,7 @@ export class StoreAnew {
     for (const [hash, { where }] of held) this.#stored(hash, where);
   }
 
-  /**
-   * A large content is read twice. The first time, only its hash is checked. The second time, its bytes are written,
-   * and discarded if they differ from the first time.
-   */
+  /** Read twice: first only the hash is checked, then the bytes are written, and discarded if they differ. */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
     const isRead = await readBounded(offer, (piece) => digest.update(piece));

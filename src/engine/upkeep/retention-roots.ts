@@ -15,10 +15,8 @@ import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 import { memoKey } from "../log/memo.ts";
 
 export interface RetentionRoots {
-  /** The restorable moments in the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly states: readonly number[];
-  /** The state from which on everything is kept. */
   readonly hold: number;
 }
 
@@ -41,7 +39,6 @@ const views = memoKey<ActionView>("known actions");
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** Returns the view as of the head. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
   const floor = (await pruningInForce(context))?.floorSeq ?? 0;
@@ -117,7 +114,7 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 }
 
 /**
- * Returns the restorable moments, with the reason for each that stays in any case, and the states that unfinished work
+ * Returns the restorable moments, with the reasons why some stay in any case, and the states that unfinished work
  * needs.
  */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
@@ -146,8 +143,8 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   readonly transactions: ReadonlySet<string>;
   /**
-   * The state from which on everything is kept: the earliest state to which an active transaction may be rolled back,
-   * or up to which an origin has answered.
+   * The earliest state to which an active transaction may be rolled back, or up to which an origin has answered.
+   * Everything from there on is kept.
    */
   readonly hold: number;
   /** The states at which open runs and watches have begun. */

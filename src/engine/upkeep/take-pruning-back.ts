@@ -8,7 +8,6 @@ import { loggedPrunings } from "../facts/pruning.ts";
 import type { LoggedPruning } from "../log/recorded-prunings.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
-/** The states that a pruning keeps, and among them those of actions. */
 type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };

@@ -37,7 +37,7 @@ import { optional } from "../../util/optional.ts";
 /** The first place found that needs a content. A place in this history takes precedence over an origin's records. */
 export interface Need {
   readonly where: string;
-  /** The size in bytes, if a record names it. */
+  /** In bytes, if a record names it. */
   readonly size: number | undefined;
   /** All places that need the content, up to `MOST_PLACES`. Set only for the contents in `placesOf`. */
   readonly places?: readonly string[];
@@ -63,9 +63,7 @@ export interface LogFindings {
   readonly hashes: (seq: number) => Hash | undefined;
   /** True if some of the log could not be replayed. */
   readonly broken: boolean;
-  /** The contents that are needed to read the history itself. */
   readonly own: OwnContents;
-  /** The records of the parts that were cut off the log. */
   readonly recoveries: readonly RecordBody[];
   /** The signers whose keys sign the heads of this history. The last one is in force. */
   readonly signers: readonly LoggedSigner[];
@@ -82,7 +80,6 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly seqsOfInterest: ReadonlySet<number>;
   /** Contents for which all places are reported, up to `MOST_PLACES`. */
   readonly placesOf?: ReadonlySet<Hash>;
-  /** Compares the index with the replayed history. */
   readonly audit?: IndexAudit;
   /** Called with the replayed state at the end, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
@@ -99,7 +96,6 @@ const BATCH = 2_000;
 /** The number of names that are hashed before other tasks have a turn. */
 const NAMES_AT_ONCE = 4_096;
 
-/** The number of places that are reported for one content. */
 const MOST_PLACES = 20;
 
 /** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */
@@ -133,7 +129,6 @@ interface HowToVerify extends LoggedGivenUp {
   readonly isIndexed: boolean;
 }
 
-/** A line that passed its checks, in a commit whose end was not read yet. */
 interface OpenLine {
   readonly placed: PlacedEvent;
   readonly where: string;
@@ -159,7 +154,6 @@ class LogVerifier {
   readonly #recoveries: RecordBody[] = [];
   readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
-  /** The seq of the last event in a whole commit. */
   #whole = 0;
   #commits: CommitFollower | undefined;
   #rules: HistoryRules | undefined;
@@ -271,10 +265,7 @@ class LogVerifier {
     return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
   }
 
-  /**
-   * Reports missing events before a history's first sentinel: as a note if they were dropped on purpose, otherwise as a
-   * problem.
-   */
+  /** Events before the first sentinel that were dropped on purpose are a note; otherwise their lack is a problem. */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
     if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
@@ -421,9 +412,7 @@ class LogVerifier {
     return known;
   }
 
-  /**
-   * Checks the record of an event by itself, and notes the contents that it needs. Returns whether the record is sound.
-   */
+  /** Checks the record by itself, and notes the contents that it needs. Returns whether the record is sound. */
   #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);

@@ -16,7 +16,6 @@ export class OwnContents {
     return this.#filters;
   }
 
-  /** The plans of operations that are open. */
   get plans(): ReadonlyMap<Hash, string> {
     return new Map(this.#open.values());
   }
@@ -36,8 +35,8 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Reads filters and plans as the code that uses them does: a filter for each root, and the paths of a plan in order.
- * Missing filters and plans, and those with damaged bytes, are reported with the other contents.
+ * Reads filters (one for each root) and plans (in path order) as the code that uses them does. Missing or damaged
+ * contents are reported with the others.
  */
 export async function verifyPlans(
   context: Context,

@@ -130,10 +130,7 @@ interface ComparedLog {
   readonly notes: string[];
 }
 
-/**
- * A head before the log's beginning. The log proves nothing about it, because whoever forges a log can begin it
- * anywhere.
- */
+/** A head before the log's beginning. The log proves nothing about it: whoever forges a log can begin it anywhere. */
 const UNHELD = "head-unheld";
 
 function checkClaim(log: LogFindings, claim: Claim): Problem[] {
@@ -218,9 +215,7 @@ const UNKNOWN_EXPECTED: Problem = {
     "the expected head is signed by a key that this history does not name, and not by yours: give what `chronicle head --json` printed there, which holds the key",
 };
 
-/**
- * Checks a signature by our own key, by the keys of the signers in the log, and by the key that was kept with the head.
- */
+/** Checks a signature by our own key, the keys of the signers in the log, and the key that was kept with the head. */
 function checkSignature(
   context: Context,
   { log, notes }: ComparedLog,
@@ -280,8 +275,8 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
 }
 
 /**
- * Checks the parts that were cut off the log and are kept for people. Each part must be present, with the recorded
- * length and bytes. A part whose record was in a dropped archive is not checked.
+ * The parts that were cut off the log are kept for people. Each must be present, with the recorded length and bytes. A
+ * part whose record was in a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -310,13 +305,11 @@ function isPartName(name: string): boolean {
 
 interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly needed: ReadonlyMap<Hash, Need>;
-  /** True to check only whether each content is there, and read none. */
   readonly quick: boolean;
   readonly problems: Problem[];
 }
 
 interface BlobFindings {
-  /** The number of needed contents. */
   readonly count: number;
   /** The number of the store's bytes that were read. */
   readonly bytes: number;
@@ -326,9 +319,7 @@ interface BlobFindings {
   readonly files: ReadonlySet<string>;
 }
 
-/**
- * Checks that every needed content is present and, unless `quick` is set, that every stored byte is as its name says.
- */
+/** Every needed content must be present and, unless `quick` is set, every stored byte as its name says. */
 async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promise<BlobFindings> {
   const { needed, problems } = options;
   const missing = new Set(needed.keys());
@@ -467,8 +458,8 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Returns the broken links between actions. Each action names the action that began before it, even if that action is
- * pruned by now. The action before the first one may be compacted away.
+ * Each action must name the action that began before it, even if that action is pruned by now. The action before the
+ * first one may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));

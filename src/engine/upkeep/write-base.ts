@@ -43,8 +43,8 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base, which
- * then need not be fetched. Returns whether it does. The caller must hold a lease.
+ * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base, and
+ * returns whether it does. The base then need not be fetched. The caller must hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
@@ -78,7 +78,6 @@ async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
 interface BaseState {
   /** The last iteration of each path, in path order. Deleted paths are included. */
   readonly rows: readonly IterationRow[];
-  /** The last event of every other record, by ascending seq. */
   readonly records: readonly BaseRecord[];
   /** The ids of the tracked roots. The first root has none (`undefined`). */
   readonly roots: readonly (string | undefined)[];
@@ -90,8 +89,7 @@ interface StoredBase {
 }
 
 /**
- * Writes a state as a base. Before anything is written, `expect` is called with the root, and must throw if it is
- * wrong. The caller must hold a lease.
+ * Before anything is written, `expect` is called with the root, and must throw if it is wrong. A lease must be held.
  */
 export async function storeBase(
   blobs: BlobStore,
@@ -105,10 +103,7 @@ export async function storeBase(
   return { base: hash, root };
 }
 
-/**
- * Writes a state as a base if its root and hash are the wanted ones, and returns whether they are. A lease must be
- * held.
- */
+/** Writes nothing, and returns false, if the root or hash is not the wanted one. A lease must be held. */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);
   if (tree.root !== wanted.root) return false;

@@ -219,8 +219,8 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<T
 const MOST_BYTES = 4_096;
 
 /**
- * Announces the small content of a write that is about to be recorded, so that copies elsewhere can make it durable at
- * the same time. Resolves after the event loop had a turn to send the content.
+ * Announces a small content that is about to be recorded, so that copies elsewhere can make it durable at the same
+ * time. Resolves after the event loop had a turn to send it.
  */
 export async function announceContent({ foreseen }: Context, write: ReadyWrite): Promise<void> {
   if (write.kind !== "put" || write.content.bytes === undefined) return;

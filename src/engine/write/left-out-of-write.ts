@@ -14,7 +14,6 @@ import type { ReadyWrite } from "./ready-write.ts";
 // file that the rules leave out. A person's write records a file that a person excluded only if it is a put or a move
 // that names this file.
 
-/** A path that a write names, and its state on disk. */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
   readonly verdict: Explanation | undefined;
@@ -68,10 +67,7 @@ export async function hinderingWrite(
   return omitted.filter((one) => !stays(one));
 }
 
-/**
- * A `.gitignore` in the folder, above files that stay, would be moved or deleted with the folder. The next capture
- * could then record these files.
- */
+/** A `.gitignore` above files that stay would go with the folder. The next capture could then record these files. */
 async function refuseRulesLeaving(
   context: Context,
   folder: WorkspacePath,

@@ -152,10 +152,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   };
 }
 
-/**
- * A list is returned sorted and without duplicates, because the hash of the request includes it. Throws `USAGE` if the
- * condition is malformed.
- */
+/** A list is sorted, without duplicates, because the hash of the request includes it. Throws `USAGE` if malformed. */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
   const isOne = (hash: string): boolean => hash === "" || isHash(hash);
@@ -215,13 +212,12 @@ const BUFFERED_BYTES = 1024 * 1024;
 interface ReceivedContent {
   readonly hash: Hash;
   readonly size: number;
-  /** The content itself, if it is not in the store yet. */
   readonly bytes?: Uint8Array;
   /** Keeps the collector from freeing the content until an event names it. */
   readonly lease?: HeldLock;
   /**
-   * True if the content was hashed and not stored, because its request was done before. The hash shows whether the
-   * request is the same.
+   * True if the content was only hashed, because its request was done before. The hash shows whether the request is the
+   * same.
    */
   readonly onlyCompared?: true;
 }

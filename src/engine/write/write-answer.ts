@@ -18,7 +18,6 @@ export interface WriteDone {
   /** The id of the write, by which it can be undone. It is `undefined` if nothing was changed. */
   readonly id: string | undefined;
   readonly conflicts?: ApplyReport["conflicts"];
-  /** Folders that stayed (see `stayingFolders`). */
   readonly staying?: readonly WorkspacePath[];
 }
 
@@ -56,10 +55,7 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
   return isPresent(row) ? fileShape(row) : null;
 }
 
-/**
- * Returns the answer that the same request got when it was done; `undefined` if it was not done yet. Throws `USAGE` if
- * a request with the same id asked for something else.
- */
+/** Returns `undefined` if the request was not done yet. Throws `USAGE` if another request had the same id. */
 export async function answerAgain(
   context: Context,
   id: string,

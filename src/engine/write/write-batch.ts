@@ -23,21 +23,17 @@ import { WriteState } from "./write-state.ts";
 /** The outcome of one write: its answer, or the error because of which it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
-/** A write that is to be recorded. */
 export interface PlannedWrite {
   readonly id: string;
   readonly write: ReadyWrite;
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
-  /**
-   * The events of the write: the open intent, the changes, the closed intent. `settle` handles a log that ends early.
-   */
+  /** The open intent, the changes, the closed intent. `settle` handles a log that ends early. */
   readonly drafts: readonly EventDraft[];
   /** The result that may be answered once the events are durable. */
   readonly done: WriteDone;
 }
 
-/** The state that the writes of a batch are planned on. */
 export interface BatchGround {
   readonly head: IndexHead;
   readonly tally: Tally;
@@ -59,7 +55,6 @@ export class WriteBatch {
   readonly #attribute: (write: ReadyWrite) => WriteAttribution;
   /** The planned writes with a request id, by the id of their intent. */
   readonly #requests = new Map<string, PlannedWrite>();
-  /** Session ids that were found to be free for writes. */
   readonly #sessions = new Set<string>();
   #seq: number;
   #tally: Tally;
@@ -159,10 +154,7 @@ export class WriteBatch {
   }
 }
 
-/**
- * When the content of the request arrived, the index still knew that the request had been done, so it was not stored.
- * Meanwhile the request was forgotten.
- */
+/** When the content arrived, the index still knew that the request had been done, so it was not stored. */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -239,8 +231,8 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns the innermost transaction for a write; `undefined` if there is none, or several are innermost. A transaction
- * that holds a run is only for writes within that run.
+ * Returns `undefined` if there is none, or several are innermost. A transaction that holds a run is only for writes in
+ * it.
  */
 function transactionFor(
   session: string | undefined,

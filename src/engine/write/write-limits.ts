@@ -4,16 +4,12 @@ import type { Context } from "../log/context.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { rootOf } from "./ready-write.ts";
 
-/** The number and size of a workspace's entries. */
 export interface Tally {
   readonly entries: number;
   readonly bytes: number;
 }
 
-/**
- * Returns the tally of a workspace after these changes. Throws `LIMIT_EXCEEDED` if they raise it above a limit of the
- * root in which `path` lies.
- */
+/** Throws `LIMIT_EXCEEDED` if the changes raise the tally above a limit of the root in which `path` lies. */
 export function talliedAfter(
   context: Context,
   { path }: { readonly path: WorkspacePath },

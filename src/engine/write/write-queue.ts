@@ -51,10 +51,7 @@ export class WriteQueue {
     });
   }
 
-  /**
-   * Holds the lease on the content until the write is done, because the collector must not free it before an event
-   * names it.
-   */
+  /** Until the write is done, no event names the content, so the lease keeps the collector from freeing it. */
   async #received(write: ReadyWrite): Promise<FileWriteShape> {
     using _lease = write.kind === "put" ? write.content.lease : undefined;
     return await this.#inTurn(write);
