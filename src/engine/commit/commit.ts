@@ -20,7 +20,7 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 /**
  * Everything that is recorded is committed here.
  *
- * The order: callers make the contents durable, then the lines are made durable, then the index follows, then the
+ * The order is: callers make the contents durable, then the lines are made durable, then the index follows, then the
  * caller is told. After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the
  * log.
  */

@@ -155,7 +155,8 @@ interface Held {
 }
 
 /**
- * Returns one open conflict for each path that was left alone. A conflict that was about to be settled stays open so.
+ * Returns one open conflict for each path that was left alone. A conflict that was about to be settled stays open in
+ * this form.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;

@@ -51,8 +51,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all unfinished records of one kind. `at`: the head, if the caller holds the lock and knows
- * it.
+ * Returns the last events of all unfinished records whose ids begin with `prefix`. `at`: the head, if the caller holds
+ * the lock and knows it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;
@@ -136,8 +136,8 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  // A call's id may be short, such as `c2`, and may by chance be the beginning of another action's id. An id of
-  // `CERTAIN` or more characters is not.
+  // A call's id may be short, such as `c2`, and may by chance be the beginning of another action's id. With
+  // `CERTAIN` or more characters, this does not happen.
   const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
   if (called.length > 0 || rows.length === 0) return only(called, id);
   return actionOfEvent(await readEvent(context, only(rows, id)));

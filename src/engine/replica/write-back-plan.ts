@@ -234,7 +234,10 @@ class EntryJudge {
     return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
   }
 
-  /** True if the event on which the entry claims to be based is unknown to the replica, or is no event of this path. */
+  /**
+   * True if the entry claims to be based on an event that the replica has not acknowledged, or that is no event of this
+   * path.
+   */
   async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
     if (seen === 0) return false;
     if (seen > this.#batch.acknowledged || seen > this.#ground.head) return true;

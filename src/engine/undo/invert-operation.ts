@@ -31,7 +31,10 @@ export interface Inversion {
    */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   readonly nothing: string;
-  /** True if recorded even when no file changes: it is a step of the undo stack, or may bring back files kept aside. */
+  /**
+   * True if the inversion is recorded even when no file changes: it is a step of the undo stack, or may bring back
+   * files kept aside.
+   */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;

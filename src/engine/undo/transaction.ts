@@ -208,7 +208,7 @@ export interface RollbackHow {
   readonly byRule?: true;
   /**
    * True if every path that cannot be changed is skipped and listed. If false, only paths that were changed meanwhile
-   * are; any other prevents the rollback, and the transaction stays active.
+   * are skipped; any other such path prevents the rollback, and the transaction stays active.
    */
   readonly force?: boolean;
 }

@@ -145,7 +145,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   };
 }
 
-/** Returns the conflicts that this undo settles: it has all events that did not merge on the conflict's path. */
+/** Returns the conflicts that this undo settles: it undoes all events that did not merge on the conflict's path. */
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,

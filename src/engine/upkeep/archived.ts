@@ -22,7 +22,7 @@ export async function setArchived(context: Context, archived: boolean): Promise<
   );
 }
 
-/** A workspace that is only read cannot follow an origin: its sync would fail again and again, untold. */
+/** A workspace that is only read cannot follow an origin: its sync would fail again and again without notice. */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;

@@ -173,7 +173,10 @@ export class StoreAnew {
     for (const [hash, { where }] of held) this.#stored(hash, where);
   }
 
-  /** Read twice: first only the hash is checked, then the bytes are written, and discarded if they differ. */
+  /**
+   * A large content is read twice: first only the hash is checked, then the bytes are written, and discarded if they
+   * differ.
+   */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
     const isRead = await readBounded(offer, (piece) => digest.update(piece));

@@ -139,8 +139,8 @@ function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath):
 }
 
 /**
- * Returns the outermost first. Throws `REFUSED` if a file is in the way, or a folder above exists and cannot be
- * recorded.
+ * Returns the changes that make the missing folders above a path, the outermost first. Throws `REFUSED` if a file is
+ * in the way, or a folder above exists and cannot be recorded.
  */
 export async function foldersFor(
   path: WorkspacePath,
