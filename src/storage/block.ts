@@ -22,24 +22,19 @@ import { freeBytes } from "../util/free-bytes.ts";
  *                                  24 + 36 n  s bytes: the concatenated contents, encoded by the codec
  * ```
  * The ULID identifies a pack, whose file name changes when it is sealed. Codec 0: s = r. Codec 1: one zstd frame that
- * unpacks to r bytes, used if it saves at least 5%. By the first CRC, a scan finds where blocks begin. The contents are
+ * unpacks to r bytes, used if it saves at least 5%. A scan finds where blocks begin by the first CRC. The contents are
  * checked by their SHA-256. The second CRC is for `verify`: it detects changed bits of a zstd frame that do not affect
  * the contents.
  */
 export const PACK_HEADER_BYTES = 40;
-/** The length of a block's head, before its table, in bytes. */
+/** In bytes, without the table. */
 export const BLOCK_HEAD_BYTES = 24;
 const BLOCK_ENTRY_BYTES = 36;
-/** The length above which a content is a file of its own, in bytes. */
+/** A longer content is a file of its own. In bytes. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
-/** The maximum number of contents in one block. */
 export const MAX_BLOCK_ENTRIES = 0xffff;
-/**
- * The maximum of raw bytes in a block that small contents share. Shared blocks were measured to be faster and smaller
- * than one for each content.
- */
+/** In bytes. Shared blocks were measured to be faster and smaller than a block for each content. */
 export const SHARED_BLOCK_BYTES = 256 * 1024;
-/** The four bytes with which a block begins. */
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
 
 const PACK_MAGIC = Buffer.from("CHRNPACK", "latin1");
@@ -49,14 +44,12 @@ const CODEC_ZSTD = 1;
 /** The length from which bytes are compressed. Below it, the overhead of a frame exceeds what it could save. */
 const LEAST_TO_COMPRESS = 64;
 
-/** A content of a block: its offset and length in the unpacked bytes. */
 export interface BlockEntry {
   readonly hash: Hash;
   readonly at: number;
   readonly length: number;
 }
 
-/** The fields of a block's head and table. */
 export interface BlockHead {
   readonly codec: "raw" | "zstd";
   readonly entries: readonly BlockEntry[];
@@ -65,11 +58,10 @@ export interface BlockHead {
   readonly storedCrc: number;
   /** The length of the head with its table, in bytes. */
   readonly headBytes: number;
-  /** The length of the whole block, in bytes. */
   readonly blockBytes: number;
 }
 
-/** Encodes the header of the pack with this ULID (26 ASCII characters). */
+/** `ulid`: 26 ASCII characters. */
 export function encodePackHeader(ulid: string): Buffer {
   const header = Buffer.alloc(PACK_HEADER_BYTES);
   PACK_MAGIC.copy(header, 0);
@@ -79,10 +71,7 @@ export function encodePackHeader(ulid: string): Buffer {
   return header;
 }
 
-/**
- * Decodes the ULID in a pack's header. Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED`
- * for another version.
- */
+/** Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for another version. */
 export function decodePackHeader(bytes: Uint8Array): string | undefined {
   const header = asBuffer(bytes);
   if (header.length < PACK_HEADER_BYTES || !header.subarray(0, 8).equals(PACK_MAGIC)) return undefined;
@@ -100,22 +89,18 @@ export function decodePackHeader(bytes: Uint8Array): string | undefined {
   return header.toString("latin1", 10, 36);
 }
 
-/** The contents to encode as one block. */
 export interface BlockInput {
   /** The hashes of the contents, 32 bytes each, concatenated. */
   readonly hashes: Uint8Array;
   readonly lengths: readonly number[];
-  /** The contents, concatenated. */
   readonly raw: Uint8Array;
 }
 
-/** A block in two parts, to be written one after the other. */
 export interface EncodedBlock {
   readonly head: Buffer;
   readonly stored: Uint8Array;
 }
 
-/** Encodes a block. Compresses the contents if that saves at least 5%. */
 export function encodeBlock(input: BlockInput): EncodedBlock {
   const count = input.lengths.length;
   const packed = compress(input.raw);
@@ -160,10 +145,7 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
   }
 }
 
-/**
- * Returns the length of a block's head with its table, from its first 24 bytes; `undefined` if these cannot be a head.
- * Only `decodeBlockHead` checks the CRC.
- */
+/** `first`: the first 24 bytes. Returns `undefined` if these cannot be a head. Does not check the CRC. */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
   const head = asBuffer(first);
   if (head.length < BLOCK_HEAD_BYTES || !head.subarray(0, 4).equals(BLOCK_MAGIC)) return undefined;
@@ -171,7 +153,7 @@ export function blockHeadBytes(first: Uint8Array): number | undefined {
   return count === 0 ? undefined : BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count;
 }
 
-/** Decodes a block's head and table. Returns `undefined` if the bytes do not begin with both, with the right CRC. */
+/** Returns `undefined` if the bytes do not begin with a head and a table that match their CRC. */
 export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   const headBytes = blockHeadBytes(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
@@ -201,18 +183,13 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   };
 }
 
-/**
- * Returns the contents of a block, concatenated; `undefined` if they cannot be unpacked. Does not check their hashes.
- */
+/** Returns `undefined` if the contents cannot be unpacked. Does not check their hashes. */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
   if (stored.length !== head.storedLength) return undefined;
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
-/**
- * Returns true if the stored bytes have the CRC with which they were written. Reads do not need this check, because
- * each content is checked by its hash, and a damaged content does not affect the others.
- */
+/** Checks the CRC of the stored bytes. Reads do without, because each content is checked by its hash. */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }

@@ -49,7 +49,7 @@ export interface EventLog {
    * Resolves to the name of the part in quarantine.
    */
   quarantine(from: LogPosition): Promise<string>;
-  /** Returns the length and the SHA-256 of a part in quarantine; `undefined` if there is none of that name. */
+  /** `undefined` if there is no part of that name. */
   quarantined(name: string): Promise<QuarantinedPart | undefined>;
   /** Moves the log into the archive, and begins a new one with this line. Atomic. */
   rotate(first: SealedEvent): Promise<void>;
@@ -66,7 +66,6 @@ export interface LogPosition {
   readonly offset: number;
 }
 
-/** The end of a log. */
 export interface LogEnd extends Head {
   /** The length of the whole lines, in bytes. */
   readonly bytes: number;
@@ -74,25 +73,21 @@ export interface LogEnd extends Head {
   readonly tornBytes: number;
 }
 
-/** One line of the file. */
 export interface RawLine {
   /** The name of the file, for people. */
   readonly file: string;
-  /** The offset of the line in the file, in bytes. */
   readonly offset: number;
-  /** The number of the line in the file, from 1. */
+  /** From 1. */
   readonly lineNumber: number;
   /** The line without its newline. Valid only until the next batch is requested. */
   readonly bytes: Buffer;
 }
 
-/** A part of a log that was moved into quarantine. */
 export interface QuarantinedPart {
   readonly bytes: number;
   readonly hash: Hash;
 }
 
-/** A sealed log, with the seqs of its first and its last line. */
 export interface ArchivedLog {
   readonly name: string;
   readonly first: number;
@@ -124,7 +119,6 @@ function refuse(event: SealedEvent, reason: string): never {
   });
 }
 
-/** Returns the error of an append to a log that ends in a torn line. */
 export function tornTail(where: string, tornBytes: number): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${where} ends in ${tornBytes} bytes that are not an event`, {
     hint: "reopen the workspace for writing: what was not acknowledged is moved to quarantine",

@@ -40,10 +40,7 @@ export class GcLease {
     return { release, [Symbol.dispose]: release };
   }
 
-  /**
-   * Takes the lock as the collector. Waits at most `waitMs` until all leases have ended, also those of other processes.
-   * Throws `LOCKED` after that time.
-   */
+  /** Waits at most `waitMs` until all leases have ended, also those of other processes. Throws `LOCKED`. */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
       return await this.#lock.exclusive(waitMs);
@@ -52,10 +49,7 @@ export class GcLease {
     }
   }
 
-  /**
-   * Takes the lock as the collector. Returns `undefined` at once if a lease of this object is still held, and after
-   * `waitMs` if others hold the lock.
-   */
+  /** Returns `undefined` at once if this object holds a lease, and after `waitMs` if others hold the lock. */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;
     try {

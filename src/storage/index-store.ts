@@ -30,7 +30,6 @@ export interface IndexStore {
    * wrote.
    */
   fresh(): void;
-  /** Forgets everything. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;
 
@@ -51,7 +50,7 @@ export interface IndexStore {
 
   /** All iterations of a path, ascending, or a page of them. */
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
-  /** The iteration of a path in force at a seq, deletions included; `undefined` if it was not recorded by then. */
+  /** Deletions are included. `undefined` if the path was not recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
   /** Like `iterationAt`, for many paths, in their order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
@@ -101,7 +100,7 @@ export interface IndexStore {
   treeRows(): Promise<readonly TreeRow[]>;
   /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For the same audit. */
   rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
-  /** The faults of the store itself, for people; empty if it is sound. Reads all of it. */
+  /** The faults of the index itself, for people; empty if it is sound. Reads the whole index. */
   check(): Promise<readonly string[]>;
   /**
    * Stores folder hashes as of a seq. `treeSeq` moves to this seq only if the hashes include every change since the
@@ -130,16 +129,18 @@ export interface IndexHead extends Head {
   readonly frontier: readonly Hash[];
 }
 
-/** The rows added by one call of `apply`. */
 export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
   /**
-   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it.
-   * They may be iterated twice.
+   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it. The
+   * backend may iterate over them twice.
    */
   readonly iterations: Iterable<IterationRow>;
-  /** Work at other copies according to the events. It is merged with what is known of the same work. Default: none. */
+  /**
+   * Work at other copies according to the events. The index merges each row with its own row of the same work. Default:
+   * none.
+   */
   readonly remoteWork?: readonly RemoteWorkRow[];
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
@@ -147,7 +148,6 @@ export interface IndexBatch {
   readonly tree?: StoredTree;
 }
 
-/** Folder hashes as of an event. */
 export interface StoredTree {
   readonly hashes: FolderHashes;
   /** The hashes include every folder that changed after this event. 0: they include all folders. */
@@ -176,7 +176,6 @@ export interface EventRow {
   readonly open: boolean;
 }
 
-/** One iteration of one path. */
 export interface IterationRow {
   readonly path: WorkspacePath;
   readonly seq: number;
@@ -193,14 +192,12 @@ export interface TreeRow {
   readonly hash: Hash | undefined;
 }
 
-/** A part of the iterations of a path. */
 export interface IterationPage {
   /** Only iterations with a greater number. */
   readonly after?: number;
   readonly limit?: number;
 }
 
-/** A part of the entries beneath a folder. */
 export interface EntryPage {
   /** 1: the folder's direct children; 2: their children too; and so on. */
   readonly depth?: number;

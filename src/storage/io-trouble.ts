@@ -14,7 +14,6 @@ export function ioTrouble(error: unknown, doing: string, path?: string): unknown
   });
 }
 
-/** Runs `action`. Converts a system error that it throws to an `IO` error. */
 export function withTrouble<T>(doing: string, action: () => T): T {
   try {
     return action();

@@ -18,7 +18,6 @@ import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
  * The file ends with the last piece.
  */
 export const LARGE_HEADER_BYTES = 56;
-/** The length of the head of a piece, in bytes. */
 export const PIECE_HEAD_BYTES = 12;
 /** The maximum of raw bytes in one piece. */
 export const PIECE_BYTES = 1024 * 1024;
@@ -26,13 +25,11 @@ export const PIECE_BYTES = 1024 * 1024;
 const MAGIC = Buffer.from("CHRNLARG", "latin1");
 const VERSION = 1;
 
-/** The fields of a container's header. */
 export interface LargeHeader {
   readonly hash: Hash;
   readonly length: number;
 }
 
-/** Encodes the header of a container. */
 export function encodeLargeHeader({ hash, length }: LargeHeader): Buffer {
   const header = Buffer.alloc(LARGE_HEADER_BYTES);
   MAGIC.copy(header, 0);
@@ -43,10 +40,7 @@ export function encodeLargeHeader({ hash, length }: LargeHeader): Buffer {
   return header;
 }
 
-/**
- * Decodes a container's header. Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for
- * another version.
- */
+/** Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for another version. */
 export function decodeLargeHeader(header: Buffer): LargeHeader | undefined {
   if (header.length < LARGE_HEADER_BYTES || !header.subarray(0, 8).equals(MAGIC)) return undefined;
   if (crc32(header.subarray(0, 52)) !== header.readUInt32BE(52)) return undefined;
@@ -63,7 +57,6 @@ export function decodeLargeHeader(header: Buffer): LargeHeader | undefined {
   return { hash: hashFromBytes(header.subarray(20, 52)), length: Number(header.readBigUInt64BE(12)) };
 }
 
-/** Encodes a piece: its head and its stored bytes. */
 export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   const head = Buffer.allocUnsafe(PIECE_HEAD_BYTES);
   head.writeUInt32BE(stored.length, 0);
@@ -72,7 +65,6 @@ export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   return Buffer.concat([head, stored]);
 }
 
-/** The head of a piece: the lengths of its stored and its raw bytes, and a checksum. */
 export interface PieceHead {
   readonly stored: number;
   readonly raw: number;
@@ -80,7 +72,7 @@ export interface PieceHead {
   readonly crc: number;
 }
 
-/** Decodes the head of a piece. Returns `undefined` if it is cut off, or a length is out of its range. */
+/** `undefined` if the head is cut off, or a length is out of its range. */
 export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);

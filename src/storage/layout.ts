@@ -22,7 +22,6 @@ import type { Hash } from "../core/values/hash.ts";
  * locks (`lock.db*`, `gc.db*`, `follower.db*`).
  */
 export interface StoreLayout {
-  /** The folder of the whole store. */
   readonly home: string;
   readonly blobs: BlobLayout;
   /** The folder that holds one folder for each workspace. */
@@ -38,7 +37,6 @@ export interface StoreLayout {
   workspace(id: string): WorkspaceLayout;
 }
 
-/** The files of the blob store. */
 export interface BlobLayout {
   readonly folder: string;
   readonly packs: string;
@@ -63,7 +61,6 @@ export interface BlobLayout {
   largePacked(hash: Hash): string;
 }
 
-/** The files of one workspace. */
 export interface WorkspaceLayout {
   readonly folder: string;
   /** The format's version and the workspace's id. */
@@ -89,7 +86,6 @@ export interface WorkspaceLayout {
   readonly upstream: UpstreamLayout;
 }
 
-/** The paths of a log, its archive and its quarantine. */
 export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
   /** Set for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: true;
@@ -118,7 +114,6 @@ export interface UpstreamLayout {
   mirror(start: number): MirrorLayout;
 }
 
-/** The files of one mirror. */
 export interface MirrorLayout extends Pick<
   WorkspaceLayout,
   "folder" | "log" | "archive" | "quarantine" | "index" | "lock"
@@ -135,7 +130,7 @@ export function mirrorStart(name: string): number | undefined {
   return Number.isSafeInteger(start) ? start : undefined;
 }
 
-/** Returns the layout of a store in the folder `home` (an absolute path without a slash at its end). */
+/** `home`: an absolute path without a slash at its end. */
 export function storeLayout(home: string): StoreLayout {
   const workspaces = `${home}/workspaces`;
   return {
@@ -173,7 +168,6 @@ function blobLayout(folder: string): BlobLayout {
   };
 }
 
-/** Returns the layout of a workspace in `folder`. */
 export function workspaceLayout(folder: string): WorkspaceLayout {
   return {
     folder,
@@ -215,7 +209,6 @@ function mirrorLayout(folder: string): MirrorLayout {
   };
 }
 
-/** The files of a record store. */
 export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log" | "archive" | "quarantine" | "lock"> {
   /** The state as of an event. Disposable. */
   readonly checkpoint: string;
@@ -226,7 +219,7 @@ export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log
   base(hash: Hash): string;
 }
 
-/** Returns the layout of a record store in `folder` (an absolute path without a slash at its end). */
+/** `folder`: an absolute path without a slash at its end. */
 export function recordStoreLayout(folder: string): RecordStoreLayout {
   const { log, archive, quarantine, lock } = workspaceLayout(folder);
   const bases = `${folder}/bases`;

@@ -18,7 +18,6 @@ export interface Lock {
   close(): void;
 }
 
-/** A lock that is held. */
 export interface HeldLock extends Disposable {
   release(): void;
 }

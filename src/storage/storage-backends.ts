@@ -18,38 +18,35 @@ import type { Lock } from "./lock.ts";
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
  *   processes: writers exclude one another by the lock, and each sees what the other has made durable.
- * - Opening creates only folders, locks and what is derived. A log that does not exist is empty, and its first append
+ * - Opening creates only folders, locks and derived files. A log that does not exist is empty, and its first append
  *   creates it.
  * - The small files beside these parts (notes, lists, caches) are on a disk, in the folders of the layout.
  */
 export interface StorageBackends {
   /** Opens the blob store, which all workspaces of the store share. Creates its missing files and folders. */
   readonly openBlobs: (layout: StoreLayout, how: HowToOpenBlobs) => Promise<OpenedBlobs>;
-  /** Opens a log. Throws `IO`. */
+  /** Throws `IO`. */
   readonly openLog: (paths: LogPaths, how?: HowToOpenLog) => Promise<EventLog>;
   /**
    * Opens an index. Discards a damaged one first. `tell` is called with a sentence about what the index cannot do, if
    * its disk takes no writes.
    */
   readonly openIndex: (address: string, tell?: (note: string) => void) => Promise<IndexStore>;
-  /** Opens a temporary index for this process alone. */
   readonly scratchIndex: () => IndexStore;
   readonly openLock: (address: string) => Promise<Lock>;
 
-  /** Returns true if the log exists. */
   readonly hasLog: (address: string) => boolean;
   /**
    * Returns the last event of a log, unchecked, for a list of many logs. Returns `undefined` if the log is missing, or
    * if its end does not show the event. The log must then be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
-  /** Removes an index that nobody has open. */
+  /** Nobody may have the index open. */
   readonly discardIndex: (address: string) => void;
   /** Removes a log that nobody has open, if it exists. Not durable before its folder is synced. */
   readonly removeLog: (address: string) => void;
   /** Renames a folder of the layout with all that is in it, or one log. Not durable before both folders are synced. */
   readonly move: (from: string, to: string) => void;
-  /** Removes a folder of the layout with all that is in it. */
   readonly removeFolder: (folder: string) => void;
   /** True if the folder on a disk holds a store that `findContents` can read. */
   readonly isStore: (folder: string) => boolean;
@@ -68,7 +65,7 @@ interface HowToOpenBlobs {
   readonly lockWaitMs: number;
 }
 
-/** The open blob store of a store. It is closed by closing `blobs`. */
+/** The open blob store of a store. Closing `blobs` closes it. */
 export interface OpenedBlobs {
   readonly blobs: BlobStore;
   readonly intake: BlobIntake;
@@ -91,7 +88,6 @@ export interface LogGlance {
   readonly ts: string;
 }
 
-/** A content found in a store's files. */
 export interface FoundContent {
   readonly hash: Hash;
   readonly size: number;

@@ -3,10 +3,7 @@ import type { StorageBackends } from "../storage/storage-backends.ts";
 import type { Processes } from "../engine/log/context.ts";
 import type { HeadTimers } from "../engine/commit/head-follower.ts";
 
-/**
- * The storage of a store and the machine around it. `src/backends/registry.ts` makes the real backends. Tests make
- * simulated backends, which run whole histories in memory, on a disk that can crash.
- */
+/** `src/backends/registry.ts` makes the real backends. Tests make simulated ones, on a disk that can crash. */
 export interface Backends extends StorageBackends {
   /** The disk with the user's files and the small files of the store. */
   readonly disk: Disk;

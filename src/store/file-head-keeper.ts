@@ -40,9 +40,7 @@ interface HeadPlaces {
   readonly pid: number;
 }
 
-/**
- * Returns the folder of the store that had a history when its head was kept. Returns `undefined` if it was not noted.
- */
+/** `undefined` if the store was not noted when the head was kept. */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
   return home === "" ? undefined : home;
@@ -60,10 +58,7 @@ export class FileHeadKeeper implements HeadKeeper {
   readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
   #key: Loaded<KeyPair> | undefined;
 
-  /**
-   * `home` is the store's folder. `pid` is the id of this process. It is part of temporary file names, so that several
-   * processes can keep heads at the same time.
-   */
+  /** `pid` is part of temporary file names, so that several processes can keep heads at the same time. */
   constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
     this.#disk = disk;
     this.#folder = configFolder;
@@ -144,10 +139,7 @@ export class FileHeadKeeper implements HeadKeeper {
     return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
   }
 
-  /**
-   * Notes the store of a head, because several stores may keep their heads in one folder, and `doctor` must tell them
-   * apart.
-   */
+  /** Several stores may keep their heads in one folder, and `doctor` must tell them apart. */
   #noteStore(workspaceId: string): void {
     if (this.#noted.has(workspaceId)) return;
     this.#noted.add(workspaceId);
@@ -166,10 +158,7 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#disk.rename(fresh, path);
   }
 
-  /**
-   * Refuses to begin a history if its key and its heads cannot be kept. The error names the folder, and says how to
-   * choose another.
-   */
+  /** The error names the folder, and says how to choose another. */
   #orNotKept(keep: () => void): void {
     try {
       keep();
@@ -195,10 +184,7 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /**
-   * Returns a head whose signature is checked only when `valid` is read. Reading the key and checking the signature
-   * take milliseconds, and a head that agrees with the log needs no proof.
-   */
+  /** Checks the signature only when `valid` is read, because a head that agrees with the log needs no proof. */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
     const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);
@@ -228,7 +214,7 @@ export class FileHeadKeeper implements HeadKeeper {
     return `${this.#headFile(workspaceId)}.first`;
   }
 
-  /** Returns the key. Throws `NOT_FOUND` if there is no key file, and `IO` if it holds no key or cannot be read. */
+  /** Throws `NOT_FOUND` if there is no key file, and `IO` if the file holds no key or cannot be read. */
   #ownKey(): KeyPair {
     const pair = this.#keyPair();
     if (pair !== undefined) return pair;
@@ -238,10 +224,7 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /**
-   * Returns the key. Returns `undefined` if the key file is missing, cannot be read or holds no key. `#ownKey` reports
-   * these faults.
-   */
+  /** `undefined` if the key file is missing, cannot be read or holds no key. `#ownKey` reports these faults. */
   #readableKey(): KeyPair | undefined {
     try {
       return this.#keyPair();
@@ -279,7 +262,7 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** Makes the key. If several processes do this at the same time, one of them makes the key, and all use it. */
+  /** If several processes do this at the same time, one of them makes the key, and all use it. */
   #writeKey(): void {
     const disk = this.#disk;
     makeFolders(disk, this.#folder);
@@ -312,7 +295,6 @@ function notKept(error: unknown, folder: string): unknown {
   );
 }
 
-/** Returns an invalid head for a head file that cannot be parsed or read. */
 function noHead(workspaceId: string, note: string): KeptHead {
   const nothing = "0".repeat(64) as KeptHead["hash"];
   const isSignedBy = (): boolean => false;
@@ -329,13 +311,13 @@ function isSigned(note: string, key: string): boolean {
   }
 }
 
-/** Returns a string that differs after each change of a file. */
+/** Returns a string that differs after each change of a file; empty if the file is missing. */
 function markOf(disk: Disk, path: string): string {
   const stat = disk.lstat(path);
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
-/** Reads a small text file. Returns `undefined` if there is no such file. */
+/** `undefined` if there is no such file. */
 export function readText(disk: Disk, path: string): string | undefined {
   const stat = disk.lstat(path);
   if (stat === undefined) return undefined;

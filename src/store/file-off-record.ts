@@ -5,9 +5,7 @@ import { folderOf, writeFileDurably } from "../disk/write-fully.ts";
 import { readDiskFile } from "../disk/read-disk-file.ts";
 import type { OffRecordFile } from "../engine/log/context.ts";
 
-/**
- * The notes of what is off the record. They are in one small file of the workspace, and each write replaces the file.
- */
+/** The paths that were changed off the record, in one small file. Each write replaces the file. */
 export class FileOffRecord implements OffRecordFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -26,9 +24,7 @@ export class FileOffRecord implements OffRecordFile {
     return this.#last.value;
   }
 
-  /**
-   * Returns why the notes cannot be read, and what to do. Returns `undefined` if they can be read or there are none.
-   */
+  /** The reason why the notes cannot be read, with a remedy; `undefined` if they can, or there are none. */
   fault(): string | undefined {
     try {
       this.read();

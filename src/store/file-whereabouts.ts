@@ -7,10 +7,7 @@ import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * The noted places of a workspace's folders, and their present places. The noted places are in one small file, and each
- * write replaces the file.
- */
+/** The noted places are in one small file of the workspace. Each write replaces the file. */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -98,7 +95,7 @@ function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
-/** Returns the innermost mount that a folder lies in. Of several mounts at one place, returns the last. */
+/** Of several mounts at one place, returns the last. */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
   for (const mount of mounts) {
@@ -135,7 +132,7 @@ function mountingOf(disk: Disk, { device, type, source }: Mount): string | undef
   return stat === undefined ? undefined : `${type} ${stat.ino}`;
 }
 
-/** Reads a file of the kernel, whose size is not known in advance. Returns `undefined` if the file cannot be read. */
+/** The size of a file of the kernel is not known in advance. `undefined` if the file cannot be read. */
 function readProcFile(disk: Disk, path: string): string | undefined {
   try {
     const fd = disk.open(path, "read");
@@ -156,7 +153,6 @@ function readProcFile(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Returns the stat of a path. Returns `undefined` if the path is missing or cannot be inspected. */
 function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return disk.lstat(path);

@@ -2,7 +2,6 @@ import type { Disk } from "../disk/disk.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { optional } from "../util/optional.ts";
 
-/** The properties that identify a folder, as a workspace's record keeps them. */
 interface FolderIdentity {
   readonly device: string;
   readonly inode: string;
@@ -23,10 +22,7 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
 
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
-/**
- * True if the folder of a workspace is still at its recorded path. A file system may have another device number after
- * it is mounted again. In that case, inode and birth time decide.
- */
+/** A file system may get another device number when mounted again. Then inode and birth time decide. */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
   if (inode === "0" || device === one.device) return isFolderOf(disk, path, one);
@@ -59,7 +55,7 @@ export function folderPresence(disk: Disk, folder: string, now: () => number): (
   };
 }
 
-/** True if the folder is there. False if it cannot be inspected (a dead mount, no permission). */
+/** False if the folder cannot be inspected (a dead mount, no permission). */
 function isFolder(disk: Disk, folder: string): boolean {
   try {
     return disk.lstat(folder)?.kind === "dir";

@@ -5,10 +5,7 @@ import type { Backends } from "./backends.ts";
 /** The time to wait for the lock, in ms, because its holder may just be stopping. */
 const WAIT_MS = 2_000;
 
-/**
- * Acquires the lock of the one process that may follow a workspace's origin. Disposing the result releases the lock.
- * The folder `upstream/` must exist. Throws `LOCKED` if another process holds the lock.
- */
+/** Disposing of the result releases the lock. The folder `upstream/` must exist. Throws `LOCKED`. */
 export async function followOrigin(backends: Pick<Backends, "openLock">, layout: UpstreamLayout): Promise<Disposable> {
   const lock = await backends.openLock(layout.follower);
   try {

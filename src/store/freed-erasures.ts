@@ -6,7 +6,6 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
-/** The contents that a collection must keep (`alive`), and the blobs to read plans from. */
 interface Needed {
   readonly alive: ReadonlySet<Hash>;
   readonly blobs: Pick<BlobStore, "get">;
@@ -27,8 +26,8 @@ export class FreedErasures {
   }
 
   /**
-   * Returns true if all erasures are remembered, and if exactly the same contents of each are needed elsewhere as at
-   * that time. The key of each erasure is a unique name.
+   * Returns true if all erasures are remembered, and if exactly the same contents of each erasure are needed elsewhere
+   * as when the erasure was remembered. The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -43,10 +42,7 @@ export class FreedErasures {
   }
 }
 
-/**
- * Returns one line for each erasure. The line depends on which contents of the erasure other workspaces or open
- * operations need, because a collection can free more if they need fewer.
- */
+/** A line tells which contents are needed elsewhere, because a collection can free more if fewer are. */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
   for (const [name, erasure] of erasures) {

@@ -9,16 +9,13 @@ import type { Backends } from "./backends.ts";
 import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { optional } from "../util/optional.ts";
 
-/** The backends that are needed to read a workspace's own files. */
 export type HistoryBackends = Pick<Backends, "disk" | "openLog">;
 
-/** The last record of a workspace in its own log, as far as the log can be read. */
 interface LastRecord {
   /** The last sound record, and the `seq` of its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
-  /** The first fault. */
   readonly problem?: ChronicleError;
-  /** The line of the first fault. It is missing if the fault does not concern a single line. */
+  /** The line of the first fault; `undefined` if the fault does not concern a single line. */
   readonly line?: number;
 }
 
@@ -86,7 +83,6 @@ function faultOf(work: () => void): ChronicleError | undefined {
   }
 }
 
-/** Returns the message of the problem, with its line if it has one. */
 export function problemText({ problem, line }: Pick<LastRecord, "problem" | "line">): string | undefined {
   if (problem === undefined) return undefined;
   return line === undefined ? problem.message : `line ${line} of events.wal: ${problem.message}`;

@@ -5,10 +5,7 @@ import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "../disk/remove-tree.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/**
- * Returns a function that makes a new folder with files on this disk. It appends a counter to a name that is taken.
- * Folders get mode 0700, and files mode 0600.
- */
+/** Appends a counter to a name that is taken. Folders get mode 0700, and files mode 0600. */
 export function newFolders(disk: Disk): NewFolder {
   return async (given, stem, files) => {
     const parent = wholePath("the folder", given);

@@ -21,10 +21,7 @@ export function nodeProcesses(disk: Disk): Processes {
   };
 }
 
-/**
- * Returns the inode of the PID namespace of this process (see pid_namespaces(7)). Returns `undefined` if there is no
- * /proc. A process cannot change its own PID namespace.
- */
+/** The inode of the PID namespace, which cannot change (pid_namespaces(7)). `undefined` without /proc. */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
     return /^pid:\[(\d+)\]$/.exec(disk.readlink("/proc/self/ns/pid").toString())?.[1];
@@ -66,14 +63,14 @@ async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
   return found;
 }
 
-/** Returns the parent of a process from /proc. It is the second field after the name in proc_pid_stat(5). */
+/** In proc_pid_stat(5), the parent is the second field after the name. */
 function parentIn(disk: Disk, pid: number): number | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));
   return parent === null ? undefined : Number(parent[1]);
 }
 
-/** Returns a function that finds parents in one listing of POSIX `ps`. If `ps` fails, the function finds none. */
+/** Finds parents in one listing of POSIX `ps`. If `ps` fails, finds none. */
 async function parentsByPs(): Promise<(pid: number) => number | undefined> {
   const { promise, resolve } = Promise.withResolvers<string>();
   execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
@@ -92,14 +89,10 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** The bytes of stat that are read. Up to the start time, a line has fewer: a name of up to 64, numbers of up to 20. */
+/** A line up to the start time is shorter, because a name has at most 64 bytes, and a number at most 20. */
 const STAT_BYTES = 1_024;
 
-/**
- * True if a process has ended, but its parent has not waited for it. A signal to such a process still succeeds. In
- * proc_pid_stat(5), the state is the letter after the last `)`, which ends the name. Returns false if there is no
- * /proc.
- */
+/** A signal to a zombie still succeeds. In proc_pid_stat(5), the state is the letter after the last `)`. */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   return stat !== undefined && /^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1));
@@ -137,7 +130,7 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   }
 }
 
-/** Returns a hint for an errno. Advises checking the program itself if permission was refused or no hint is known. */
+/** Advises checking the program itself if permission was refused or no hint is known. */
 function hintOfStart(errno: string | undefined): string {
   const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
   return (

@@ -14,10 +14,7 @@ export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly R
   });
 }
 
-/**
- * Throws `REFUSED` if the workspace records a single file and the root is a folder or a file of another name, or if the
- * workspace records a folder and the root is a single file.
- */
+/** Throws `REFUSED` if one of the two is a single file, and the other is a folder or has another name. */
 export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
   const [old = ""] = found.folders;
   const name = old.slice(old.lastIndexOf("/") + 1);
@@ -56,10 +53,7 @@ const ITSELF = [
   ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
 ];
 
-/**
- * Throws `UNSAFE` if a folder is a system folder, because nobody means to send it to another machine or to fill it from
- * there. `folder` must be absolute.
- */
+/** Throws `UNSAFE`, because nobody means to sync a folder of the system. `folder` must be absolute. */
 export function refuseSystemFolder(folder: string): void {
   const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));
   if (!isSystem) return;

@@ -6,10 +6,7 @@ import type { OfferedContent, RepairSource, WantedContents } from "../engine/log
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/**
- * Opens a place that may have good bytes. Throws `NOT_FOUND` if the path of the place is no folder, and `USAGE` if the
- * folder should be a store and is none.
- */
+/** Throws `NOT_FOUND` if the path is no folder, and `USAGE` if it should be a store and is none. */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,
   place: RepairPlace,
@@ -41,10 +38,7 @@ function noStore(path: string): ChronicleError {
   return new ChronicleError("USAGE", `${path} is no store`, { data: { path } });
 }
 
-/**
- * The codes with which a workspace answers if it has no good bytes of a content. Any other error ends the search in
- * that workspace.
- */
+/** A workspace without good bytes answers with these codes. Any other error ends the search there. */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
   ...["INTEGRITY_VIOLATION", "LOG_DAMAGED", "USAGE"],

@@ -60,7 +60,6 @@ async function readLimits(
   return { limits, sources: sources as Retention["sources"] };
 }
 
-/** Returns the limits that a file sets. Returns none if the file is missing. */
 async function fileConfig(disk: Disk, path: string): Promise<RetentionConfig> {
   const text = readText(disk, path);
   if (text === undefined) return {};

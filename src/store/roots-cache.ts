@@ -9,7 +9,6 @@ import { type HistoryBackends, lastWorkspaceRecord, problemText } from "./last-w
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
-/** A workspace in the list of its store. */
 export interface ListedWorkspace {
   readonly id: string;
   /** The event of the listed record; 0 if no record could be read. */
@@ -33,16 +32,12 @@ export interface ListedWorkspace {
 }
 
 interface CacheChange {
-  /** Workspaces whose records were read from logs, or were just recorded. */
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
   readonly durably?: boolean;
 }
 
-/**
- * Caches which folder belongs to which workspace. The cache is derived from the logs, and is stored in
- * `cache/roots.json`, so that a command need not read every log. Missing entries are read from the logs again.
- */
+/** Derived from the logs, in `cache/roots.json`, so that a command need not read every log. */
 export class RootsCache {
   readonly #backends: HistoryBackends;
   readonly #disk: Disk;
@@ -56,10 +51,7 @@ export class RootsCache {
     this.#layout = layout;
   }
 
-  /**
-   * Returns all workspaces of the store that have a history. A workspace whose record cannot be read has a `problem`
-   * and does not affect the others.
-   */
+  /** A workspace whose record cannot be read has a `problem`, and does not affect the others. */
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
     const listed: ListedWorkspace[] = [];
@@ -77,23 +69,16 @@ export class RootsCache {
     return listed;
   }
 
-  /** Adds a workspace's new record to the cache. */
   note(workspace: ListedWorkspace): void {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
 
-  /**
-   * Makes the next `list` read the workspace's log again, even after a power loss. Must be called before the
-   * workspace's record is changed.
-   */
+  /** Call it before the record is changed. The next `list` reads the log again, even after a power loss. */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
-  /**
-   * Changes the cache. Ignores errors of the disk, such as a full or read-only one. Missing entries are then read from
-   * the logs again, and the cached entries are still true.
-   */
+  /** Ignores errors of the disk. Missing entries are read from the logs again, and the others stay true. */
   #tryToChange(change: CacheChange): void {
     try {
       this.#change(change);
@@ -102,10 +87,7 @@ export class RootsCache {
     }
   }
 
-  /**
-   * Applies a change to the present cache, which other processes may have written since a log was read. Of two records
-   * of a workspace, the later one is kept.
-   */
+  /** Starts from the present cache, which others may have written. The later record of a workspace is kept. */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
     for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
@@ -121,14 +103,15 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** Reads a workspace's record from its log. Returns `undefined` if nothing was recorded yet. */
+  /** `undefined` if nothing was recorded yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
     const found = await lastWorkspaceRecord(this.#backends, layout, id);
     const [{ last }, problem] = [found, problemText(found)];
     if (problem === undefined) return last === undefined ? undefined : listedWorkspace(id, last.record, last.seq);
     if (last !== undefined) return { ...listedWorkspace(id, last.record, last.seq), problem };
-    // The time of `workspace.json` is that of the beginning, because it is written then and never again.
+    // The modification time of `workspace.json` is the time at which the history began, because the file is written
+    // only then.
     const made = this.#disk.lstat(layout.workspaceJson) ?? this.#disk.lstat(layout.folder);
     const created = new Date(Number((made?.mtimeNs ?? 0n) / 1_000_000n)).toISOString();
     return { id, seq: 0, folders: [], single: false, device: "", inode: "", created, problem };
@@ -159,7 +142,6 @@ export class RootsCache {
   }
 }
 
-/** Returns a workspace's record, of event `seq`, as the list shows it. */
 export function listedWorkspace(id: string, record: WorkspaceRecord, seq: number): ListedWorkspace {
   const { name, device, inode, born, created, archived } = record;
   const onDisk = record.roots.filter((root) => root.folder !== "");

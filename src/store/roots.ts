@@ -9,7 +9,7 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import { liesIn, listedName, ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { changedRoot } from "../engine/commit/config.ts";
 
-/** Returns the roots to track, from the folders and single files that the caller names. The first root has no id. */
+/** The first root has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
@@ -40,7 +40,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** True if a place lies in a folder. A single file lies in its folder. */
+/** A single file lies in its folder. */
 function isWithin(disk: Disk, place: Place, folder: string): boolean {
   return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }
@@ -66,10 +66,7 @@ function placeOf(disk: Disk, given: string): Place {
 /** The errnos of a path that is missing, or that leads through a file. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
-/**
- * Returns the real path of a folder or file that a caller names. Throws `NOT_FOUND` if there is none, and `USAGE` as
- * `refuseProcessPath` does.
- */
+/** Throws `NOT_FOUND` if nothing is there, and `USAGE` as `refuseProcessPath` does. */
 export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
@@ -99,9 +96,7 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/**
- * Throws `UNSAFE` for the store's own folders and, unless forced, for a personal place. `folder` must have no links.
- */
+/** Throws `UNSAFE` for the store's folders and, unless forced, personal places. `folder`: without links. */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -131,10 +126,7 @@ const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)
 /** The most bytes that are read of `user-dirs.dirs`. The file has a few lines. */
 const MOST_BYTES = 64 * 1024;
 
-/**
- * Describes a folder that is no project: the whole file system, a home folder, or a home's folder for the desktop,
- * documents or downloads. Returns `undefined` for any other folder. `folder` must have no links.
- */
+/** `undefined` for a folder that may be a project. `folder` must have no links. */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
   if (userHome === undefined) return undefined;
@@ -150,7 +142,7 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/** Returns the folders that the person's `user-dirs.dirs` names. Returns none if the file is missing or unreadable. */
+/** None if the file is missing or unreadable. */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolvedPlace(disk, file);
@@ -174,7 +166,7 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** Returns the path with every link resolved. Returns an empty list if the path cannot be resolved. */
+/** Empty if the path cannot be resolved. */
 function resolvedPlace(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];
@@ -184,10 +176,7 @@ function resolvedPlace(disk: Disk, path: string): string[] {
   }
 }
 
-/**
- * Throws `USAGE` if a path leads into `/proc` or `/dev/fd`. Such a path means a different file in each process, and the
- * caller may be another process. `path` must be absolute.
- */
+/** Throws `USAGE`, because such a path means another file in each process. `path` must be absolute. */
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);
   if (led === undefined) return;

@@ -47,10 +47,7 @@ export class StoreGauge {
   }
 }
 
-/**
- * Returns the total size of the files beneath a folder, in bytes. Returns 0 if there is no such folder. Files that are
- * removed meanwhile are not included.
- */
+/** In bytes; 0 if there is no such folder. Files that are removed meanwhile are not included. */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;
   let total = 0;

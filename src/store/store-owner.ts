@@ -12,10 +12,7 @@ interface StorePlaces {
   readonly configFolder: string;
 }
 
-/**
- * The folder that is made first in each place. Its owner is the user of the place. The place itself may be a mount
- * point that belongs to root.
- */
+/** Made first in each place, and owned by the user of the place. The place may be a mount point of root. */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
 interface Place {
@@ -32,10 +29,7 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
   });
 }
 
-/**
- * Returns the owner of a folder. If the folder does not exist, returns the user of this process. If that is root,
- * returns the owner of the nearest existing folder above.
- */
+/** For a missing folder, this process's user; if that is root, the owner of the nearest folder above. */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
   for (let at = folder; at !== ""; at = at.slice(0, at.lastIndexOf("/"))) {
@@ -46,7 +40,6 @@ function ownerOf(disk: Disk, folder: string): number {
   return own;
 }
 
-/** Returns the owner of a path. Returns `undefined` if the path does not exist or cannot be inspected. */
 function uidOf(disk: Disk, path: string): number | undefined {
   try {
     return disk.lstat(path)?.uid;
@@ -70,9 +63,7 @@ export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   return mayMake;
 }
 
-/**
- * Throws `UNSAFE` if files that this process makes in a store, or beside its key, would not belong to the place's user.
- */
+/** Throws `UNSAFE` if files that this process makes there would not belong to the place's user. */
 export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   for (const { folder, first, owner } of placesOf(disk, places)) {
     if (disk.makesFor(owner) || keepsNoOwners(disk, first)) continue;
@@ -110,7 +101,6 @@ const NAMED = 3;
  */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
 
-/** A path that the owner of a store cannot use, and the reason. */
 interface Hindered {
   readonly path: string;
   readonly why: string;
@@ -127,8 +117,8 @@ interface Places {
 /**
  * Checks that the user can read and write each file of the store and of the configuration folder. Files that another
  * user's command left behind would make every later command fail. If this process is root's, the user is the owner of
- * the home folder that holds the place. If there is none, the user is the owner of `workspaces` or `heads` in the
- * place, or of the place itself.
+ * the home folder that holds the place. If no home folder holds the place, the user is the owner of `workspaces` or
+ * `heads` in the place, or of the place itself.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -151,7 +141,7 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
-/** Returns the user for whom a folder is meant. Called only if this process is root's. */
+/** Called only if this process is root's. */
 function userOf(
   disk: Disk,
   { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
@@ -176,10 +166,7 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   return found;
 }
 
-/**
- * Returns the reason why this user cannot use a path, or `undefined` if the user can. Links are not checked, because
- * their owner and mode do not matter.
- */
+/** `undefined` if the user can use the path. The owner and the mode of a link do not matter. */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
   if (owner !== uid) return `belongs to ${userName(owner)}`;
@@ -187,7 +174,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** Returns the names in a folder. Returns none if the folder is gone or unreadable. The caller reports the latter. */
+/** None if the folder is gone or unreadable. The caller reports an unreadable folder. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

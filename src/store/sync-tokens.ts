@@ -7,10 +7,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 /** The form of an id (a UUID). Any other text is refused, because the id becomes a file name. */
 const ID = /^[0-9a-f-]{36}$/;
 
-/**
- * The tokens that synced folders present to their origins, by workspace id. Each is a file (0600) in `sync-tokens/`
- * beside the key.
- */
+/** The tokens for origins, by workspace id, each in a file (0600) in `sync-tokens/` beside the key. */
 export class SyncTokens {
   readonly #disk: Disk;
   readonly #folder: string;

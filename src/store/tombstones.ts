@@ -8,9 +8,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/**
- * Returns the two possible places of a note's history in a store. It is at the second place while the note is valid.
- */
+/** The two possible places of a note's history. The second is its place while the note is valid. */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -18,7 +16,6 @@ function placesIn(home: string, { id, part }: Tombstone): readonly [string, stri
   return part === undefined ? [kept, given] : [given, kept];
 }
 
-/** The configuration folder that has the notes, and their store. */
 interface PlaceOfNotes {
   readonly backends: { readonly disk: Disk };
   readonly configFolder: string;
@@ -26,10 +23,10 @@ interface PlaceOfNotes {
 }
 
 /**
- * The notes of what was forgotten in one store. Each is a file (0600) in `forgotten/` beside the key. Copies of a store
- * may share that folder and have histories with the same id. Therefore another store's note is skipped and never
- * overwritten. A note names the path that the store had when the note was written. The store may have been moved since,
- * or may be opened through a link.
+ * The notes on the histories, and parts of histories, that were forgotten in one store. Each note is a file (0600) in
+ * `forgotten/` beside the key. Copies of a store may share that folder and have histories with the same id. Therefore
+ * another store's note is skipped and never overwritten. A note names the path that the store had when the note was
+ * written. The store may have been moved since, or may be opened through a link.
  */
 export class Tombstones {
   readonly #disk: Disk;
@@ -42,7 +39,7 @@ export class Tombstones {
     this.#store = home;
   }
 
-  /** Returns the note of this id. Returns `undefined` if there is none, or if it cannot be understood. */
+  /** `undefined` if there is no note, or it cannot be understood. */
   get(id: string): Tombstone | undefined {
     return this.#own(id)[0]?.stone;
   }
@@ -65,7 +62,7 @@ export class Tombstones {
     return this.listOfAllStores().filter((stone) => this.#isOwn(stone));
   }
 
-  /** Returns all notes in the folder, including those of other stores. */
+  /** Includes the notes of other stores. */
   listOfAllStores(): Tombstone[] {
     return this.#names().flatMap((name) => this.#at(`${this.#folder}/${name}`) ?? []);
   }
@@ -78,7 +75,7 @@ export class Tombstones {
       .filter((name) => name.endsWith(SUFFIX));
   }
 
-  /** Returns this store's notes for one id. Notes with the store's current path come first. */
+  /** Notes with the store's current path come first. */
   #own(id: string): { readonly path: string; readonly stone: Tombstone }[] {
     const found = this.#names()
       .filter((name) => name === `${id}${SUFFIX}` || name.startsWith(`${id}.of-`))
@@ -120,10 +117,7 @@ export class Tombstones {
     return text === undefined ? undefined : parseTombstone(text);
   }
 
-  /**
-   * Returns the paths for this store's note of an id. Only this store writes the second path. It is used if the first
-   * has the note of another store, or a note that cannot be understood.
-   */
+  /** Only this store writes the second path, if the first has a note of another store or a damaged note. */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);
     return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];

@@ -9,10 +9,7 @@ const LOOK_MS = 50;
 /** The time in ms between two checks of a log if the system reports changes. A report may be lost. */
 const LOOK_AGAIN_MS = 1_000;
 
-/**
- * Calls back when a log has grown or was replaced, whichever process wrote it. Checks the log when the system reports a
- * change in its folder, and at intervals. Stops when the result is disposed of.
- */
+/** Calls `onGrown` when the log has grown or was replaced by any process, until the result is disposed of. */
 export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogOptions): Disposable {
   let seen = stateOf(disk, log);
   const look = (): void => {
@@ -41,7 +38,7 @@ export interface WatchLogOptions {
   readonly onGrown: () => void;
 }
 
-/** Watches the folder of a log. Returns `undefined` if the system cannot watch the folder, or has no watches left. */
+/** `undefined` if the system cannot watch the folder, or has no watches left. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
   const own = Buffer.from(basename(log));
   try {

@@ -6,27 +6,22 @@ import { FORMAT_VERSION, refuseOtherFormat } from "../core/records/workspace-rec
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
-/** Returns the text of `workspace.json` (docs/format.md): the format's version and the workspace's id, nothing else. */
 function textOf(id: string): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, id })}\n`;
 }
 
-/** Writes `workspace.json` durably. */
 export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** Returns what is wrong with `workspace.json`, for people. Returns `undefined` if nothing is wrong. */
+/** For people; `undefined` if nothing is wrong. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
   return text === textOf(id) ? undefined : `it does not say format ${FORMAT_VERSION} and workspace ${id}`;
 }
 
-/**
- * Throws `FORMAT_UNSUPPORTED` if the file names another format, older or newer. Accepts a file that is damaged or gone,
- * because the log has the same facts, and `verify` reports the file.
- */
+/** Throws `FORMAT_UNSUPPORTED`. Accepts a damaged or missing file, because the log has the same facts. */
 export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];
   if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);
@@ -41,7 +36,6 @@ export function unfinishedName(id: string): string {
   return `${id}${UNFINISHED}`;
 }
 
-/** Returns the name of a workspace's folder while the folder is being removed for good. */
 export function endedName(id: string): string {
   return `${id}${FORGOTTEN}`;
 }
@@ -76,7 +70,7 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 
 /**
  * Moves a workspace's folder, with its mirror, once no process uses the workspace. `before` is called first, with the
- * lock held, to write what must be durable before the move. If it throws, nothing is moved. Throws `LOCKED` while
+ * lock held, to write what must be durable before the move. If `before` throws, nothing is moved. Throws `LOCKED` while
  * another process changes or syncs the workspace.
  */
 export async function moveWorkspace(

@@ -1,6 +1,4 @@
-/**
- * Runs `work` on up to `most` items at once. Yields the results in the order of the items. Stops at the first error.
- */
+/** At most `most` items at once. Yields the results in the order of the items. Stops at the first error. */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,

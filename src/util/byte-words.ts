@@ -27,9 +27,7 @@ for w do
 done
 exec /usr/bin/env -i "$@"`;
 
-/**
- * Returns the program and the arguments that start a command with exactly these bytes, and with only these variables.
- */
+/** Starts the command with exactly these bytes, and with only these variables. */
 export function throughShell(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -47,10 +45,7 @@ export function throughShell(
   ];
 }
 
-/**
- * Returns the variables to pass. Variables whose names are not UTF-8 are added from `exact`, because Node does not
- * report their values.
- */
+/** Adds variables whose names are not UTF-8 from `exact`, because Node does not report their values. */
 function variables(
   env: Readonly<Record<string, string | undefined>>,
   exact: readonly Uint8Array[],

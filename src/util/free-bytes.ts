@@ -1,7 +1,4 @@
-/**
- * The minimum size of a buffer that is freed. Freeing smaller buffers is not worth it. Also, Node cuts small buffers
- * from a shared pool, which must never be freed.
- */
+/** Smaller buffers are not worth it. Also, Node cuts them from a shared pool, which must never be freed. */
 const LEAST_BYTES = 128 * 1024;
 
 /**

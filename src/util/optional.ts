@@ -1,4 +1,3 @@
-/** The fields of an object that have a value. */
 type Present<T extends object> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
 /**

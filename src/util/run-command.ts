@@ -9,15 +9,12 @@ interface CommandOptions {
   /** The folder in which the command runs. Default: that of this process. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Open descriptors of this process that the command gets under the same numbers. It gets those below 3 in any case.
-   */
+  /** Passed on under the same numbers. Descriptors below 3 are passed on in any case. */
   readonly descriptors?: readonly number[];
   /** The exact bytes of those words and variables of the command that are not UTF-8. */
   readonly bytes?: ByteWords;
 }
 
-/** How a command ended: by itself, or by a signal. */
 interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -79,15 +76,12 @@ class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** Starts to listen. From then on, the signals in `PROBED_SIGNALS` do not end this process. */
+  /** From then on, the signals in `PROBED_SIGNALS` do not end this process. */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
 
-  /**
-   * Sets the child. The child gets the signals that came before it was started, whoever else received them, except
-   * those in `OF_RUNNING`.
-   */
+  /** The child gets the signals that came before it was started, except those in `OF_RUNNING`. */
   to(child: ChildProcess): void {
     this.#child = child;
     for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
@@ -159,17 +153,14 @@ while :; do
   if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
 done`;
 
-/**
- * The maximum time to wait for an answer, in ms. An answer takes a fifth of a millisecond. A stopped probe does not
- * answer.
- */
+/** In ms. An answer takes a fifth of a millisecond. A stopped probe does not answer. */
 const ANSWER_MS = 1_000;
 
 /**
- * A process in this process's group that reports the signals that it has received. They were sent to the whole group,
- * as a terminal does at Ctrl-C, and as `kill -- -GROUP` does. The probe is needed because Node does not tell who sent a
- * signal. The system signals the youngest process of a group first, so the probe receives a group signal before this
- * process does.
+ * A process in this process's group that reports the signals that it has received. Such signals were sent to the whole
+ * group, as a terminal does at Ctrl-C, and as `kill -- -GROUP` does. The probe is needed because Node does not tell who
+ * sent a signal. The system signals the youngest process of a group first, so the probe receives a group signal before
+ * this process does.
  */
 class GroupProbe implements Disposable {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -191,10 +182,7 @@ class GroupProbe implements Disposable {
     shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
   }
 
-  /**
-   * Starts a probe. Resolves to `undefined` if it cannot be started (no shell, no room for a process), or if it does
-   * not answer.
-   */
+  /** `undefined` if the probe cannot be started (no shell, no room for a process), or does not answer. */
   static async start(): Promise<GroupProbe | undefined> {
     const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
       cwd: "/",

@@ -15,7 +15,7 @@ export class TurnQueue {
   #holders = 0;
   #exclusive = false;
 
-  /** Waits for a turn. Resolves to `undefined` if no turn was free within `waitMs` milliseconds. */
+  /** Resolves to `undefined` if no turn was free within `waitMs` milliseconds. */
   enter(exclusive: boolean, waitMs: number): Promise<Leave | undefined> {
     if (this.#waiting.length === 0 && this.#isFree(exclusive)) return Promise.resolve(this.#take(exclusive));
     if (waitMs <= 0) return Promise.resolve(undefined);

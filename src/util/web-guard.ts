@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The facts about a request before its body is read. */
 export interface RequestHead {
   readonly headers: IncomingHttpHeaders;
   /**
@@ -22,16 +21,12 @@ export interface ServedAddresses {
   readonly sharedWith: readonly string[];
 }
 
-/** The reason why a request is not served, as an HTTP status and in words. */
 export interface Stranger {
   readonly status: 400 | 403 | 421;
   readonly detail: string;
 }
 
-/**
- * The names under which people put tokens into URLs, and Chronicle's own tokens. Logs and browsers' histories store
- * URLs.
- */
+/** Tokens in URLs: their usual names, and the form of Chronicle's own. Logs and histories store URLs. */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
@@ -44,13 +39,13 @@ const NO_OTHERS: ReadonlySet<string> = new Set();
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 /**
- * Returns why a request is not served; `undefined` if it is served. Only the head of the request was parsed before.
- * Applies to all HTTP, including upgrades to WebSocket.
+ * Returns why a request is not served; `undefined` if it is served. Needs only the head of the request. Applies to all
+ * HTTP, including upgrades to WebSocket.
  *
- * `Host` must be one of our hosts with our port, as a protection against DNS rebinding. An `Origin`, if there is one,
- * must be in `origins`. If a page of another site has caused the request, its origin must be in `sharedWith`. On a Unix
- * socket, no `Origin` is allowed. A URL must not contain a token. `served` is `"socket"` for a Unix socket, which has
- * no hosts or origins. `alsoOnce` has further headers that may be sent only once, in lower case.
+ * `Host` must be one of `served.hosts`, as a protection against DNS rebinding. An `Origin`, if there is one, must be in
+ * `origins`. If a page of another site has caused the request, its origin must be in `sharedWith`. On a Unix socket, no
+ * `Origin` is allowed. A URL must not contain a token. `served` is `"socket"` for a Unix socket, which has no hosts or
+ * origins. `alsoOnce` has further headers that may be sent only once, in lower case.
  */
 export function strangerOf(
   head: RequestHead,
@@ -78,7 +73,6 @@ export function strangerOf(
   return { status: 400, detail };
 }
 
-/** Returns the name of the first header of `ONCE` or `alsoOnce` that was sent twice; `undefined` if there is none. */
 function doubledIn({ rawHeaders }: RequestHead, alsoOnce: ReadonlySet<string>): string | undefined {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

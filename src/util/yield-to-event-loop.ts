@@ -11,17 +11,12 @@ export async function breatheAfter(items: number): Promise<void> {
   if (items > FEW_ITEMS) await yieldToEventLoop();
 }
 
-/** The number of items after which a `Breather` yields. */
 const BREATH_ITEMS = 4_096;
 
-/**
- * Counts the items of long work that is done in pieces. Yields to the event loop after about every `BREATH_ITEMS`
- * items.
- */
+/** Yields to the event loop after about every `BREATH_ITEMS` items of work that is done in pieces. */
 export class Breather {
   #left = BREATH_ITEMS;
 
-  /** Counts a finished piece of `items` items. Yields to the event loop if that is due. */
   async after(items: number): Promise<void> {
     this.#left -= items;
     if (this.#left > 0) return;
@@ -39,7 +34,7 @@ export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): Asy
   }
 }
 
-/** Generates slices of `size` items, in order, and yields to the event loop between slices. */
+/** Yields to the event loop between the slices. */
 export async function* inSlices<T>(items: readonly T[], size: number): AsyncGenerator<readonly T[], void> {
   for (let at = 0; at < items.length; at += size) {
     if (at > 0) await yieldToEventLoop();

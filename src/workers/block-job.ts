@@ -11,9 +11,7 @@ import { newStats, putStat } from "./stage-job.ts";
 /** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
-  /**
-   * Concatenated blocks. The sender must not use them afterwards, because their memory may be transferred to a thread.
-   */
+  /** The sender must not use these afterwards, because their memory may be transferred to a thread. */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
   /**
@@ -25,7 +23,6 @@ export interface BlockBatch {
   readonly folders: ReadonlyMap<string, number>;
 }
 
-/** The results for a batch. */
 export interface BlockColumns {
   /** The fault of each block; `undefined` if the block is sound. No file is written from a faulty block. */
   readonly wrong: readonly (string | undefined)[];
@@ -45,7 +42,6 @@ export interface BlockFile {
   readonly entry: number;
 }
 
-/** Returns the columns for some files, with the modes of all folders above them. */
 export function toBlockBatch(
   blocks: readonly BlobBlock[],
   files: readonly BlockFile[],
@@ -66,10 +62,7 @@ export function toBlockBatch(
 
 const FOLDER_MODE = 0o700;
 
-/**
- * Checks each block and writes the files of the sound blocks. If a file cannot be written, it is left out, and no part
- * of it remains.
- */
+/** Leaves out a file that cannot be written, so that no part of it remains. */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);
   const stats = newStats(batch.paths.length);
@@ -148,7 +141,7 @@ function createIn(
   }
 }
 
-/** Makes missing folders. Other threads may make the same folders meanwhile. */
+/** Other threads may make the same folders meanwhile. */
 function makeFolders(fs: ConfinedFs, folder: WorkspacePath, modes: BlockBatch["folders"]): void {
   if (folder === "" || fs.lstat(folder) !== undefined) return;
   makeFolders(fs, parentOf(folder), modes);

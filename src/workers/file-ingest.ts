@@ -164,10 +164,7 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  /**
-   * Reads the files into memory, and opens a sink only if there is something to store. Returns `undefined` if the
-   * contents are too large to be kept in memory.
-   */
+  /** `undefined` if the contents are too large to be kept in memory. */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
     const held = new HeldContents((hash) => this.#isNotToStore(hash), 2 * HELD_BYTES);
@@ -181,7 +178,6 @@ class FileIngestRun implements IngestRun {
     return columns;
   }
 
-  /** Lets `fill` put contents into a sink, then makes them durable and visible. */
   async #stored<T>(fill: (sink: BlobSink) => T): Promise<T> {
     const sink = await this.#options.intake.openSink((hash) => this.#isNotToStore(hash));
     try {
@@ -194,12 +190,11 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  /** True if the content is already stored and sound, or is erased. */
   #isNotToStore(hash: Hash): boolean {
     return this.#given.erased?.has(hash) === true || this.#options.intake.isSound(hash);
   }
 
-  /** True if worker threads may be used. Where they cannot store contents, they may only hash. */
+  /** Where worker threads cannot store contents, they may only hash. */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
     return threads && (this.#given.hashOnly === true || intake.openThreadSinks !== undefined);
@@ -224,10 +219,7 @@ class HeldContents implements StableSink {
     this.#mostBytes = mostBytes;
   }
 
-  /**
-   * True if the contents were too large to be kept in memory. In that case, `contents` lacks some contents that are not
-   * stored.
-   */
+  /** True if the contents are too large for memory. In that case, `contents` lacks some of them. */
   get isTooMuch(): boolean {
     return this.#isTooMuch;
   }
@@ -253,7 +245,7 @@ const DERIVED = "SQLite derives it from the -wal beside it";
 
 interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
-  /** The file systems of the roots, in the same order. */
+  /** The folders of the roots, in the order of the roots. */
   readonly folders: readonly ConfinedFs[];
 }
 
@@ -279,7 +271,7 @@ class LiveUnits {
     this.#given = given;
   }
 
-  /** Defers a file whose name is that of a database's companion. Returns true if the file was deferred. */
+  /** Returns true if the file was deferred. */
   putsAside(one: ScannedPath): boolean {
     const database = one.stat.kind === "file" ? databaseOf(one.path) : undefined;
     if (database === undefined) return false;
@@ -288,7 +280,7 @@ class LiveUnits {
     return true;
   }
 
-  /** Holds back the result of a database until the end. Returns true if the result was held back. */
+  /** Returns true if the result was held back. */
   holds(result: IngestResult): boolean {
     if (this.#isSorted || !("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);
@@ -329,10 +321,7 @@ class LiveUnits {
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
   }
 
-  /**
-   * Returns the omissions of a unit with a file above the size limit; none if there is no such file. The other files of
-   * the unit are left out, too, because they are incomplete without that file.
-   */
+  /** If one file is above the limit, the unit is left out, because the others are incomplete without it. */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;
     if (limit === 0) return [];

@@ -7,7 +7,7 @@ import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 
-/** Threads are started for at least this many files or bytes. The caller itself writes fewer files. */
+/** Threads are started for at least this many files or bytes. Below both limits, the caller writes the files itself. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
 /** The least number of files if threads are already running. */
@@ -19,9 +19,7 @@ const LEAST_FOR_KEPT = 256;
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
 
-/** The sources and threads for writing files. */
 export interface FileRestoreWorkersOptions {
-  /** The store's folder. */
   readonly home: string;
   readonly disk: Disk;
   readonly placesOf: NonNullable<OpenedBlobs["placesOf"]>;
@@ -104,7 +102,7 @@ interface Row {
   readonly placed: PlacedFile;
 }
 
-/** Returns the files with contents in packs, in pack order, in batches of about the same size. */
+/** In pack order, in batches of about the same size. Leaves out files whose contents are not in packs. */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];
   files.forEach((file, at) => {

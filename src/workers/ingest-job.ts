@@ -17,7 +17,6 @@ export interface IngestBatch {
   readonly targets: ReadonlyMap<number, Uint8Array>;
 }
 
-/** The outcome for each path. */
 export const OUTCOME = {
   read: 0,
   unstable: 1,
@@ -35,9 +34,7 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** The stat after the last byte was read: size, mtime (ns), ctime (ns), inode, mode. */
   readonly stats: BigInt64Array;
-  /**
-   * The number of bytes of each content. It differs from the size in the stat if the file changed during every attempt.
-   */
+  /** A size differs from that in the stat if the file changed during every attempt. */
   readonly sizes: Float64Array;
   /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;
@@ -47,7 +44,6 @@ export interface IngestColumns {
 
 const STAT_FIELDS = 5;
 
-/** Reads all paths of a batch. */
 export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, sink: StableSink): IngestColumns {
   const count = batch.paths.length;
   const outcome = new Uint8Array(count);
@@ -112,7 +108,6 @@ export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat
   };
 }
 
-/** A sink that stores contents. */
 export function storingSink(sink: ContentSink): StableSink {
   return {
     small: (content) => sink.put(content),

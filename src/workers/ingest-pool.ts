@@ -12,9 +12,7 @@ import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
 import { WorkerPool } from "./worker-pool.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * A batch is full at this many bytes or paths. The limits are so low that all workers finish at about the same time.
- */
+/** The limits are so low that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
 const MAX_WORKERS = 8;
@@ -31,7 +29,6 @@ interface PoolOptions {
   readonly onResult: (result: IngestResult) => void;
 }
 
-/** Returns the number of workers of a bulk capture. */
 export function poolSize(): number {
   return Math.min(MAX_WORKERS, availableParallelism());
 }
@@ -40,7 +37,6 @@ export function poolSize(): number {
 export class IngestPool {
   readonly #options: PoolOptions;
   readonly #pool: WorkerPool<IngestRequest, IngestReply>;
-  /** Batches that are not read yet. */
   readonly #unread = new Set<Promise<void>>();
   #bytes = 0;
   #open: ScannedPath[] = [];
@@ -107,7 +103,7 @@ export class IngestPool {
     this.onBytes?.(this.#bytes);
   }
 
-  /** Ends the threads. Rejects if one has failed. */
+  /** Rejects if a thread has failed. */
   async #endWith(kind: "finish" | "abandon"): Promise<readonly SinkResult[]> {
     try {
       const replies = await Promise.allSettled(this.#pool.toEach({ kind }));
@@ -130,7 +126,6 @@ function failureOf(reply: IngestReply): ChronicleError | undefined {
   });
 }
 
-/** Returns the columns to send for some scanned paths. */
 export function toBatch(roots: readonly TrackedRoot[], scanned: readonly ScannedPath[]): IngestBatch {
   const targets = new Map<number, Uint8Array>();
   const paths: string[] = [];
@@ -144,7 +139,6 @@ export function toBatch(roots: readonly TrackedRoot[], scanned: readonly Scanned
   return { roots: rootNumbers, paths, targets };
 }
 
-/** Converts the returned columns to the results for these paths. */
 export function toResults(scanned: readonly ScannedPath[], columns: IngestColumns): IngestResult[] {
   return scanned.map((one, i) => toResult(one, i, columns));
 }

@@ -35,7 +35,6 @@ export type IngestReply =
       readonly code: ErrorCode;
       readonly message: string;
       readonly hint: string | undefined;
-      /** The errno of a system error. */
       readonly errno: string | undefined;
     };
 

@@ -12,10 +12,8 @@ import type { StageFile } from "../worktree/apply/restore-workers.ts";
 // This file has the job of a worker thread that writes contents of packs into new files. Input and output are columns,
 // because objects are slow to send between threads.
 
-/** The place of a content in a pack. */
 export type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
-/** One file, and the place of its content. */
 export interface PlacedFile {
   readonly file: StageFile;
   readonly place: PackPlace;
@@ -36,7 +34,6 @@ export interface StageBatch {
   readonly numbers: Float64Array;
 }
 
-/** The outcome for each file. */
 export interface StageColumns {
   /** 1 for each file that was written. */
   readonly done: Uint8Array;
@@ -49,7 +46,6 @@ const NUMBERS = 8;
 const NOW: EntryTime = { mtimeMs: Number.NaN, mtimeRestNs: 0 };
 const STAT_FIELDS = 9;
 
-/** Returns the columns for some files. */
 export function toStageBatch(placed: readonly PlacedFile[], packs: readonly PackRow[]): StageBatch {
   const hashes = new Uint8Array(placed.length * 32);
   const numbers = new Float64Array(placed.length * NUMBERS);
@@ -62,7 +58,6 @@ export function toStageBatch(placed: readonly PlacedFile[], packs: readonly Pack
   return { kind: "packs", packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
 }
 
-/** The tools for writing files. */
 export interface StageTools {
   readonly disk: Disk;
   /** The folder that contains all paths. */
@@ -85,12 +80,10 @@ export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   return { done, stats };
 }
 
-/** Allocates columns for the stats of `count` files. */
 export function newStats(count: number): BigInt64Array {
   return new BigInt64Array(count * STAT_FIELDS);
 }
 
-/** Writes a stat into its row. */
 export function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
   const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode, gid = -1 } = stat;
   stats.set(
@@ -131,7 +124,7 @@ function stageOne(
   }
 }
 
-/** Returns the stat of a file; `undefined` if the file was not written. */
+/** `undefined` if the file was not written. */
 export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
   if (done[row] !== 1) return undefined;
   const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =

@@ -19,7 +19,7 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "columns" ? reply.columns : undefined;
   }
 
-  /** Checks blocks, and writes their files. Returns `undefined` if a worker has failed, as `run` does. */
+  /** `undefined` if a worker has failed, as for `run`. */
   async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
     const reply = await this.#give(batch, givenAway(batch));
     return reply?.kind === "blocks" ? reply.columns : undefined;
@@ -49,10 +49,7 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
   return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not write its files") : undefined;
 }
 
-/**
- * Returns the memory to transfer instead of copying it, which is a buffer that holds only these blocks. Short blocks
- * share their buffer with other data, so they are copied.
- */
+/** A buffer that holds only these blocks. Short blocks share theirs with other data, so they are copied. */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
@@ -60,10 +57,7 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
 
 const MOST_WORKERS = 8;
 
-/**
- * The time for which idle threads are kept, in ms. Starting a thread takes about 45 ms of processor time. That is a
- * large part of each apply when one follows another, as in a sync.
- */
+/** In ms. Starting a thread takes about 45 ms of processor time, which is much for one small apply. */
 const KEPT_MS = 2_000;
 
 interface Kept {
@@ -78,7 +72,6 @@ export class KeptStagePool {
   readonly #keptMs: number;
   #kept: Kept | undefined;
 
-  /** `home`: the store's folder. */
   constructor(home: string, keptMs = KEPT_MS) {
     this.#home = home;
     this.#keptMs = keptMs;
@@ -104,10 +97,7 @@ export class KeptStagePool {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /**
-   * Keeps the given pool. If the given pool has failed or is busy, or another pool is kept already, ends the given pool
-   * before it resolves.
-   */
+  /** Ends the pool instead, before resolving, if it has failed or is busy, or another pool is kept. */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

@@ -10,7 +10,6 @@ import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 // This file is the composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`.
 // The thread writes files from the packs of a store, or from received blocks, through a `ConfinedFs`.
 
-/** The initial data of a worker. */
 export interface StageWorkerData {
   readonly home: string;
   /** The folder beneath which the worker writes. */

@@ -1,13 +1,9 @@
 import { fileURLToPath } from "node:url";
 import type { Disk } from "../disk/disk.ts";
 
-/** The names of the workers' code files. */
 export type WorkerName = "ingest-worker" | "stage-worker";
 
-/**
- * Returns the code file of a worker. This is its source if the sources run directly, and otherwise its bundle beside
- * this code.
- */
+/** The source if the sources run directly, and otherwise the bundle beside this code. */
 export function workerFile(name: WorkerName): URL {
   const file = import.meta.url.endsWith(".ts") ? `./${name}.ts` : `./${name}.js`;
   return new URL(file, import.meta.url);

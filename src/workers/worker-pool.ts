@@ -2,15 +2,11 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import { workerFile, type WorkerName } from "./worker-file.ts";
 
-/**
- * The number of messages that are sent to a worker ahead of its replies, so that the worker never idles between two
- * messages.
- */
+/** Sent ahead of the replies, so that the worker never idles between two messages. */
 const AHEAD = 2;
 
 interface PoolOptions<Reply> {
   readonly name: WorkerName;
-  /** The initial data of each worker. */
   readonly data: readonly unknown[];
   readonly failureOf: (reply: Reply) => ChronicleError | undefined;
 }
@@ -55,8 +51,8 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   /**
-   * Sends each worker one message, which it takes after those that it has. Does so even if the pool has failed. The
-   * reply of a dead worker is rejected.
+   * Sends each worker one message, which the worker takes after its earlier messages. Does so even if the pool has
+   * failed. The reply of a dead worker is rejected.
    */
   toEach(message: Request): Promise<Reply>[] {
     return this.#members.map((member) => {
@@ -133,7 +129,6 @@ interface MemberEvents {
   readonly onFailure: (error: ChronicleError) => void;
 }
 
-/** One worker thread and the messages sent to it. */
 class Member<Request, Reply> {
   readonly #worker: Worker;
   readonly #events: MemberEvents;

@@ -12,20 +12,15 @@ export interface PlacedFile {
   readonly inner: WorkspacePath;
 }
 
-/** An SQLite database that exists now. */
 export interface LiveDatabase {
   readonly path: WorkspacePath;
   /** The processes that have the database open, as far as can be seen. */
   readonly processes: readonly number[];
 }
 
-/**
- * SQLite's smallest page, in bytes. A database consists of whole pages, so most other files are ruled out by their
- * size.
- */
+/** In bytes. A database consists of whole pages, which rules out most other files by their size. */
 const PAGE_BYTES = 512;
 
-/** Returns the SQLite databases among the files, with the processes that have them open. */
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
   const found = files.filter(({ fs, inner }) => {
     const stat = seenStat(fs, inner);
@@ -39,10 +34,7 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
   });
 }
 
-/**
- * Returns the file's stat; `undefined` if the file is missing or a folder above it allows no access. The apply reports
- * a folder without access when it tries to write there.
- */
+/** `undefined` also if a folder above allows no access, which the apply reports when it writes there. */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
     return fs.lstat(path);
@@ -52,7 +44,7 @@ function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefin
   }
 }
 
-/** Removes a database's shared-memory file. SQLite creates it again when it opens the database. */
+/** SQLite creates the file again when it opens the database. */
 export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   const path = besideDatabase(inner, SHARED_MEMORY_SUFFIX);
   if (fs.lstat(path)?.kind !== "file" || !isDatabaseFile(fs, inner)) return;
@@ -65,7 +57,7 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   }
 }
 
-/** Returns the processes that have a file open, keyed by the file's path as latin1. Empty without `/proc`. */
+/** Keyed by the path as latin1. Empty without `/proc`. */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();
   for (const { name } of listed(disk, "/proc")) {

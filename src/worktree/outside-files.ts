@@ -69,10 +69,7 @@ interface OutsideContent {
 }
 
 export interface OutsideLook {
-  /**
-   * The path and, with `deep`, those beneath it, folders first. For an absent path, it is the only row, and has no
-   * entry.
-   */
+  /** The path and, with `deep`, those beneath it, folders first. An absent path is the only row, and has no entry. */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
   readonly omitted: readonly Omission[];
 }
@@ -113,7 +110,6 @@ export function isSystemPath(path: WorkspacePath): boolean {
   return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
 }
 
-/** Returns an absolute path as one beneath `/`. */
 export function beneathSlash(absolute: string): WorkspacePath {
   return absolute.replace(/^\/+/, "") as WorkspacePath;
 }

@@ -23,31 +23,24 @@ import type { LiveDatabase } from "./live-databases.ts";
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
-  /** Gives the same roots other filters and limits, from the next scan on. A running watch keeps its own. */
+  /** Gives the same roots other filters and limits, from the next scan on. A running watch keeps the old ones. */
   configure(roots: readonly TrackedRoot[]): void;
   /** The seq last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
   /** Returns what the folder of this path's root can hold now. */
   traitsOf(path: WorkspacePath): FolderTraits;
-  /**
-   * Compares the disk with what is remembered. Passes paths that must be read to `onChanged`, in batches, during the
-   * scan. Changes nothing on disk and nothing that is remembered.
-   */
+  /** Passes paths to be read to `onChanged`, in batches. Changes nothing on disk or in what is remembered. */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
-  /**
-   * Remembers the state of paths on disk after it was recorded. `readFromNs`: a time before the first of these paths
-   * was read. Default: the start of the last scan.
-   */
+  /** `readFromNs`: a time before the first of these paths was read. Default: the start of the last scan. */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths that are gone or must be read again. */
   forget(paths: readonly WorkspacePath[]): void;
   /** Forgets everything, including the saved state, so that the next scan reads every path. */
   forgetAll(): void;
-  /** Returns what is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
    * True if these files and links are certainly on disk as their entries say, so that a scan would find no change.
-   * Costs one `lstat` each. False if the stats alone do not show it, and always for folders.
+   * Costs one `lstat` each. False if the stats alone do not prove that, and always for folders.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
@@ -57,10 +50,7 @@ export interface Worktree {
   isUnchanged(path: WorkspacePath): boolean;
   /** Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if it cannot be read. */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
-  /**
-   * Returns those of the paths that are SQLite databases now, with the processes that have them open, as far as can be
-   * seen.
-   */
+  /** With the processes that have them open, as far as can be seen. */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
   /** Removes the shared-memory files (`-shm`) beside these databases. SQLite rebuilds them. */
   dropDerived(databases: readonly WorkspacePath[]): void;
@@ -70,8 +60,8 @@ export interface Worktree {
   /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
-   * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. It may
-   * differ from what was seen a moment ago, so compare its hash.
+   * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. The
+   * content may have changed since the last look at the path, so compare its hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
@@ -88,10 +78,7 @@ export interface Worktree {
    * whatever their names. It looks up each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /**
-   * Returns those of these files that the current rules leave out. The result is in path order if the given paths are.
-   * Efficient for many paths.
-   */
+  /** In path order if the given paths are. Efficient for many paths. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
@@ -105,13 +92,9 @@ export interface Worktree {
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
-  /**
-   * True if the folders may hold files of an interrupted apply that neither `sweepLeft` nor a later apply has removed.
-   */
+  /** Files of an interrupted apply that neither `sweepLeft` nor a later apply has removed. */
   mayHoldLeft(): boolean;
-  /**
-   * Removes the files that interrupted applies have left in the folders. The caller holds the lock of the workspace.
-   */
+  /** The caller holds the lock of the workspace. */
   sweepLeft(): void;
 
   /** Reports hints of possible changes. Only a scan shows what has changed. */
@@ -136,10 +119,7 @@ export interface TrackedRoot {
   readonly limits: CaptureLimits;
 }
 
-/**
- * Receives a batch of paths that must be read. The scan waits until the promise resolves, so that it does not outrun
- * the reader.
- */
+/** The scan waits until the promise resolves, so that it does not outrun the reader. */
 export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
 export interface ScanRequest {
@@ -182,16 +162,15 @@ export interface ScanRequest {
 export interface ScannedPath {
   readonly path: WorkspacePath;
   readonly stat: FileStat;
-  /** The target of a symlink. */
   readonly target?: Buffer;
   /**
-   * Why the path is left out unless it forms one unit with an SQLite database: a rule excludes it, or it lies beside a
-   * root that is a single file.
+   * The reason why the path is left out if it forms no unit with an SQLite database: a rule excludes it, or it lies
+   * beside a root that is a single file.
    */
   readonly unlessInUnit?: Omission;
 }
 
-/** The result of reading one path's stat. */
+/** `unknown`: the stat cannot be read. */
 export type PathStat = FileStat | undefined | "unknown";
 
 /** A known path on disk: the stat seen before and after its content was read, and the entry recorded for it. */
@@ -246,8 +225,8 @@ export interface ApplyRequest {
   /**
    * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,
    * content missing). `fail`: nothing is changed and `applied` is empty, except for changes that could not be undone.
-   * `skip`: it is left alone and listed. `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for every
-   * other reason. A folder to be removed that still holds something unknown is left alone and listed in any case:
+   * `skip`: the path is left alone and listed. `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for
+   * every other reason. A folder to be removed that still holds something unknown is left alone and listed in any case:
    * nothing is lost if it stays.
    */
   readonly onBlocked: OnBlocked;
@@ -302,13 +281,10 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
-  /**
-   * The blocked path of the same database. It is the reason for this block, because both change together or not at all.
-   */
+  /** The blocked path of the same database, which is the reason for this block. */
   readonly with?: WorkspacePath;
 }
 
-/** Changes to be checked by `Worktree.check`. */
 export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked" | "maskMode" | "together"> {
   readonly permissions?: boolean;
 }
@@ -336,15 +312,9 @@ export interface WatchHint {
 }
 
 export interface WatchHandle {
-  /**
-   * True while hints may be missed, because of limits of the system or because other machines change the file system,
-   * too. The caller then scans more often.
-   */
+  /** True while hints may be missed (limits of the system, a shared file system). The caller scans more often. */
   readonly degraded: boolean;
-  /**
-   * Resolves to true once all changes before the call have been reported as hints. Resolves to false if that is
-   * uncertain or hints were lost: then a full scan is needed.
-   */
+  /** Resolves to true once all earlier changes are reported. If false, hints may be lost: scan everything. */
   settled(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -12,9 +12,7 @@ import { scanPack, type PackPart } from "./pack-scan.ts";
 /** The share of kept bytes below which a pack is replaced by a pack with the kept contents alone. */
 const LEAST_LIVE_SHARE = 0.7;
 
-/** Options of a collection. */
 export interface CollectWish {
-  /** Returns true for a content that must be kept. */
   readonly keep: (hash: Hash) => boolean;
   /** True to rewrite each pack that has anything which is not kept. */
   readonly thorough: boolean;
@@ -51,7 +49,7 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-/** Empties the quarantine. `setDamagedAside` has stored everything readable in these files elsewhere. */
+/** `setDamagedAside` has stored everything readable in these files elsewhere. */
 function removeQuarantine({ disk, layout }: BlobFiles): void {
   if (disk.lstat(layout.quarantine) === undefined) return;
   withTrouble(`cleaning ${layout.quarantine}`, () => {
@@ -80,7 +78,6 @@ function collectLarge(
   return { freedBlobs: dead.length, freedBytes };
 }
 
-/** A pack that must be changed. */
 interface Candidate {
   readonly pack: PackRow;
   readonly size: number;
@@ -124,7 +121,6 @@ class PackCollector {
     };
   }
 
-  /** Decides what to do with a pack. Returns `undefined` if it stays as it is. */
   #judge(pack: PackRow): Candidate | undefined {
     const { disk, layout, index } = this.#files;
     const path = pack.lane === undefined ? layout.sealedPack(pack.ulid) : layout.activePack(pack.lane);
@@ -162,7 +158,6 @@ class PackCollector {
     for (const candidate of candidates) await this.#collect(candidate, sealed.has(candidate.pack.ulid));
   }
 
-  /** Collects one pack. `isSealed`: true if the pack is sealed, so that it may be replaced. */
   async #collect({ pack, size, rewrite }: Candidate, isSealed: boolean): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
@@ -178,10 +173,7 @@ class PackCollector {
     }
   }
 
-  /**
-   * Replaces a pack by one with the kept contents. Returns false, and changes nothing, if the pack is missing or a kept
-   * content is damaged.
-   */
+  /** Returns false, and changes nothing, if the pack is missing or a kept content is damaged. */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {

@@ -87,10 +87,7 @@ export class BlobReading {
     this.#packs.close();
   }
 
-  /**
-   * Finds a content and reads it. If the index does not know the content or its place does not exist, updates the index
-   * and tries again.
-   */
+  /** If the index does not know the content or its place does not exist, updates the index and tries again. */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const place = this.#files.index.find(hash);
@@ -102,7 +99,6 @@ export class BlobReading {
     return undefined;
   }
 
-  /** Returns the content at a place, or the file of a large one; `undefined` if the place does not exist. */
   #load(hash: Hash, place: BlobPlace): Buffer | LargeFound | undefined {
     const { layout } = this.#files;
     const locate = (): string | undefined => this.#damaged.locate(hash, place);
@@ -112,7 +108,6 @@ export class BlobReading {
     return at === undefined ? undefined : { path, packed: place.packed, hash, at };
   }
 
-  /** Yields a content from this place, or from its new place if it was moved. */
   async *#whole(hash: Hash, place: BlobPlace, range?: ByteRange): AsyncIterable<Uint8Array> {
     const found = this.#load(hash, place);
     if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, range);
@@ -123,7 +118,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Reads a content. If it is damaged, adds it to `#damaged`, so that the next writer that puts it repairs it. */
+  /** Adds a damaged content to `#damaged`, so that the next writer that puts it repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);
@@ -183,22 +178,18 @@ type LargePlace = Extract<BlobPlace, { kind: "large" }>;
 interface BlockSources {
   readonly files: BlobFiles;
   readonly packs: PackReader;
-  /** Reads and checks a content from its present place. */
   readonly get: (hash: Hash) => Promise<Buffer | undefined>;
 }
 
-/** The wanted contents of one block. */
 interface Group {
   readonly place: PackPlace;
   readonly hashes: Hash[];
 }
 
-/** The wanted contents, and their places according to the index. */
 interface Wanted {
   /** The wanted contents of packs, by block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
-  /** The wanted contents that the index knows. */
   readonly known: ReadonlySet<Hash>;
 }
 
@@ -258,8 +249,8 @@ function wholeBlock(
 }
 
 /**
- * Returns the contents of a group that can be read. Returns none for a content that is too long for a shared block,
- * because its block holds nothing else, and was found too long or damaged.
+ * Returns the contents of a group that can be read. Returns none if the content has a block of its own, because
+ * `wholeBlock` has found that block too long, missing or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
@@ -300,8 +291,9 @@ function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlac
 }
 
 /**
- * The contents that were found damaged, each with the place where it was read. For writers they count as not stored. A
- * content counts as sound again once it is in another place or file, because another process has put it again.
+ * The contents that were found damaged, each with the place where it was read. Writers treat these contents as not
+ * stored. A content counts as sound again once it is in another place or file, because another process has put it
+ * again.
  */
 export class DamagedContents {
   readonly #files: BlobFiles;
@@ -318,7 +310,6 @@ export class DamagedContents {
     return this.#at.size;
   }
 
-  /** Adds a content. `at`: the place where it was read, as `locate` returns it. */
   add(hash: Hash, at: string | undefined = this.#where(hash)): void {
     this.#at.set(hash, at);
   }

@@ -9,7 +9,6 @@ import { largeLength } from "./large-reader.ts";
 import { addBlockRows, checkTail, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
 import { makeNamesSure } from "./sure-names.ts";
 
-/** The packs that are on the disk. */
 export interface PackListing {
   /** ULIDs of sealed packs. */
   readonly sealed: readonly string[];
@@ -70,9 +69,9 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 }
 
 /**
- * Publishes the contents of lanes that other processes hold and that the index does not know, because it was lost while
- * these processes run. The caller holds the collector's lock exclusively. Nobody is writing then, so no writer removes
- * a block that is read here.
+ * Publishes the contents of lanes that other processes hold, if the index does not know these lanes because it was lost
+ * while these processes run. The caller holds the collector's lock exclusively. Nobody is writing then, so no writer
+ * removes a block that is read here.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -106,8 +105,8 @@ export function catchUpLarge(files: BlobFiles): void {
 }
 
 /**
- * Updates the index for one content, unless it is in a pack: publishes the large file that exists, in the form that
- * exists, or forgets the content if there is none.
+ * Updates the index for one content that is not in a pack: publishes its large file, raw or packed, or forgets the
+ * content if it has no file.
  */
 export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   const place = files.index.find(hash);
@@ -120,7 +119,6 @@ export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
-/** Lists all large files that look whole. */
 export function listLarge(files: BlobFiles): LargeRow[] {
   const { disk, layout } = files;
   const rows: LargeRow[] = [];
@@ -187,10 +185,7 @@ function isKnownSealed(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/**
- * Publishes the contents of a sealed pack, by its block heads. Skips the bytes that the index knows already, unless it
- * knows more bytes than exist.
- */
+/** Skips the bytes that the index knows already. If the index knows more bytes than exist, reads all bytes. */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
   const row = index.packOf(ulid);
   if (isKnownSealed(row)) return;
@@ -216,7 +211,7 @@ function largePath({ layout }: BlobFiles, { hash, packed }: Pick<LargeRow, "hash
 function largeRow({ disk, layout }: BlobFiles, hash: Hash, packed: boolean): LargeRow | undefined {
   const path = packed ? layout.largePacked(hash) : layout.largeRaw(hash);
   const length = largeLength(disk, { path, packed, hash });
-  // An empty file is the remnant of one that never reached the disk.
+  // An empty file is the remnant of a file whose bytes never reached the disk.
   if (length === undefined || length === 0) return undefined;
   return { hash, packed, length, stored: disk.lstat(path)?.size ?? 0 };
 }

@@ -3,7 +3,6 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Returns the error for stored bytes that do not match their content's hash. */
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {
   return new ChronicleError("BLOB_CORRUPT", `content ${hash} is damaged in ${where}: ${why}`, {
     hint: "Run verify to see all that is damaged; recording the same content again mends it.",
@@ -13,18 +12,15 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
 
 /** The reason why a store or log that a failed sync has poisoned takes no writes yet. */
 export interface StillPoisoned {
-  /** The reason in words, for a sentence of the error. */
   readonly why: string;
   /** The errno that the disk reports now for a write. With `stays`, the errno of the failed sync. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
-  /** The affected file, if there is one. */
   readonly path?: string;
   /** True if the store or log stays poisoned until it is reopened. */
   readonly stays?: boolean;
 }
 
-/** Returns the error for a write to a poisoned store or log. `what`: the name of that store or log. */
 export function poisoned(what: string, { why, errno, cause, path, stays }: StillPoisoned): ChronicleError {
   const next = errno === undefined ? "try again" : (hintOfErrno(errno) ?? "check the disk");
   const hint =
@@ -41,7 +37,6 @@ export function poisoned(what: string, { why, errno, cause, path, stays }: Still
   });
 }
 
-/** Returns the reason for a disk that still reports an error. */
 export function stillSays(errno: string): StillPoisoned {
   return { why: `the disk still says ${errno} to a write there`, errno };
 }

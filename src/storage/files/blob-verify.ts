@@ -18,13 +18,11 @@ interface PackFile {
   readonly path: string;
   readonly size: number;
   readonly sealed: boolean;
-  /** The pack in the index; `undefined` if the index does not know it. */
   readonly row: PackRow | undefined;
   /** The pack's ULID; `undefined` for a pack in a lane that the index does not know. */
   readonly ulid: string | undefined;
 }
 
-/** Counts the bytes that are read, reports progress, and yields to the event loop at intervals. */
 class Progress {
   readonly #total: number;
   readonly #tell: BlobVerifyOptions["onProgress"];
@@ -127,7 +125,7 @@ async function* verifyPack(
   }
 }
 
-/** Opens a pack. Returns a fault if the file is not the expected pack, `undefined` if it is missing. */
+/** Returns a fault if the file is not the expected pack; `undefined` if it is missing. */
 function openFor(
   { disk, layout }: BlobFiles,
   { path, row }: PackFile,
@@ -152,9 +150,7 @@ function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/**
- * Returns true for bytes that may be a torn tail: those at the end of a pack that is in a lane and not in the index.
- */
+/** A torn tail may be at the end of a pack that is in a lane and not in the index. */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }
@@ -204,7 +200,6 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 }
 
 interface FoundParts {
-  /** The heads of the blocks, by their offsets. */
   readonly blocks: Map<number, BlockHead>;
   /** Byte ranges in which no block is looked for. They are reported as garbage, or are not checked. */
   readonly told: { readonly from: number; readonly to: number }[];
@@ -217,7 +212,10 @@ function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: 
   return { from: Math.min(promised, pack.size), to: Math.max(promised, published) };
 }
 
-/** Returns true for a row whose content is not at its place, unless the bytes there are reported or not checked. */
+/**
+ * Returns true for a row whose content is not at its place; false if the bytes there are reported as garbage, or are
+ * not checked.
+ */
 function pointsNowhere({ hash, place }: PlacedBlob, { blocks, told }: FoundParts): boolean {
   if (place.kind !== "pack") return false;
   const head = blocks.get(place.block);

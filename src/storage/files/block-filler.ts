@@ -48,7 +48,7 @@ export class BlockFiller {
     this.#hashes.push(hashToBytes(hash));
   }
 
-  /** Adds a block unchanged. The caller has checked its contents. It is written before this returns. */
+  /** Adds a block unchanged. The caller has checked its contents. The block is written before this returns. */
   addBlock(bytes: Uint8Array, head: BlockHead): void {
     const { headBytes, storedLength, rawLength, entries } = head;
     const encoded = { head: asBuffer(bytes.subarray(0, headBytes)), stored: bytes.subarray(headBytes) };
@@ -95,7 +95,6 @@ export class BlockFiller {
     });
   }
 
-  /** Writes a block. Returns the fields that the rows of its contents share. */
   #write(block: EncodedBlock): Pick<BlobRow, "pack" | "block" | "blockBytes"> {
     const { ulid, offset } = this.#writer.append(block);
     const bytes = block.head.length + block.stored.length;

@@ -20,7 +20,6 @@ import type { Lock } from "../lock.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 
-/** Options of `fileBackends`: the disk, and the indexes and locks to use. */
 export interface FileBackendsOptions {
   readonly disk: Disk;
   /** Returns a new, unique ULID, for names of packs and of temporary files. */
@@ -69,7 +68,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** The number of bytes that are read to match that ending. It is never longer. */
+/** The length of such an ending is at most this, in bytes. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */
@@ -139,7 +138,6 @@ async function* inPack(
   }
 }
 
-/** Returns the wanted contents of a block that are sound. */
 function inBlock(
   disk: Disk,
   fd: number,
@@ -168,7 +166,6 @@ function largeOf(
   return { hash, size, where, pieces: () => readLarge(disk, source) };
 }
 
-/** Returns the result of `read`; `undefined` if the files are damaged or cannot be read. */
 function despiteDamage<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -224,7 +221,6 @@ export class FileIntake implements BlobIntake {
   };
 }
 
-/** A pack sink that publishes what it has stored, and releases its lane at the end. */
 class LaneSink implements BlobSink {
   readonly #sink: PackSink;
   readonly #lane: PackLease;

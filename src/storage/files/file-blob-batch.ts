@@ -7,7 +7,6 @@ import type { Hash } from "../../core/values/hash.ts";
 import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { HeldLock } from "../lock.ts";
 
-/** The methods of a store that a batch uses. */
 interface BatchHost {
   /** Opens a sink on the store's own lane. */
   openSink(): Promise<OpenSink>;
@@ -95,7 +94,6 @@ export class FileBlobBatch implements BlobBatch {
   }
 }
 
-/** A sink that waits to be committed. */
 interface Waiting extends CommitOptions {
   readonly sink: OpenSink;
   readonly writer: PackWriter;
@@ -112,12 +110,10 @@ export class CommitGroup {
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
 
-  /** `publish`: makes a durable result visible. */
   constructor(publish: (result: SinkResult) => void) {
     this.#publish = publish;
   }
 
-  /** Resolves when the sink is durable and published. */
   commit(sink: OpenSink, writer: PackWriter, options: CommitOptions = {}): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ ...options, sink, writer, resolve, reject });
@@ -153,10 +149,7 @@ export class CommitGroup {
   }
 }
 
-/**
- * Syncs the one writer of these sinks in the background. Returns the sinks. If the sync fails, rejects their commits
- * and returns none.
- */
+/** If the sync fails, rejects the commits of these sinks, and returns none. */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();

@@ -52,7 +52,6 @@ const REBUILD_WAIT_MS = 500;
 /** The maximum number of contents that are checked in one turn of the event loop. */
 const SLICE = 100;
 
-/** The options of a file blob store. */
 export interface FileBlobStoreOptions {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -65,7 +64,6 @@ export interface FileBlobStoreOptions {
   readonly scratchIndex?: (() => BlobIndex) | undefined;
   /** Called with a sentence about what the store cannot do. */
   readonly tell?: ((note: string) => void) | undefined;
-  /** Makes the lock at a path. */
   readonly lock: (path: string) => Lock;
   /** Returns a new, unique ULID, for names of packs and of temporary files. */
   readonly newPackId: () => string;
@@ -80,10 +78,7 @@ interface Writing {
   readonly lane: PackLease;
 }
 
-/**
- * Contents in packs on a disk (docs/format.md): many in each pack, the newest in the lane of this process. Contents
- * over 8 MiB are in files of their own. `BlobIndex` has the place of each content.
- */
+/** Contents in packs on a disk (docs/format.md). `BlobIndex` has the place of each content. */
 export class FileBlobStore implements BlobStore {
   readonly #options: FileBlobStoreOptions;
   readonly #files: BlobFiles;
@@ -120,7 +115,7 @@ export class FileBlobStore implements BlobStore {
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
-  /** Opens a store: makes missing folders, then adds to the index what it lacks after a crash or a loss. */
+  /** Makes missing folders, and completes the index after a crash or its loss. */
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
@@ -134,7 +129,7 @@ export class FileBlobStore implements BlobStore {
     return store;
   }
 
-  /** True if the disk takes no writes. Everything can then be read and verified, but nothing written. */
+  /** True if the disk takes no writes. */
   get readOnly(): boolean {
     return this.#readOnly;
   }
@@ -158,10 +153,7 @@ export class FileBlobStore implements BlobStore {
     return found;
   }
 
-  /**
-   * Like `hasSync`, for a content that is put again. Its stored bytes are read on their first use in this process. A
-   * damaged content counts as not stored, so that the good bytes replace it.
-   */
+  /** Like `hasSync`, but reads the stored bytes on their first use. Damaged bytes count as not stored. */
   isSound(hash: Hash): boolean {
     return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
   }
@@ -211,10 +203,7 @@ export class FileBlobStore implements BlobStore {
     return this.#reading.blocks(hashes, mostBytes);
   }
 
-  /**
-   * Returns places for separate readers in other threads. A place is wrong once a collector has moved the content. Each
-   * reader checks what it reads.
-   */
+  /** A place is wrong once a collector has moved the content, so each reader must check what it reads. */
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
     const { index } = this.#files;
@@ -268,10 +257,7 @@ export class FileBlobStore implements BlobStore {
     return this.#lease.take();
   }
 
-  /**
-   * Takes lanes for separate sinks (`openPackSink`), for example one for each worker thread. Hold a lease meanwhile;
-   * publish the results, then release the lanes.
-   */
+  /** For separate sinks (`openPackSink`). Hold a lease meanwhile. Publish the results, then release the lanes. */
   async takeLanes(count: number): Promise<readonly PackLease[]> {
     await this.#readyForWrites();
     const held: PackLease[] = [];
@@ -284,7 +270,7 @@ export class FileBlobStore implements BlobStore {
     }
   }
 
-  /** Makes visible what sinks have made durable. If two sinks wrote the same content, one of its places is used. */
+  /** Makes the durable contents of sinks visible. If two sinks wrote the same content, one of its places is used. */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
     for (const result of results) this.#publish(result);
@@ -301,7 +287,6 @@ export class FileBlobStore implements BlobStore {
     this.#files.index.close();
   }
 
-  /** Like `isSound`, but yields to other work while a large content is read. */
   async #isSoundBeside(hash: Hash): Promise<boolean> {
     return this.#noted(hash, await this.#sound.stateBeside(hash));
   }
@@ -338,10 +323,7 @@ export class FileBlobStore implements BlobStore {
     return this.#following;
   }
 
-  /**
-   * Runs a read. If the read finds the index damaged, it has removed the index file. In that case, opens a new index
-   * and runs the read again.
-   */
+  /** If the read finds the index damaged, its file is gone. In that case, opens a new index and reads again. */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -429,7 +411,6 @@ export class FileBlobStore implements BlobStore {
     return { writer, lane };
   }
 
-  /** Closes and releases the lane of this process; the next batch takes one again. */
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
     if (writing === undefined) return;
@@ -462,10 +443,7 @@ export class FileBlobStore implements BlobStore {
     if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
   }
 
-  /**
-   * Makes the store writable again if it is read-only or poisoned and the disk takes writes now. Throws the reason if
-   * the disk still takes none.
-   */
+  /** Makes a read-only or poisoned store writable again. Throws the reason if the disk still takes no writes. */
   async #readyForWrites(): Promise<void> {
     this.#mustBeOpen();
     if (!this.#isPoisoned && !this.#readOnly) return;
@@ -492,19 +470,17 @@ export class FileBlobStore implements BlobStore {
     this.#poisoned = false;
   }
 
-  /**
-   * Reopens a read-only store for writes. Nothing unsynced has to be dropped, because a read-only store writes nothing.
-   */
+  /** Nothing unsynced has to be dropped, because a read-only store writes nothing. */
   async #openForWrites(): Promise<void> {
     this.#readOnly = !makeFolders(this.#options);
     await this.#renewIndex();
   }
 
   /**
-   * Drops what was not synced. The index stays as it is, because it names only synced contents. A content that is not
-   * in it is not stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next taken. A
-   * file whose name could not be synced is written anew before it is published (`makeNamesSure`). A large content that
-   * is put again replaces its file.
+   * Drops all unsynced bytes. The index stays as it is, because it names only synced contents. A content that is not in
+   * the index is not stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next
+   * taken. A file whose name could not be synced is written anew before it is published (`makeNamesSure`). A large
+   * content that is put again replaces its file.
    */
   async #giveUpUnsynced(): Promise<void> {
     await this.#endWriting();
@@ -526,7 +502,7 @@ export class FileBlobStore implements BlobStore {
   }
 }
 
-/** Makes the store's folders. Returns false if the disk does not allow it. */
+/** Returns false if the disk does not allow the folders to be made. */
 function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
   try {
     for (const folder of [layout.folder, layout.packs, layout.active, layout.large, layout.largeTmp]) {

@@ -23,7 +23,6 @@ import { openIfThere, readLines } from "./log-reader.ts";
 import { FsyncScheduler } from "./fsync-scheduler.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
-/** A call of `append` that waits for its sync. */
 interface Waiting {
   readonly events: readonly SealedEvent[];
   readonly resolve: () => void;
@@ -57,16 +56,13 @@ export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
   readonly #scheduler: FsyncScheduler;
-  /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
   /** The seq of the first line; `undefined` if there is no line yet, or the first one is not an event. */
   #first: number | undefined;
   /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
-  /**
-   * The descriptor for changing the file. It is open from the first append, cut or sealing until the file is replaced.
-   */
+  /** For changes of the file. Open from the first append, cut or sealing until the file is replaced. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
   /** Set while lines are being written and synced. Reads wait until it resolves. */
@@ -191,7 +187,6 @@ export class FileEventLog implements EventLog {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** Resolves once all calls of `append` have resolved or rejected. */
   async #settled(): Promise<void> {
     while (this.#isBusy) await this.#flush();
   }
@@ -202,10 +197,7 @@ export class FileEventLog implements EventLog {
     this.#mustBeSound();
   }
 
-  /**
-   * Writes and syncs the lines of all waiting calls together. Calls made meanwhile wait for the next flush. Never
-   * rejects.
-   */
+  /** Calls made meanwhile wait for the next flush. Never rejects. */
   #flush(): Promise<void> {
     this.#flushing ??= this.#flushGroup().finally(() => {
       this.#flushing = undefined;
@@ -270,10 +262,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /**
-   * Syncs the file, and once also the folder with its name, because the process that created the file may have ended
-   * before it synced the folder.
-   */
+  /** Syncs the folder once, too, because the process that made the file may have ended before it did. */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
       this.#disk.sync(fd);
@@ -281,7 +270,7 @@ export class FileEventLog implements EventLog {
     });
   }
 
-  /** Does what `#makeDurable` does, by the scheduler, which may sync several logs at once in the background. */
+  /** Uses the scheduler, which may sync several logs at once in the background. */
   async #makeDurableBeside(fd: number): Promise<void> {
     try {
       await this.#scheduler.sync(fd);
@@ -348,7 +337,7 @@ export class FileEventLog implements EventLog {
     return this.#fd;
   }
 
-  /** Closes the file, because the log's name now belongs to another file, or to none. */
+  /** The log's name may belong to another file now, or the descriptor must not be synced again. */
   #forgetFile(): void {
     this.#closeFile();
     this.#first = undefined;
@@ -394,7 +383,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Runs work as `#guard` does. A disk failure also poisons the log, because it may leave the work half done. */
+  /** A disk failure also poisons the log, because it may leave the work half done. */
   #change<Result>(doing: string, work: () => Result): Result {
     return this.#guard(doing, () => {
       try {
@@ -443,7 +432,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** The reason why the log stays poisoned. It is not known which bytes of the file are durable. */
+/** It is not known which bytes of the file are durable. */
 const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
@@ -459,7 +448,6 @@ function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean 
 /** The maximum of bytes in one write, unless a single line is longer. */
 const WRITE_BYTES = 64 * 1024 * 1024;
 
-/** Yields the lines of events as they are in the file, in pieces of at most `WRITE_BYTES`, or of one longer line. */
 function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   let first = 0;
   let bytes = 0;
@@ -475,10 +463,7 @@ function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
   yield joined(events.slice(first), bytes);
 }
 
-/**
- * Returns the lines of events as bytes. Each line is encoded directly to its place, because joining many lines as text
- * first would copy them twice.
- */
+/** Encodes each line directly to its place, because joining the lines as text would copy them twice. */
 function joined(events: readonly SealedEvent[], length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let at = 0;

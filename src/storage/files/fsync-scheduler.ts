@@ -7,14 +7,13 @@ interface Waiting {
 }
 
 /**
- * Syncs the files of all logs that share this object. A single request is served by this thread, which is fastest.
- * Several requests of one turn of the event loop, and requests during such syncs, are served concurrently in the
- * background, because a journaling file system makes many files durable in hardly more time than one.
+ * Syncs the files of all logs that share this object. A single request is served by this thread, because that is
+ * fastest. Several requests of one turn of the event loop, and requests during such syncs, are served concurrently in
+ * the background, because a journaling file system makes many files durable in hardly more time than one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
   #waiting: Waiting[] = [];
-  /** The number of syncs that run in the background. */
   #underWay = 0;
 
   constructor(disk: Disk) {

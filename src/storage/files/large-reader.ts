@@ -15,17 +15,13 @@ import {
 } from "../large-format.ts";
 import { readAt } from "./pack-scan.ts";
 
-/** A file that holds one large content. */
 export interface LargeSource {
   readonly path: string;
   readonly packed: boolean;
   readonly hash: Hash;
 }
 
-/**
- * Returns the length of the content in a file, from its header or its size; `undefined` if there is no such file, or
- * its header is invalid or names another content.
- */
+/** `undefined` if there is no such file, or its header is invalid or names another content. */
 export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): number | undefined {
   const stat = disk.lstat(path);
   if (stat?.kind !== "file") return undefined;
@@ -46,10 +42,7 @@ export interface ReadLargeOptions {
   readonly isStrict?: boolean;
 }
 
-/**
- * Yields the content of a large file, in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` for a fault, at the latest at
- * the end, where the hash is compared.
- */
+/** Yields pieces of at most 1 MiB. Throws `BLOB_CORRUPT` for a fault, at the latest at the end. */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
   try {
@@ -66,10 +59,7 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
   }
 }
 
-/**
- * Yields a range of a large file's content, in pieces of at most 1 MiB, without reading the content before it. The
- * pieces of a container are checked by their checksums; a raw file has none.
- */
+/** Like `readLarge`, for a range. Checks the checksums of a container's pieces; a raw file has none. */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
   try {

@@ -8,7 +8,7 @@ import { compress } from "../block.ts";
 import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "../large-format.ts";
 import type { BlobLayout } from "../layout.ts";
 
-/** The number of pieces at the beginning of a content that are compressed to decide whether that pays. */
+/** The number of pieces at the beginning of a content that are compressed to decide whether compression pays. */
 const SAMPLE_PIECES = 8;
 
 /** The number of bytes between two syncs of a file that is synced as it grows. */
@@ -44,10 +44,7 @@ export class LargeWriter {
   #packed: boolean | undefined;
   #sample: { readonly raw: Buffer; readonly frame: Buffer | undefined }[] = [];
 
-  /**
-   * Creates the file `path`. With `syncNow`, the file is synced as it grows, because one sync of gigabytes at the end
-   * would block the process for long.
-   */
+  /** With `syncNow`, the file is synced as it grows, because one long sync would block the process. */
   constructor(disk: Disk, path: string, syncNow?: SyncGuard) {
     this.#disk = disk;
     this.#path = path;
@@ -67,7 +64,7 @@ export class LargeWriter {
     }
   }
 
-  /** Completes the file and syncs it. It keeps its temporary name. */
+  /** The file keeps its temporary name. */
   finish(guard: SyncGuard): LargeTemp {
     this.#endPiece();
     if (this.#packed === undefined) this.#decide();
@@ -85,7 +82,7 @@ export class LargeWriter {
       this.#disk.close(this.#fd);
       this.#disk.unlink(this.#path);
     } catch {
-      // This is called after a failure, and that error is reported.
+      // `abandon` is called after another failure, and that failure is reported.
     }
   }
 
@@ -119,7 +116,6 @@ export class LargeWriter {
   }
 }
 
-/** Writes a whole container to the temporary file `path`, and syncs it. */
 export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guard: SyncGuard): void {
   const fd = disk.open(path, "create", 0o600);
   try {
@@ -130,10 +126,7 @@ export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guar
   }
 }
 
-/**
- * Clones the file `from` to the temporary file `path`, hashes the clone (the original may change meanwhile), and syncs
- * it. Returns `undefined` if the file system cannot clone.
- */
+/** Hashes the clone, because the original may change meanwhile. `undefined` if the file system cannot clone. */
 export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
   const fd = disk.open(path, "update");
@@ -156,10 +149,7 @@ export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGu
   }
 }
 
-/**
- * Moves a finished file to its place, durably. Replaces an existing file there, which is an equal copy or a damaged
- * one.
- */
+/** Moves a finished file into place, durably. Replaces an equal copy or a damaged file there. */
 export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
@@ -170,10 +160,7 @@ export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTe
   guard(() => disk.syncFolder(folder), place);
 }
 
-/**
- * Makes the name of a folder durable. If that fails, removes the folder if it is empty, so that the next writer makes
- * it anew.
- */
+/** If the sync fails, removes the folder if it is empty, so that the next writer makes it anew. */
 function syncOrRemove(disk: Disk, above: string, folder: string): void {
   try {
     disk.syncFolder(above);

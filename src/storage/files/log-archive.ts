@@ -9,21 +9,16 @@ import { firstSeq } from "./log-tail.ts";
 
 const NAME = /^(\d{16})-(\d{16})\.wal$/;
 
-/** The first and the last seq of a sealed log. */
 interface SeqSpan {
   readonly first: number;
   readonly last: number;
 }
 
-/** Returns the name of a sealed log in the archive. */
 export function archiveName(span: SeqSpan): string {
   return `${String(span.first).padStart(16, "0")}-${String(span.last).padStart(16, "0")}.wal`;
 }
 
-/**
- * Writes a new log of one line beside the old one, and syncs it. Returns its path. Replaces a file that is there
- * already.
- */
+/** Syncs the new log, and returns its path. Replaces a file that is there already. */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
   const fresh = `${path}.next`;
   if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
@@ -39,8 +34,8 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 
 /**
  * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
- * left there, because it is the same file, which has grown since. The link is durable after `syncFolder` of the
- * archive. Throws `INTEGRITY_VIOLATION` if another file has the name.
+ * left there. Such a link is to the present log, which may have grown since, so that the name of the link is wrong. The
+ * link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION` if another file has the name.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -54,7 +49,7 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** Returns the sealed logs, oldest first, without a link to the present log. `live`: the inode of the present log. */
+/** Oldest first, without a link to the present log, whose inode is `live`. */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);

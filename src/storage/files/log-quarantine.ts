@@ -8,11 +8,9 @@ import type { LogPosition, QuarantinedPart } from "../event-log.ts";
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** The part of a file from a position on. */
 export interface FileTail {
   readonly fd: number;
   readonly from: LogPosition;
-  /** The length of the file, in bytes. */
   readonly size: number;
 }
 
@@ -47,7 +45,6 @@ export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   return name;
 }
 
-/** Returns the length and the hash of a part; `undefined` if the file is missing. */
 export function readPart(disk: Disk, path: string): QuarantinedPart | undefined {
   if (disk.lstat(path)?.kind !== "file") return undefined;
   const fd = disk.open(path, "read");

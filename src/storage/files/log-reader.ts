@@ -33,17 +33,14 @@ export async function* readLines(
   }
 }
 
-/** An open log file. */
 export interface OpenLog {
   readonly disk: Disk;
   readonly fd: number;
-  /** The name of the file, without folders. */
   readonly file: string;
-  /** The seq of the first line, if known. */
   readonly first?: number | undefined;
 }
 
-/** Yields the lines of a log file that is already open, as `readLines` does. Does not close the file. */
+/** Like `readLines`, for an open file, which stays open. */
 export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator<readonly RawLine[], void, undefined> {
   const splitter = new LineSplitter(log, from);
   for (let count = 1; ; count += 1) {
@@ -54,7 +51,6 @@ export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator
   }
 }
 
-/** Opens a file for reading; returns `undefined` if it does not exist. */
 export function openIfThere(disk: Disk, path: string): number | undefined {
   try {
     return disk.open(path, "read");
@@ -72,9 +68,9 @@ class LineSplitter {
   /** The file offset of the buffer's first byte, at which a line begins. */
   #base: number;
   #filled = 0;
-  /** Bytes of the buffer that are known to hold no newline. */
+  /** The number of bytes at the start of the buffer that are known to hold no newline. */
   #searched = 0;
-  /** Bytes at the start of the buffer that have been yielded. */
+  /** The number of bytes at the start of the buffer that have been yielded. */
   #used = 0;
   #lineNumber: number;
   #hasRead = false;
@@ -88,10 +84,7 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /**
-   * Reads the next chunk. Returns the lines that are complete by now, perhaps none. Returns `undefined` if the file has
-   * no further whole line.
-   */
+  /** Returns the lines that are complete by now, perhaps none; `undefined` after the last whole line. */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

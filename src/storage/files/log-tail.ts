@@ -11,10 +11,7 @@ const NEWLINE = 0x0a;
 const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
-/**
- * A canonical line begins with its hash, and ends with its seq and time. So the head is read without parsing what is
- * between them.
- */
+/** A canonical line begins with its hash, and ends with its seq and time. Its middle need not be parsed. */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
@@ -22,7 +19,6 @@ const ENDING_BYTES = 64;
 /** Every line that ends a commit contains this. */
 const MARK = Buffer.from('"commit":{');
 
-/** The end of an empty log. */
 export const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
 
 /** Finds newlines backwards, reading each part of the file once. */
@@ -57,7 +53,6 @@ class BackwardScan {
   }
 }
 
-/** An open log file and its length. */
 export interface OpenLogFile {
   readonly disk: Disk;
   readonly fd: number;
@@ -97,7 +92,6 @@ function endsCommit({ disk, fd }: OpenLogFile, line: { readonly from: number; re
   }
 }
 
-/** Returns seq and hash of the line between two offsets; `undefined` if it does not look like an event. */
 function headOfLine(disk: Disk, fd: number, line: { readonly from: number; readonly to: number }): Head | undefined {
   const length = line.to - line.from;
   if (length < BEGINNING_BYTES) return undefined;
@@ -124,7 +118,7 @@ export function newlineAfter(disk: Disk, fd: number, from: number): number {
   }
 }
 
-/** Returns the seq of the first line of the log in this open file; `undefined` if it is not whole, or no event. */
+/** `undefined` if that line is not whole, or is not an event. */
 export function firstSeq(disk: Disk, fd: number): number | undefined {
   const newline = newlineAfter(disk, fd, 0);
   return newline < 0 ? undefined : headOfLine(disk, fd, { from: 0, to: newline })?.seq;

@@ -12,21 +12,18 @@ import type { HeldLock, Lock } from "../lock.ts";
 
 const MAX_LANES = 1024;
 
-/** The parts that the modules of a `FileBlobStore` share. */
 export interface BlobFiles {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   readonly index: BlobIndex;
-  /** Returns a new ULID. */
   readonly newPackId: () => string;
   readonly unsure: UnsureNames;
 }
 
-/** A lane that this process holds. */
 export interface PackLease {
   /** The grant for the one writer of the lane, which may be in a worker thread. */
   readonly grant: LaneGrant;
-  /** Releases the lane. The writer must have been closed. */
+  /** The writer must have been closed. */
   release(): void;
 }
 
@@ -82,12 +79,10 @@ export class PackLeases {
     }
   }
 
-  /** The number of lanes that this object holds. */
   get count(): number {
     return this.#mine.size;
   }
 
-  /** Returns true if this object holds the lane. */
   holds(lane: number): boolean {
     return this.#mine.has(lane);
   }
@@ -116,7 +111,6 @@ interface Parts {
   readonly unsure: UnsureNames;
 }
 
-/** The file that was found in a lane, and the pack's ULID. */
 interface SeenPack {
   readonly ino: bigint;
   readonly ulid: string;
@@ -124,7 +118,7 @@ interface SeenPack {
 
 /**
  * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files found in
- * the lanes before. It is updated here, so that a file whose header was read once is not opened again.
+ * the lanes before. The map is updated here, so that a file whose header was read once is not opened again.
  *
  * The index knows how many bytes are settled. The contents of the blocks after these bytes are hashed. Blocks before
  * the first damaged one are kept and published, and everything after them is cut off. If the index does not know the
@@ -217,7 +211,6 @@ function isAllZeros(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0);
 }
 
-/** Seals a pack with all its bytes. The lane is empty then. */
 function sealAsItIs(
   parts: Parts,
   { fd, lane, size }: LaneFile,
@@ -237,7 +230,6 @@ function sealAsItIs(
   return undefined;
 }
 
-/** Returns true if a block between two offsets has a content that matches its hash. */
 function hasSoundContent(disk: Disk, fd: number, from: number, to: number): boolean {
   for (const part of scanPack(disk, fd, from, to)) {
     if (part.kind === "garbage") continue;

@@ -9,7 +9,6 @@ import { freeBytes } from "../../util/free-bytes.ts";
 import type { BlobLayout } from "../layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
-/** The maximum of bytes of unpacked blocks in the cache. */
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
  * The length up to which a block with a single content is cached as well, in bytes. This pays because a server is asked
@@ -21,8 +20,8 @@ const OPEN_PACKS = 16;
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 
 /**
- * Reads contents from packs. Keeps the packs open that it opened last, and keeps the blocks in memory that it read
- * last, unpacked.
+ * Reads contents from packs. The packs that were opened last stay open, and the blocks that were read last stay in
+ * memory, unpacked.
  */
 export class PackReader {
   readonly #disk: Disk;
@@ -48,10 +47,7 @@ export class PackReader {
     return content !== undefined && this.#blocks.has(keyOf(place)) ? Buffer.from(content) : content;
   }
 
-  /**
-   * Returns the content at a place as `read` does, but perhaps as a view of a cached block. The caller must not change
-   * the bytes, and may use them only until the next call.
-   */
+  /** Like `read`, but perhaps a view of a cached block: not to be changed, and valid until the next call. */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
     const known = this.#blocks.get(key);
@@ -64,10 +60,7 @@ export class PackReader {
     return content;
   }
 
-  /**
-   * Returns the block at a place as it is stored; `undefined` if it is missing or damaged. A read of its contents then
-   * reports the fault.
-   */
+  /** `undefined` if the block is missing or damaged. A read of its contents then reports the fault. */
   readBlock(place: Pick<PackPlace, "pack" | "block" | "blockBytes">): BlobBlock | undefined {
     const fd = this.#packFile(place.pack);
     if (fd === undefined) return undefined;
@@ -134,10 +127,7 @@ function keyOf({ pack, block }: PackPlace): string {
   return `${pack}:${block}`;
 }
 
-/**
- * Opens a pack for reading, in its lane or sealed, because it may have been sealed since the index was updated. Returns
- * `undefined` if it does not exist.
- */
+/** In its lane or sealed, because the pack may have been sealed since the index was updated. */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
   if (active === undefined) return openIfThere(disk, layout.sealedPack(pack.ulid));

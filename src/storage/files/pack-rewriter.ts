@@ -24,8 +24,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals those of the packs that are in free lanes. Returns the ULIDs of all given packs that are sealed then. Must be
-   * called before any of them is copied, because the copy could be written to the lane of one of them.
+   * Seals those of the packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards.
+   * Must be called before any of them is copied, because the copy could be written to the lane of one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -73,10 +73,7 @@ export class PackRewriter {
     this.#target = undefined;
   }
 
-  /**
-   * Seals the pack if it is in a free lane. Returns true if it is sealed then; false if its lane is held, by another
-   * process or this one, or if the pack is gone.
-   */
+  /** Returns true if the pack is sealed afterwards; false if its lane is held, or the pack is gone. */
   async #isSealed(pack: PackRow): Promise<boolean> {
     if (pack.lane === undefined) return true;
     const lane = await this.#lanes.tryTake(pack.lane);
@@ -107,7 +104,7 @@ function isSealedRow(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** Yields contents of one pack, in their order in the pack; `undefined` for a damaged one. */
+/** In their order in the pack; `undefined` for a damaged content. */
 function* contentsOf(
   { disk }: BlobFiles,
   fd: number,

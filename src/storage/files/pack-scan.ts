@@ -19,18 +19,17 @@ import { hashToBytes, type Hash } from "../../core/values/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;
 
-/** A part of a pack: a block, or bytes from `from` to `to` that are not a block. */
 export type PackPart =
   | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
   | { readonly kind: "garbage"; readonly from: number; readonly to: number };
 
-/** Returns `length` bytes of a file from `offset` on; fewer at its end. */
+/** Returns fewer bytes than `length` at the end of the file. */
 export function readAt(disk: Disk, fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   return bytes.subarray(0, readFully(disk, fd, bytes, offset));
 }
 
-/** Returns the ULID in the header of an open pack, or `undefined` if the header is damaged. */
+/** `undefined` if the header is damaged. */
 export function readPackUlid(disk: Disk, fd: number): string | undefined {
   return decodePackHeader(readAt(disk, fd, 0, PACK_HEADER_BYTES));
 }
@@ -53,26 +52,21 @@ export function* scanPack(disk: Disk, fd: number, from: number, to: number): Gen
   }
 }
 
-/**
- * Returns the contents of one block of an open pack, concatenated; `undefined` if they cannot be unpacked. Does not
- * check their hashes.
- */
+/** Does not check the hashes of the contents. */
 export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
   return unpackBlock(head, readStored(disk, fd, offset, head));
 }
 
-/** Returns the stored bytes of one block of an open pack, without its head. */
 export function readStored(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer {
   return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
-/** Returns those contents of a block that do not match their hashes; all if the block could not be unpacked. */
+/** Returns all contents if the block could not be unpacked. */
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
 }
 
-/** The place of a content in its block, and the length of the block. */
 type PlaceInBlock = Pick<Extract<BlobPlace, { kind: "pack" }>, "blockBytes" | "at" | "length">;
 
 /** True if a block holds the content exactly as the index says. */
@@ -83,7 +77,7 @@ export function isPlaceIn(head: BlockHead, hash: Hash, place: PlaceInBlock): boo
   );
 }
 
-/** Adds rows for the contents of a block. `pack`: the position of its pack in the list that belongs to the rows. */
+/** `pack`: the position of the pack in the list that belongs to the rows. */
 export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
   for (const { hash, at, length } of head.entries) {
     const stored = storedShare(head, length);
@@ -91,10 +85,7 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
   }
 }
 
-/**
- * Returns the rows of all blocks of an open pack between two offsets, by their heads alone. Requires that the whole
- * pack is durable.
- */
+/** Uses the heads of the blocks alone. Requires that the whole pack is durable. */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();
   for (const part of scanPack(disk, fd, from, to)) {
@@ -103,10 +94,7 @@ export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): B
   return rows.build();
 }
 
-/**
- * Checks the tail of a pack. Returns the rows of its blocks before the first one with a damaged content, and the offset
- * at which they end.
- */
+/** Returns the rows before the first block with a damaged content, and the offset at which they end. */
 export function checkTail(
   disk: Disk,
   fd: number,
@@ -131,9 +119,6 @@ function readBlockHead(disk: Disk, fd: number, offset: number): BlockHead | unde
   return decodeBlockHead(headBytes <= first.length ? first : readAt(disk, fd, offset, headBytes));
 }
 
-/**
- * Returns the offset of the first block with a valid head that lies between two offsets; `undefined` if there is none.
- */
 function findBlock(disk: Disk, fd: number, from: number, to: number): number | undefined {
   for (let start = from; start + BLOCK_HEAD_BYTES <= to;) {
     const window = readAt(disk, fd, start, Math.min(WINDOW_BYTES, to - start));

@@ -9,10 +9,8 @@ import { cloneLarge, landLarge, LargeWriter, writeContainer, type LargeTemp, typ
 import type { BlobLayout } from "../layout.ts";
 import { PackWriter } from "./pack-writer.ts";
 
-/** Options of a sink. */
 export interface PackSinkOptions {
   readonly grant: LaneGrant;
-  /** Returns a new ULID for each new pack and temporary file. */
   readonly newPackId: () => string;
   /**
    * Returns true for a content that is stored already, so that it is only hashed. Called only while the opener of the
@@ -23,12 +21,8 @@ export interface PackSinkOptions {
   readonly largeBytes?: number;
 }
 
-/**
- * Writes contents synchronously to one lane. Used by the workers of a bulk capture and by the batches of a
- * `FileBlobStore`. The contents are visible once the result of `finish` is published.
- */
+/** Writes contents synchronously to one lane. They are visible once the result of `finish` is published. */
 export interface PackSink extends ContentSink {
-  /** Returns true if the content is stored already, or in this sink. */
   has(hash: Hash): boolean;
   /** Makes all contents durable. The sink takes nothing after that. */
   finish(): SinkResult;
@@ -36,14 +30,12 @@ export interface PackSink extends ContentSink {
   abandon(): void;
 }
 
-/** Opens a sink on a lane that the caller holds (`FileBlobStore.takeLanes`). */
 export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOptions): PackSink {
   const { newPackId, known, largeBytes = LARGE_BYTES } = options;
   const writer = new PackWriter({ disk, layout, newPackId }, options.grant);
   return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
-/** The parts that an `OpenSink` works with. */
 export interface SinkParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
@@ -84,7 +76,7 @@ export class OpenSink implements PackSink {
     return hash;
   }
 
-  /** Takes a block, whose contents the caller has checked, as it is. */
+  /** The caller has checked the block's contents. */
   putBlock(block: BlobBlock): void {
     this.#mustBeOpen();
     const { bytes, head, entries } = block;
@@ -146,7 +138,7 @@ export class OpenSink implements PackSink {
     });
   }
 
-  /** Returns the result to publish. Called once the writer is synced. */
+  /** Called once the writer is synced. */
   settle(): SinkResult {
     this.#open = false;
     return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
@@ -207,13 +199,11 @@ export class OpenSink implements PackSink {
   }
 }
 
-/** The functions that store a content at the end of its intake. */
 interface IntakeEnds {
   readonly small: (content: Buffer) => Hash;
   readonly large: (writer: LargeWriter) => Hash;
 }
 
-/** Collects the pieces of one content, in memory while it is small, then in a file. */
 export class ContentIntake {
   readonly #largeBytes: number;
   readonly #openLarge: () => LargeWriter;

@@ -16,17 +16,14 @@ const SEAL_BYTES = 64 * 1024 * 1024;
  */
 const JOIN_BYTES = 512 * 1024;
 
-/** The parts that a `PackWriter` works with. */
 export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
-  /** Returns a new ULID. */
   readonly newPackId: () => string;
   /** Gets the files whose names a failed sync did not make durable. Default: they are not recorded. */
   readonly unsure?: UnsureNames;
 }
 
-/** The place of a written block. */
 export interface PlacedBlock {
   readonly ulid: string;
   readonly offset: number;
@@ -49,11 +46,8 @@ export class PackWriter {
   #ulid: string | undefined;
   /** The end of the last block. Bytes after it are the rest of a failed write, or of blocks that were taken back. */
   #end: number;
-  /** The offset up to which the pack is durable. */
   #syncedEnd: number;
-  /** The offset up to which a sync is running in the background. */
   #syncingEnd: number | undefined;
-  /** True if the name of the pack in its lane is not durable yet. */
   #nameIsNew = false;
   /** True if bytes after `#end` must be cut off. */
   #hasRest = false;
@@ -70,23 +64,21 @@ export class PackWriter {
     this.#syncedEnd = this.#end;
   }
 
-  /** True if a sync has failed. */
   get poisoned(): boolean {
     return this.#poisoned;
   }
 
-  /** The grant of the lane for the next writer, with the synced bytes of its pack. */
+  /** For the next writer, with the synced bytes of the pack. */
   get grant(): LaneGrant {
     const pack = this.#ulid === undefined ? undefined : { ulid: this.#ulid, bytes: this.#syncedEnd };
     return { lane: this.lane, pack };
   }
 
-  /** Returns the state of a pack of this writer, with its durable bytes. */
   stateOf(ulid: string): PackState {
     return this.#sealed.get(ulid) ?? { ulid, lane: this.lane, bytes: this.#syncedEnd };
   }
 
-  /** Appends a block. It is durable after the next `sync`. */
+  /** The block is durable after the next `sync`. */
   append(block: EncodedBlock): PlacedBlock {
     this.#mustBeSound();
     return withTrouble(`writing ${this.#layout.activePack(this.lane)}`, () => {
@@ -114,7 +106,7 @@ export class PackWriter {
   /**
    * Does what `sync` does, in the background. Blocks may be appended meanwhile; they are durable after the next sync.
    * The caller must not sync or close the writer meanwhile, and no append seals the pack during that time. A full pack
-   * is therefore sealed here first. Otherwise it would never be sealed if such syncs follow each other without a pause.
+   * is therefore sealed here first. Otherwise a series of such syncs without a pause would never let it be sealed.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -156,16 +148,13 @@ export class PackWriter {
     }
   }
 
-  /**
-   * Runs a sync of another file of the store, or of the folder that contains `name`. If the sync fails, this writer is
-   * poisoned, too.
-   */
+  /** Runs a sync of another file, or of the folder of `name`. If it fails, this writer is poisoned, too. */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
     this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));
   }
 
-  /** Closes the file. The next append opens it again. */
+  /** The next append opens the file again. */
   close(): void {
     if (this.#fd === undefined) return;
     if (this.#hasRest) this.#cutRest(this.#fd);
@@ -255,7 +244,6 @@ export class PackWriter {
     this.#orUnsure(this.#layout.activePack(this.lane), () => this.#disk.syncFolder(this.#layout.active));
   }
 
-  /** Runs a sync that makes a name durable. Records the name as unsure if it fails. */
   #orUnsure(name: string, sync: () => void): void {
     try {
       sync();
@@ -274,7 +262,7 @@ export class PackWriter {
     }
   }
 
-  /** Poisons the writer after a failed sync. Returns the error to throw. */
+  /** Returns the error to throw. */
   #poison(error: unknown): unknown {
     this.#poisoned = true;
     // Bytes that are not on the disk are cut off, because later reads would find them in the page cache.

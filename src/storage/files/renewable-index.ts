@@ -9,7 +9,6 @@ export class RenewableIndex implements BlobIndex {
     this.#current = first;
   }
 
-  /** Closes the present index, and uses another one from then on. */
   renew(next: BlobIndex): void {
     this.#current.close();
     this.#current = next;

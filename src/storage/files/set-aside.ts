@@ -43,10 +43,7 @@ interface DamagedPack {
   readonly keep: (hash: Hash) => boolean;
 }
 
-/**
- * Moves a pack. Returns false, and changes nothing, if its file is missing or if a content that must be kept is damaged
- * in it.
- */
+/** Returns false, and changes nothing, if the file is missing or a content that must be kept is damaged. */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;
   const placed = index.inPack(pack.id);
@@ -57,10 +54,7 @@ async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }
   return true;
 }
 
-/**
- * Moves the file of a large content if the index names another copy, in another form or in a pack. Returns true if it
- * did.
- */
+/** Moves the file if the index names another copy of the content. Returns true if it was moved. */
 function moveLarge(files: BlobFiles, path: string): boolean {
   const { disk, layout, index } = files;
   const [name = ""] = path.split("/").slice(-1);

@@ -17,13 +17,9 @@ const STEP_PIECES = 8;
 
 type Damaged = ReadonlySet<Hash> | "all";
 
-/** The state of a stored content. */
 export type StoredState = "sound" | "damaged" | "none";
 
-/**
- * The blocks and large contents that a thread of this process has found sound, in a hash table in shared memory, so
- * that no other thread reads them again.
- */
+/** The blocks and large contents found sound, in shared memory, so that no other thread reads them again. */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
   readonly #keys: BigInt64Array;
@@ -50,7 +46,6 @@ export class CheckedBlocks {
     }
   }
 
-  /** Forgets all blocks, so that each is read again on its next use. */
   clear(): void {
     for (let at = 0; at < SLOTS; at++) Atomics.store(this.#keys, at, EMPTY);
   }
@@ -84,12 +79,11 @@ export class SoundContents {
     this.#checked = given.checked;
   }
 
-  /** Returns the state of a content. */
   stateOf(hash: Hash): StoredState {
     return stepsToEnd(this.#look(hash));
   }
 
-  /** Returns the state of a content. Yields to the event loop between the steps. */
+  /** Yields to the event loop between the steps. */
   async stateBeside(hash: Hash): Promise<StoredState> {
     const looking = this.#look(hash);
     for (let step = looking.next(); ; step = looking.next()) {
@@ -98,7 +92,6 @@ export class SoundContents {
     }
   }
 
-  /** Finds the state of a content. Yields between the steps in which a large content is read. */
   *#look(hash: Hash): Generator<void, StoredState, void> {
     const place = this.#index.find(hash);
     if (place === undefined) return "none";
@@ -116,16 +109,12 @@ export class SoundContents {
     this.#damaged.delete(keyOfLarge(hash));
   }
 
-  /** Forgets which contents are sound or damaged. */
   clear(): void {
     this.#damaged.clear();
     this.#checked.clear();
   }
 
-  /**
-   * Returns the damaged contents of the block or file of a content. Returns `astray` if this content is not at its
-   * place. In that case, nothing is known of the other contents.
-   */
+  /** Returns `astray` if this content is not at its place. Nothing is known of the other contents then. */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }

@@ -53,7 +53,6 @@ export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: stri
   unsure.delete(path);
 }
 
-/** Reads the bytes between two offsets of a file, and writes them to the same place. */
 export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
   const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
   for (let at = from; at < to;) {

@@ -8,7 +8,6 @@ import { emptyMemoryLog, MemoryEventLog, type MemoryLogState } from "./memory-ev
 import { emptyMemoryIndex, type MemoryIndexState, MemoryIndexStore } from "./memory-index-store.ts";
 import { memoryLocks } from "./memory-lock.ts";
 
-/** The parts that a store in memory takes from its caller. */
 interface MemoryBackendsOptions extends Pick<StorageBackends, "isStore" | "findContents"> {
   /** Holds the small files of the store, in the folders of its layout. */
   readonly disk: Disk;
@@ -90,9 +89,7 @@ function rename(map: Map<string, unknown>, addresses: readonly string[], to: (ol
   }
 }
 
-/**
- * Takes contents in bulk into a `MemoryBlobStore`, in this thread only, because other threads cannot reach its memory.
- */
+/** In this thread only, because other threads cannot reach its memory. */
 class MemoryIntake implements BlobIntake {
   readonly openThreadSinks = undefined;
   readonly #contents: Map<Hash, Buffer>;

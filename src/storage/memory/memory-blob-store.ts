@@ -24,7 +24,6 @@ const LOCK_WAIT_MS = 10_000;
 /** The parts of a memory blob store. Stores that share them act as one store opened by two processes. */
 export interface MemoryBlobStoreOptions {
   readonly contents?: Map<Hash, Buffer>;
-  /** The collector's lock. */
   readonly lock?: Lock;
   /** The time that writers wait for the collector, and the collector for writers, in ms. Default: 10,000. */
   readonly lockWaitMs?: number;

@@ -30,7 +30,6 @@ export interface MemoryLogState {
   readonly quarantined: Map<string, Buffer>;
 }
 
-/** Returns the state of an empty log. */
 export function emptyMemoryLog(): MemoryLogState {
   return { lines: [], torn: Buffer.alloc(0), sealed: [], quarantined: new Map() };
 }
@@ -47,7 +46,6 @@ function offsetBehind(line: MemoryLine | undefined): number {
   return line === undefined ? 0 : line.offset + line.bytes.length + 1;
 }
 
-/** Options of a log in memory. */
 export interface MemoryLogOptions {
   /** True for a copy of another store's history, which may end in the middle of a commit. */
   readonly isCopy?: boolean;
@@ -57,7 +55,6 @@ export interface MemoryLogOptions {
   readonly onChange?: () => void;
 }
 
-/** The lines of one log. Only a sealed log has a name. */
 interface MemoryFile {
   readonly name?: string;
   readonly lines: readonly MemoryLine[];

@@ -49,7 +49,6 @@ export interface MemoryIndexState {
   remoteWork: Map<string, RemoteWorkRow>;
 }
 
-/** Returns the state of an empty index. */
 export function emptyMemoryIndex(): MemoryIndexState {
   return {
     head: EMPTY_INDEX_HEAD,
@@ -250,7 +249,6 @@ export class MemoryIndexStore implements IndexStore {
   async close(): Promise<void> {}
 }
 
-/** The names that a folder ever contained. They are sorted on demand. */
 interface Names {
   readonly all: Set<string>;
   sorted: readonly string[] | undefined;
@@ -258,7 +256,6 @@ interface Names {
 
 const seqOfIteration = (row: IterationRow): number => row.seq;
 
-/** Every iteration of every path, in plain maps and sorted arrays. */
 class PathHistory {
   readonly #paths = new Map<WorkspacePath, IterationRow[]>();
   readonly #folders = new Map<WorkspacePath, Names>();
@@ -364,7 +361,6 @@ class PathHistory {
     }
   }
 
-  /** Adds a path without iterations, and its name to the folders above it. */
   #begin(path: WorkspacePath): IterationRow[] {
     const rows: IterationRow[] = [];
     this.#paths.set(path, rows);

@@ -16,10 +16,8 @@ import type { FolderTable } from "./folder-table.ts";
 import { type IterationTable, iterationRow, type NamedRow } from "./iteration-table.ts";
 import { DamagedCell, numberAt } from "./statements.ts";
 
-/** A folder of the walk, with its remaining entries and subfolders. */
 interface Frame {
   readonly path: WorkspacePath;
-  /** The folder's number. */
   readonly id: number;
   readonly entries: Cursor;
   readonly folders: Cursor;
@@ -41,16 +39,14 @@ class Cursor {
   }
 }
 
-/** Compares two rows by name. `undefined` comes after every row. */
+/** `undefined` comes after every row. */
 function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   if (a === undefined) return b === undefined ? 0 : 1;
   return b === undefined ? -1 : compareNames(a.name, b.name);
 }
 
-/** The scope of a walk. */
 export interface EntryWalk extends EntryPage {
   readonly seq: number;
-  /** The number of the top folder. */
   readonly id: number;
   readonly path: WorkspacePath;
   /** True if the path `""` means the top of all roots, not the first root's folder. */

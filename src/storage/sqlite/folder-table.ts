@@ -10,7 +10,7 @@ import {
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;
-/** The most folders whose numbers or paths are cached. */
+/** The maximum number of folders whose numbers or paths are cached. */
 const CACHED = 20_000;
 
 /** The numbers of folders. Rows of other tables refer to a folder by its number. */
@@ -29,19 +29,19 @@ export class FolderTable {
     this.#paths.clear();
   }
 
-  /** Returns the number of a folder; `undefined` if nothing was ever recorded beneath it. */
+  /** `undefined` if nothing was ever recorded beneath the folder. */
   find(folder: WorkspacePath): number | undefined {
     return this.#walk(folder, false);
   }
 
-  /** Returns the number of a folder, assigning one if it has none. Requires a transaction. */
+  /** Assigns a number if there is none. Requires a transaction. */
   ensure(folder: WorkspacePath): number {
     const id = this.#walk(folder, true);
     if (id === undefined) throw new DamagedCell("a folder that was just added is missing");
     return id;
   }
 
-  /** Returns the path of the folder with a number. Throws `DamagedCell` if there is none. */
+  /** Throws `DamagedCell` if there is no such folder. */
   pathOf(id: number): WorkspacePath {
     const pending = new Map<number, string>();
     let at = id;
@@ -72,10 +72,7 @@ export class FolderTable {
     return id === ROOT_ID ? ROOT : this.#paths.get(id);
   }
 
-  /**
-   * Finds the folder's number, or adds one if `add` is true. Walks down from the nearest folder above it with a cached
-   * number.
-   */
+  /** Walks down from the nearest folder above with a cached number. `add`: adds missing folders. */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {
     const pending: WorkspacePath[] = [];
     let at = folder;

@@ -15,15 +15,12 @@ import { fromSqlite } from "./sqlite-error.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
-/**
- * The time to wait for another process's write, in ms. Such waits are rare, because writers hold the workspace's lock.
- */
+/** Waits for another process's write are rare, because writers hold the workspace's lock. */
 const BUSY_MS = 5_000;
 
 /** The path of a private database: SQLite keeps it in memory, or, if it is large, in an unnamed temporary file. */
 export const TEMPORARY = "";
 
-/** One connection to an index, with its tables. */
 export class IndexConnection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
@@ -107,7 +104,7 @@ function create(disk: Disk, path: string): void {
   }
 }
 
-/** The table of work at other copies of the workspace. Ids are stored as bytes, so that text with a NUL survives. */
+/** Ids are stored as bytes, so that text with a NUL survives. */
 class RemoteWorkTable {
   readonly #sql: Statements;
 
@@ -133,7 +130,6 @@ class RemoteWorkTable {
     return this.#sql.all(`SELECT ${REMOTE_WORK_COLUMNS} FROM remote_work ORDER BY last_seq, first_seq`).map(workRow);
   }
 
-  /** Returns the work whose session or action has this id. */
   naming(id: Uint8Array): RemoteWorkRow[] {
     const meant = `SELECT ${REMOTE_WORK_COLUMNS} FROM remote_work WHERE session = ? OR action = ? ORDER BY last_seq, first_seq`;
     return this.#sql.all(meant, id, id).map(workRow);
@@ -171,10 +167,7 @@ function eventRow(row: Row): EventRow {
   };
 }
 
-/**
- * The table of events, without their bodies. Record ids are stored as bytes, so that text with a NUL survives and the
- * order is bytewise.
- */
+/** Record ids are stored as bytes, so that text with a NUL survives and the order is bytewise. */
 class EventTable {
   readonly #sql: Statements;
 
@@ -247,9 +240,7 @@ class EventTable {
   }
 }
 
-/**
- * Returns the range of ids with this prefix. UTF-8 has no byte 0xFF, so the prefix with 0xFF sorts after all these ids.
- */
+/** UTF-8 has no byte 0xFF, so the prefix with 0xFF sorts after all ids with the prefix. */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);
   return [from, Buffer.concat([from, Buffer.from([0xff])])];

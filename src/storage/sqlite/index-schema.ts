@@ -59,7 +59,7 @@ export function prepareIndex(db: DatabaseSync): void {
   db.exec("COMMIT");
 }
 
-/** Drops every table and creates the tables again, empty. Must be called in a transaction. */
+/** Must be called in a transaction. */
 export function recreateTables(db: DatabaseSync, generation: number): void {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
   for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);

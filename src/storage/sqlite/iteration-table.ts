@@ -20,17 +20,13 @@ import { RowInserts } from "./row-inserts.ts";
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
 
-/** The kind code of a file whose class is `protected`. */
 const PROTECTED = 4;
 
 /** The hash as text ("" if there is none), because SQLite takes twice as long to read many small blobs. */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, mtime_ns, ${HASH}`;
 
-/**
- * The most rows on a page of a folder, or of the rows by seq. The first page of a folder is smaller, because most
- * folders are small, and most callers read little.
- */
+/** In rows. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small. */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
 
@@ -41,34 +37,28 @@ const FIRST_PAGE = 128;
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
-/**
- * The number of rows that one query may read for each wanted row. It bounds the cost of a folder's other names and of
- * old iterations.
- */
+/** Rows that one query may read for each wanted row. Bounds the cost of other names and old iterations. */
 const SPARE_ROWS = 4;
 
 /** Sorts before every name. */
 const NONE = Buffer.alloc(0);
 
-/** A name in a folder, with its row. */
 export interface NamedRow {
   readonly name: string;
   readonly row: Row;
 }
 
-/** The position of a row in the order by seq. */
 export interface RowPlace {
   readonly seq: number;
   readonly folder: number;
   readonly name: Uint8Array;
 }
 
-/** Returns the position after all rows up to a seq. */
 export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
 
-/** Some rows, and the position of the last one (`end`); `end` is `undefined` if there are no more rows. */
+/** `end`: the position of the last row; `undefined` if there are no more rows. */
 interface RowPage {
   readonly rows: readonly IterationRow[];
   readonly end: RowPlace | undefined;
@@ -81,10 +71,7 @@ function isPresent({ row }: NamedRow): boolean {
   return row[2] !== DELETED;
 }
 
-/**
- * Returns rows with their names, which are text in the column `nameAt`. Returns `undefined` if no rows are given, or if
- * a name is not plain text because it is not UTF-8 or begins with a NUL.
- */
+/** `undefined` if no rows are given, or if a name is not plain text (not UTF-8, or begins with a NUL). */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
   const named: NamedRow[] = [];
@@ -121,7 +108,6 @@ function hashAt(row: Row, at: number): Hash | undefined {
   return text as Hash;
 }
 
-/** Converts a row with this table's columns to an iteration. */
 export function iterationRow(path: WorkspacePath, row: Row): IterationRow {
   return { path, seq: numberAt(row, 0), iteration: numberAt(row, 1), entry: entryOf(path, row) };
 }
@@ -137,12 +123,12 @@ export class IterationTable {
     this.#folders = folders;
   }
 
-  /** Clears the cache. Call if others may have added rows. */
+  /** Must be called if others may have added rows. */
   forget(): void {
     this.#last.forget();
   }
 
-  /** Adds rows. Requires a transaction. */
+  /** Requires a transaction. */
   addAll(rows: Iterable<IterationRow>): void {
     const inserts = new RowInserts(this.#sql, "iterations", 10);
     let folderPath: WorkspacePath | undefined;
@@ -183,7 +169,7 @@ export class IterationTable {
     this.#sql.run("CREATE INDEX IF NOT EXISTS iterations_by_content ON iterations (hash, seq) WHERE hash IS NOT NULL");
   }
 
-  /** Returns the last row with this content. */
+  /** `ordinary`: passes over iterations of protected files. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     const among = ordinary ? `hash = ? AND kind <> ${PROTECTED}` : "hash = ?";
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
@@ -193,7 +179,6 @@ export class IterationTable {
     return iterationRow(path, row);
   }
 
-  /** True if there is a row with this content. */
   hasContent(hash: Hash): boolean {
     return this.#sql.first("SELECT 1 FROM iterations WHERE hash = ? LIMIT 1", hashToBytes(hash)) !== undefined;
   }
@@ -205,7 +190,7 @@ export class IterationTable {
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);
   }
 
-  /** Like `at`, for many paths. The rows are in the order of the paths. */
+  /** The rows are in the order of the paths. */
   atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
     if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
     const found = new Map<WorkspacePath, IterationRow>();
@@ -221,10 +206,7 @@ export class IterationTable {
     return paths.map((path) => found.get(path));
   }
 
-  /**
-   * Reads ranges of names as long as few other rows lie between the wanted ones. Then reads each remaining path
-   * separately.
-   */
+  /** Reads ranges of names as long as few other rows lie between the wanted rows, and then single paths. */
   #readFolder(
     found: Map<WorkspacePath, IterationRow>,
     { id, seq, wanted }: { readonly id: number; readonly seq: number; readonly wanted: readonly WorkspacePath[] },
@@ -249,9 +231,7 @@ export class IterationTable {
     }
   }
 
-  /**
-   * Returns the last row of each name between the first and the last of these sorted names, as far as one page reaches.
-   */
+  /** `wanted`: sorted by name. Answers as far as one page reaches. */
   #between(
     folder: number,
     seq: number,
@@ -282,7 +262,7 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
-  /** Yields the entries in a folder at a seq, by name, starting after a name, a page at a time. */
+  /** By name, starting after `behind`. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With a single max(), SQLite takes the other columns from the row with the maximum.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, name FROM iterations
@@ -298,7 +278,7 @@ export class IterationTable {
     }
   }
 
-  /** Like `entriesIn`, for callers that read one folder after the other. */
+  /** For callers that read one folder after the other. */
   entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, CAST(name AS TEXT), folder FROM iterations
       WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
@@ -306,10 +286,7 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 8)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /**
-   * Yields the folders that were ever in a folder, as `entriesIn` does. A row begins with the number of the folder that
-   * it names.
-   */
+  /** A row begins with the number of the folder that it names. */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -323,19 +300,19 @@ export class IterationTable {
     }
   }
 
-  /** Like `foldersIn`, for callers that read one folder after the other. */
+  /** For callers that read one folder after the other. */
   foldersAhead(): (folder: number) => Iterable<NamedRow> {
     const sql = "SELECT id, CAST(name AS TEXT), parent FROM folders WHERE parent >= ? ORDER BY parent, name LIMIT ";
     const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder), folderAt: 2 });
     return (folder) => namedRows(ahead.of(folder), 1) ?? this.foldersIn(folder);
   }
 
-  /** Returns the paths with an iteration in `after < seq <= upTo`, unordered. */
+  /** Unordered. */
   touched(after: number, upTo: number): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** Returns a page of the rows after a position, by seq, up to the seq `upTo`. */
+  /** By seq, up to the seq `upTo`. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -349,12 +326,12 @@ export class IterationTable {
     return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 8), name: bytesAt(last, 9) } };
   }
 
-  /** Returns the paths that ever had this last component, unordered. */
+  /** Unordered. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
   }
 
-  /** Returns the paths that ever were a protected file, unordered. */
+  /** Unordered. */
   protected(): WorkspacePath[] {
     return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE kind = ${PROTECTED}`);
   }
@@ -365,10 +342,7 @@ export class IterationTable {
   }
 }
 
-/**
- * The number of most recently recorded paths that stay cached, which is enough for a large step. The cache holds at
- * most twice as many.
- */
+/** Enough for a large step. The cache holds at most twice as many. */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
@@ -391,7 +365,7 @@ export class LastRows {
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
 
-  /** Returns the last iteration up to a seq; `undefined` if it is not cached. */
+  /** `undefined` if the iteration is not cached. */
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
     const last = this.#rows.get(path);
     if (last === undefined || last.row.seq <= seq) return last?.row;
@@ -407,7 +381,6 @@ export class LastRows {
 interface FolderRows {
   /** Returns rows of this folder and of later ones, at most `limit`. */
   readonly from: (folder: number, limit: number) => readonly Row[];
-  /** The column with the number of the folder. */
   readonly folderAt: number;
 }
 
@@ -426,14 +399,9 @@ const WORTH = 4;
  */
 class ReadAhead {
   readonly #rows: FolderRows;
-  /**
-   * The rows of the page by folder. The rows of the folder `#end` may be incomplete, so the page does not cover that
-   * folder.
-   */
+  /** The rows of the folder `#end` may be incomplete, so the page does not cover that folder. */
   readonly #page = new Map<number, Row[]>();
-  /**
-   * The page covers the folders from `#first` to `#end - 1`. A covered folder without rows here has none in the table.
-   */
+  /** The page covers `#first` to `#end - 1`. A covered folder without rows here has none in the table. */
   #first = 0;
   #end = 0;
   #answered = WORTH;
@@ -445,7 +413,7 @@ class ReadAhead {
     this.#rows = rows;
   }
 
-  /** Returns all rows of a folder; `undefined` if it must be queried separately. */
+  /** `undefined` if the folder must be queried separately. */
   of(folder: number): readonly Row[] | undefined {
     if (!this.#covers(folder) && this.#mayRead()) this.#readFrom(folder);
     if (!this.#covers(folder)) return undefined;
@@ -457,7 +425,6 @@ class ReadAhead {
     return folder >= this.#first && folder < this.#end;
   }
 
-  /** True if reading a page is worth it. */
   #mayRead(): boolean {
     if (this.#singles > 0) {
       this.#singles -= 1;

@@ -3,9 +3,7 @@ import type { Cell, Statements } from "./statements.ts";
 /** The number of rows inserted with one statement, to share its cost. */
 const ROWS = 32;
 
-/**
- * Inserts rows into a table, `ROWS` per statement. Requires a transaction. The last rows are inserted only by `finish`.
- */
+/** Requires a transaction. The last rows are inserted only by `finish`. */
 export class RowInserts {
   readonly #sql: Statements;
   readonly #one: string;

@@ -43,7 +43,7 @@ class SqliteBlobIndex implements BlobIndex {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
-  /** Used only within `together`, because elsewhere the check that it is still valid would cost as much as a query. */
+  /** Read only within `together`: elsewhere, checking its validity would cost as much as a query. */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
 
@@ -120,7 +120,7 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** Converts an SQLite error. Removes a damaged database, so that the next opening rebuilds it from the packs. */
+  /** Removes a damaged database, so that the next opening rebuilds it from the packs. */
   #trouble(error: unknown): unknown {
     if (!isUnsound(error)) return fromSqlite(error, { disk: this.#disk, path: this.#path, isDerived: true });
     discard(this.#disk, this.#path);
@@ -224,10 +224,7 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
   };
 }
 
-/**
- * Returns an empty index that only the caller uses. SQLite holds it in memory, and moves it to a nameless file in the
- * folder for temporary files if it grows large.
- */
+/** SQLite holds the index in memory, or, if it grows large, in a nameless temporary file. */
 export function temporaryBlobIndex(disk: Disk): BlobIndex {
   const opened = openDatabase(disk, TEMPORARY);
   if (opened === undefined) throw new Error("a temporary index has another version");
@@ -284,10 +281,7 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
   return undefined;
 }
 
-/**
- * Creates the file with mode 0600. Leaves an existing file alone, because closing a descriptor of it would drop the
- * locks that this process has on it.
- */
+/** Leaves an existing file alone: closing a descriptor of it would drop this process's locks on it. */
 function createPrivate(disk: Disk, path: string): void {
   if (path === TEMPORARY || disk.lstat(path) !== undefined) return;
   try {
@@ -306,10 +300,7 @@ function isUnsound(error: unknown): boolean {
   return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26; /* NOTADB */
 }
 
-/**
- * True if the process or system is out of file descriptors. The disk is then not at fault, and no other file could be
- * opened either.
- */
+/** The disk is then not at fault, and no other file could be opened either. */
 function isOutOfDescriptors(trouble: unknown): boolean {
   const errno = trouble instanceof ChronicleError ? trouble.data["errno"] : errnoOf(trouble);
   return errno === "EMFILE" || errno === "ENFILE";
@@ -377,10 +368,7 @@ export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
   #version: number | undefined;
 
-  /**
-   * Takes the current `PRAGMA data_version`. Clears the cache if it differs from the last one, because another
-   * connection has then changed the database.
-   */
+  /** `version`: the current `PRAGMA data_version`. It changes when another connection changes the database. */
   look(version: number): void {
     if (version !== this.#version) this.forget();
     this.#version = version;

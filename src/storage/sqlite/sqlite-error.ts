@@ -47,7 +47,7 @@ const NAMES: Readonly<Record<number, string>> = {
 
 const OF_THE_DISK: ReadonlySet<number> = new Set([READONLY, IOERR, FULL, CANTOPEN]);
 
-/** Returns the primary result code of an SQLite error, or `undefined` for any other error. */
+/** The primary result code; `undefined` for an error that is not SQLite's. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = extendedCode(error);
   return code === undefined ? undefined : code & 0xff;
@@ -58,7 +58,6 @@ function extendedCode(error: unknown): number | undefined {
   return typeof error.errcode === "number" ? error.errcode : undefined;
 }
 
-/** True if another connection has locked the database. */
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
@@ -69,7 +68,6 @@ export function isOfTheDisk(error: unknown): boolean {
   return code !== undefined && OF_THE_DISK.has(code);
 }
 
-/** The place of a database. */
 export interface DatabasePlace {
   readonly disk: Disk;
   readonly path: string;

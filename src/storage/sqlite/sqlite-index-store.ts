@@ -50,10 +50,7 @@ export class SqliteIndexStore implements IndexStore {
   readonly #path: string;
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
-  /**
-   * The old connection to the file, once the index continues without the file. It stays open because a walk may still
-   * read there.
-   */
+  /** Stays open when the index continues without the file, because a walk may still read there. */
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
@@ -68,7 +65,6 @@ export class SqliteIndexStore implements IndexStore {
   /** The error with which the last read transaction ended. */
   #trouble: unknown;
 
-  /** See `openSqliteIndexStore`. */
   constructor(path: string, disk: Disk, options: SqliteIndexOptions = {}) {
     this.#disk = disk;
     this.#path = path;
@@ -108,10 +104,7 @@ export class SqliteIndexStore implements IndexStore {
     }
   }
 
-  /**
-   * Throws if the database is damaged, because damaged pages may now be free and would be reused. Requires a
-   * transaction.
-   */
+  /** Damaged pages may now be free, and would be reused. Requires a transaction. */
   #mustBeSound(): void {
     const found = this.#on.sql.first("PRAGMA quick_check(1)");
     if (found === undefined || textAt(found, 0) !== "ok") throw new DamagedCell("its free pages are damaged");
@@ -329,7 +322,7 @@ export class SqliteIndexStore implements IndexStore {
       yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
-  /** Makes the SQL index by content. It is made only when it is needed, because it slows down every recording. */
+  /** The index is made only when it is needed, because it slows down every recording. */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
     if (this.#contentsSince === generation) return;
@@ -337,10 +330,7 @@ export class SqliteIndexStore implements IndexStore {
     this.#contentsSince = generation;
   }
 
-  /**
-   * Reads the head. Drops the caches if the index was emptied since, and the cached iterations if another process has
-   * moved the head. Requires a transaction.
-   */
+  /** Drops the caches that a reset or a change by another process has outdated. Requires a transaction. */
   #readState(): IndexHead {
     const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
@@ -363,10 +353,7 @@ export class SqliteIndexStore implements IndexStore {
     this.#ownSeq = -1;
   }
 
-  /**
-   * Opens one consistent state for all queries of this turn of the event loop, by a read transaction that ends with the
-   * turn. Locking and unlocking for each query would cost as much as the queries themselves.
-   */
+  /** One read transaction for each turn of the event loop, because locking for each query is as slow as a query. */
   #look(): IndexHead {
     if (this.#seen === undefined) {
       this.#on.sql.run("BEGIN");
@@ -403,7 +390,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** Runs `work` in a write transaction. If the disk refuses it, runs it again in a temporary database. */
+  /** If the disk refuses the change, runs `work` again in a temporary database. */
   #change(work: () => void): void {
     this.#guard(() => {
       this.#letGo();
@@ -461,10 +448,7 @@ function headOf(row: Row): IndexHead {
   return head;
 }
 
-/**
- * Returns the checksum of the state row. This row shows whether the log was replaced, so a flipped bit in it must not
- * look like a replaced log.
- */
+/** The state row shows whether the log was replaced, so a flipped bit must not look like a replaced log. */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
 }

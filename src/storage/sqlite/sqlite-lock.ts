@@ -96,10 +96,7 @@ export class SqliteLock implements Lock {
     }
   }
 
-  /**
-   * Keeps SQLite's journal in memory, because otherwise each transaction would create and remove a journal file. No
-   * journal is needed for a file that is never written to.
-   */
+  /** Otherwise each transaction would create and remove a journal file, though nothing is ever written. */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;
     this.#run("PRAGMA journal_mode = MEMORY");
@@ -200,10 +197,7 @@ function isStopped(disk: Disk, pid: number): boolean {
   }
 }
 
-/**
- * Returns a process that holds an SQLite lock on this file, according to `/proc/locks`. Returns `undefined` if the
- * holder cannot be found (no `/proc`, or a holder in another container).
- */
+/** According to `/proc/locks`. `undefined` without `/proc`, or if the holder is in another container. */
 function findLockHolder(disk: Disk, path: string): LockHolder | undefined {
   try {
     const ino = disk.lstat(path)?.ino.toString();

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** A value of a parameter or a column. */
 export type Cell = null | number | string | Uint8Array;
 
 /** The prepared statements of one connection, each prepared on first use. Rows are arrays of cells. */
@@ -16,7 +15,6 @@ export class Statements {
     this.#of(sql).run(...cells);
   }
 
-  /** Runs a statement and returns the row id of the inserted row. */
   insert(sql: string, ...cells: readonly Cell[]): number {
     return Number(this.#of(sql).run(...cells).lastInsertRowid);
   }

@@ -14,19 +14,15 @@ import { block, blockFor, heldBy, holdUnits, unitsOf } from "./apply-step.ts";
 import { hashFile } from "../files/inspect.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** The input of the checks before the first change. */
 export interface CheckContext {
   readonly steps: readonly Step[];
   readonly cache: StatCache;
   readonly resume: boolean;
-  /** Sets of paths. The paths of one set change together or not at all. */
+  /** Sets of paths that change together or not at all. */
   readonly together?: ApplyRequest["together"];
 }
 
-/**
- * Inspects every path before the first change, and decides what each step does, or why it is blocked. Requires steps
- * in path order, folders before their contents.
- */
+/** Runs before the first change. Requires steps in path order, folders before their contents. */
 export function checkSteps(context: CheckContext): void {
   const planned = new Map(context.steps.map((step) => [step.path, step]));
   for (const step of context.steps) {
@@ -65,12 +61,11 @@ function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<Works
   else block(step, "changed", changedText(step.before));
 }
 
-/** Returns the detail of the block of a path that is not in its `before` state. */
 export function changedText(before: Entry | undefined): string {
   return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
-/** Adds to `after` the masked mode bits of an existing folder, because an apply does not clear these bits. */
+/** An apply does not clear the masked mode bits of an existing folder. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -111,10 +106,7 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
   return [step, ...beside];
 }
 
-/**
- * Returns the name under which the folder lists the file that `lstat` finds by the step's name; `undefined` if no
- * listed name is found to be that file's.
- */
+/** The listed name of the file that `lstat` finds by the step's name; `undefined` if none is found. */
 function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
   const names = fs.list(folder).map(({ name }) => decodeName(name));
@@ -166,7 +158,7 @@ export function holdAliases(steps: readonly Step[]): void {
   }
 }
 
-/** Returns the removals of a path and of everything in it, folders first. */
+/** Folders first. */
 export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
   return inFolder(steps, alias).filter(({ after }) => after === undefined);
 }
@@ -177,10 +169,7 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/**
- * True if the interrupted run itself may have left the path in its present state: missing, equal to `after`, or a
- * folder whose mode is not set yet.
- */
+/** An interrupted run leaves a path missing, equal to `after`, or as a folder whose mode is not set yet. */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
@@ -188,10 +177,7 @@ function mayResume(context: CheckContext, step: Step): boolean {
   return (present.kind === "dir" && after?.kind === "dir") || isEntry(context, step, after);
 }
 
-/**
- * True if the interrupted run may have left nothing at the path. On a disk with hard links, an apply replaces a file by
- * one rename, so a missing file was removed by somebody else. On other disks, an apply first renames the old file away.
- */
+/** Without hard links, an apply first renames the old file away. Otherwise one rename replaces the file. */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
 }
@@ -209,13 +195,13 @@ function decide(step: Step): void {
   } else step.todo = "replace";
 }
 
-/** True if the path needs no change. Reads no content again, because the path is known to equal `before` or `after`. */
+/** Reads no content again, because the path is known to equal `before` or `after`. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
-/** True if the path equals this entry. Sets `step.isAfter` if it does and the entry is `after`. */
+/** Sets `step.isAfter` if the path equals this entry and the entry is `after`. */
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
@@ -225,7 +211,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
   return same;
 }
 
-/** True if the mode matches. A link always matches, and so does everything on a disk without modes. */
+/** A link always matches, and so does everything on a disk without modes. */
 function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
   return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
 }
@@ -257,10 +243,7 @@ function targetHash({ root, inner }: Step): string | undefined {
   }
 }
 
-/**
- * True if the path's folder exists or will be made, or if the path is to be removed and its folder is missing.
- * Otherwise blocks the step.
- */
+/** Also true if the path is to be removed and its folder is missing. If false, blocks the step. */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   const isGoing = step.after === undefined;
@@ -279,10 +262,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   return isGoing || hasDirectFolder(step, ROOT);
 }
 
-/**
- * True if the path lies directly in `folder`, which is the innermost existing folder above it. Otherwise blocks the
- * step.
- */
+/** `folder`: the innermost existing folder above the path. If false, blocks the step. */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
   if (parentOf(step.inner) === folder) return true;
   block(step, "no-folder", "its folder is not there");

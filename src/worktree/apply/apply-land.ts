@@ -20,7 +20,6 @@ import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** Context for putting steps into place. */
 export interface LandContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
@@ -37,10 +36,7 @@ export interface LandContext {
 /** Errnos of `link` on a file system without hard links, or for a file that has too many links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/**
- * Gives every file that will be replaced or removed a second name in the trash, before anything is changed. A missing
- * permission is therefore reported before the first change.
- */
+/** Links files into the trash before the first change, so that a missing permission is reported before it. */
 export function setAside(context: LandContext): void {
   for (const step of context.steps) {
     if (!isLive(step) || !takesAway(step) || step.present?.kind === "dir") continue;
@@ -206,10 +202,7 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   }
 }
 
-/**
- * True if the name is taken. If the disk takes it for a name that was just removed, the system may still find the
- * removed name for a moment. In that case, the listing of the folder decides.
- */
+/** The system may find a removed alias for a moment. In that case, the listing of the folder decides. */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
   return fs.list(parentOf(inner)).some(({ name }) => isOneName(decodeName(name), nameOf(inner), traits.names));
@@ -250,10 +243,7 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   }
 }
 
-/**
- * Like `putBack`, but ignores disk errors. The caller must check whether the file has left the trash, because staging
- * is emptied even if the path is blocked.
- */
+/** Ignores disk errors. The caller must check whether the file has left the trash. */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
     putBack(step, from);
@@ -262,10 +252,7 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
   }
 }
 
-/**
- * Makes sure that the file in the trash is the one about to be replaced. Returns its stat; `undefined` if the path has
- * no file any more. Blocks the step if the file is gone or was changed.
- */
+/** Makes sure that the trash has the file to be replaced. Blocks the step if that file is gone or changed. */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
   const now = fs.lstat(step.inner);
@@ -290,17 +277,12 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   return seen;
 }
 
-/**
- * Renames the file into the trash, on a disk without hard links. The path is missing for a moment. If the apply is
- * interrupted then, the resumed apply takes the missing path for its own doing.
- */
+/** Without hard links. The path is missing for a moment, which a resumed apply takes for its own doing. */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }
 
-/**
- * True if a file that was set aside still holds its earlier content. Compares bytes if the times could hide a write.
- */
+/** Compares bytes if the times could hide a write. */
 function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
   const isTold = step.isKnown || (step.root.traits.ctime && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs()));
   if (isTold && isSameContent(earlier, now)) return true;
@@ -337,10 +319,7 @@ function landMode(context: LandContext, step: Step): void {
   step.stat = fs.fstat(file);
 }
 
-/**
- * Removes the old entry. A file or link is moved to the trash. A folder is removed only if it is empty or holds only
- * files that an interrupted apply has staged.
- */
+/** A file or link is moved to the trash. A folder may hold only files that an interrupted apply has staged. */
 export function remove(context: LandContext, step: Step): void {
   if (!isLive(step)) return;
   try {
@@ -372,10 +351,7 @@ function removeOne(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 
-/**
- * Gives the old file its name back, unless the name now has something that this apply did not put there or that
- * somebody has changed.
- */
+/** Does nothing if the name has something that this apply did not put there, or that somebody has changed. */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
@@ -385,9 +361,7 @@ function putBack(step: Step, from: WorkspacePath): void {
   step.landed = false;
 }
 
-/**
- * Undoes a creation, with the paths that were renamed along with a new folder. Leaves a file that somebody has changed.
- */
+/** Includes the paths that were renamed along with a folder. Leaves a file that somebody has changed. */
 function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
   const carried = context.steps.filter((one) => one === step || one.carrier === step);
@@ -467,10 +441,7 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
 /** The longest extension that a shortened name keeps, in bytes. */
 const MAX_ENDING_BYTES = 32;
 
-/**
- * Shortens a name to at most this many bytes, without cutting a character. Keeps the beginning and the extension,
- * because secrets are recognised by these.
- */
+/** Cuts no character. Keeps the beginning and the extension, by which secrets are recognised. */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
   const ending = dot > 0 && pathToBytes(name.slice(dot)).length <= MAX_ENDING_BYTES ? name.slice(dot) : "";
@@ -497,8 +468,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back, if that is free.
- * The path is then reported as changed. If this failed instead, every later change of the workspace would fail here.
+ * If no folder takes a new name, gives the file its own name back, if that is free. An error here would make every
+ * later change of the workspace fail in the same way.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {

@@ -10,10 +10,7 @@ import { receiversOf } from "../files/folder-places.ts";
 // `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
 // folders that receive them.
 
-/**
- * Up to this many files are staged without asking the program, which takes about as long as staging 200 files in their
- * folders.
- */
+/** In files. Asking the program takes about as long as staging 200 files in their folders. */
 const FEW = 256;
 
 /**
@@ -32,10 +29,7 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/**
- * Removes files that an interrupted apply may have staged in the receiving folders. Looks into every receiving folder,
- * because the notes of that apply may be lost.
- */
+/** Looks into every receiving folder, because the notes of the interrupted apply may be lost. */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));

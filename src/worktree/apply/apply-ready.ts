@@ -12,7 +12,6 @@ import type { ApplyRequest, BlockReason } from "../worktree.ts";
 
 // This file has the phases of an apply before its first visible change.
 
-/** The context of an apply. */
 export interface ApplyContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
@@ -22,18 +21,15 @@ export interface ApplyContext {
   /** A folder in the store for staging, used if it is on the device of a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
-  /** Worker threads that write the files of a large apply. */
   readonly workers?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
   /** Files that are already staged. The apply uses or removes them, whether it succeeds or not. */
   readonly early?: EarlyTree | undefined;
 }
 
-/** The request and its progress. */
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
-  /** Syncs staged files in parallel. */
   readonly syncs?: SyncsBeside;
 }
 
@@ -59,10 +55,7 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
   return false;
 }
 
-/**
- * If there are at most this many changes, the staged files and the intent become durable at the same time. A journaling
- * file system syncs both in hardly more time than one of them.
- */
+/** In changes. A journaling file system syncs staged files and the intent in hardly more time than one of them. */
 const BESIDE = 32;
 
 /** Stages new files, sets old ones aside and calls `begin`. Returns false if nothing may be put into place. */
@@ -77,10 +70,7 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
   return mayGoOn(run.steps, asked.request);
 }
 
-/**
- * Like `makeReady`, for a few changes. Stages files before the operation begins, so that a lack of space or of a
- * permission prevents its start. Staged files become durable while `begin` runs.
- */
+/** Stages before the operation begins, so that a lack of space prevents its start. Syncs while `begin` runs. */
 async function readyBeside(
   context: ApplyContext,
   run: LandContext,
@@ -102,7 +92,7 @@ async function readyBeside(
   return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
 }
 
-/** Removes the staged files. Ignores errors, because a later removal reports them. */
+/** Ignores errors, because a later removal reports them. */
 function discardQuietly(steps: readonly Step[]): void {
   for (const { staging } of rootsOf(steps)) {
     try {
@@ -113,10 +103,7 @@ function discardQuietly(steps: readonly Step[]): void {
   }
 }
 
-/**
- * Staging errors that do not pass by themselves. They become blocks, because the operation would otherwise stay open
- * forever.
- */
+/** These errors do not pass by themselves. Without a block, the operation would stay open forever. */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
   EDQUOT: "no-space",
@@ -138,9 +125,7 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
-/**
- * Runs `work`. If it throws an error of `STAGE_REASONS`, blocks all steps and returns false. Rethrows any other error.
- */
+/** For an error of `STAGE_REASONS`, blocks all steps and returns false. Rethrows any other error. */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -161,11 +146,11 @@ interface Failure {
 
 /** Removes in the background the files that applies have set aside, one apply after another, in the order of `add`. */
 export class TrashBin {
-  /** The removals by token. Their promises never reject. */
+  /** The promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Adds a removal. Calls `empty` once all earlier ones are done. */
+  /** Calls `empty` once all earlier removals are done. */
   add(token: string, empty: () => Promise<void>): void {
     const before = this.#going.get(token);
     const going = this.#last.then(async () => (await attempt(empty)) ?? before);
@@ -173,10 +158,7 @@ export class TrashBin {
     this.#going.set(token, going);
   }
 
-  /**
-   * Resolves to true once the removals with this token are done, and forgets them. Resolves to false if the bin knows
-   * no such removal. Throws the error of a removal that failed.
-   */
+  /** Resolves to false if the bin knows no such removal. Throws the error of a removal that failed. */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
     if (going === undefined) return false;
@@ -205,9 +187,8 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * The progress of an apply, as shown to people. It is the number of staged files at first, because staging takes most
- * of the time. It is the number of paths in their final state once that number is greater. The reported number never
- * decreases.
+ * For people: the number of staged files at first, because staging takes most of the time; then the number of paths in
+ * their final state, once that number is greater. Never decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;
@@ -220,13 +201,12 @@ export class ApplyProgress {
     this.#total = total;
   }
 
-  /** Adds this many newly staged files. */
   staged(files: number): void {
     this.#staged += files;
     this.#reached(this.#staged);
   }
 
-  /** Notes that this many paths in all are in their final state. */
+  /** `paths`: the number of all paths that are in their final state now. */
   placed(paths: number): void {
     this.#reached(paths);
   }

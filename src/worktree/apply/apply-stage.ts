@@ -12,9 +12,7 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
-/**
- * Up to this many files are synced one by one. More files are synced by one `syncAllBeside`, if the platform has it.
- */
+/** Files beyond this number are synced by one `syncAllBeside`, if the platform has it. */
 const FEW = 256;
 
 /** Contents up to this size are read into memory whole, and shared by all steps that need them. */
@@ -35,9 +33,7 @@ interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   readonly workers: RestoreWorkers | undefined;
-  /**
-   * Syncs the files in parallel. It is set only if there are few files. The caller waits for the end of these syncs.
-   */
+  /** Set only if there are few files. The caller waits for the end of these syncs. */
   readonly syncs?: SyncsBeside | undefined;
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
@@ -72,10 +68,7 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
-/**
- * Stages plain files with the workers, and the others in this thread at the same time. Then this thread stages the
- * files that the workers did not write.
- */
+/** This thread stages all but plain files meanwhile, and then the files that the workers left out. */
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
@@ -122,10 +115,7 @@ function countOf(wanted: Wanted): number {
   return count;
 }
 
-/**
- * Chooses where each new path is staged, and makes the staged folders. Returns the steps that need a content, by the
- * hash of that content.
- */
+/** Also makes the staged folders. Returns the steps that need a content, by the hash of the content. */
 function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
@@ -333,10 +323,7 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/**
- * Syncs one staged path. Skips a file that was synced when it was written. With `each`, every file was synced then.
- * Without `each`, only a file whose mode forbids opening it again was.
- */
+/** Skips files synced when written: all with `each`, otherwise those that may not be opened again. */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
   if (step.staged === undefined) return;
@@ -347,9 +334,8 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
 }
 
 /**
- * Returns the owner to give a new file to; `undefined` if the file keeps its present owner. A file that replaces
- * another gets the owner of the replaced file. Any other file made by root gets the owner of its folder, because its
- * former owner is not recorded. A user who once ran Chronicle as root could not read it otherwise.
+ * A file that replaces another gets the owner of the replaced file. Any other file made by root gets the owner of its
+ * folder, because a user who once ran Chronicle as root could not read it otherwise. `undefined`: no change.
  */
 function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
@@ -368,10 +354,7 @@ function folderOwner(step: Step): Owner | undefined {
   return { uid: folder.uid, gid: folder.gid };
 }
 
-/**
- * Gives an open file or folder to the owner that `ownerFor` chooses. Returns false if `ownerFor` chooses none. If the
- * change is not permitted, notes the owner of a replaced file in the step.
- */
+/** False if there is no such owner. If the change is not permitted, notes a replaced file's owner in the step. */
 function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
   if (owner === undefined) return false;
@@ -379,9 +362,7 @@ function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   return true;
 }
 
-/**
- * Like `giveToOwner`, for a file that was staged early or by the workers. Does nothing if that file was not written.
- */
+/** For a file that was staged early or by the workers. Does nothing if that file was not written. */
 function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
   if (stat === undefined || staged === undefined) return;
@@ -402,13 +383,9 @@ function giveWritten(disk: Disk, wanted: Wanted): void {
   for (const steps of wanted.values()) for (const step of steps) giveStaged(disk, step);
 }
 
-/** Steps by the content that they need. */
 type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/**
- * The largest content for the workers, in bytes. The store has each larger content in a file of its own, and reads it
- * in pieces.
- */
+/** In bytes. The store has each larger content in a file of its own, and reads it in pieces. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** Files with these bits are not for the workers, because writing clears setuid and setgid. */
@@ -433,7 +410,7 @@ function isPlainFile(step: Step): boolean {
   return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
 }
 
-/** Lets the workers write these files. Returns the steps whose files they did not write. */
+/** Returns the steps whose files the workers did not write. */
 async function stageByWorkers(
   workers: RestoreWorkers,
   wanted: Wanted,

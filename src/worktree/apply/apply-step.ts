@@ -8,7 +8,6 @@ import type { ApplyRequest, BlockReason, OnBlocked } from "../worktree.ts";
 import { oneUnitWith } from "../../core/tree/sqlite-unit.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** A root with the place where an apply stages files for it. */
 export interface ApplyRoot extends OpenRoot {
   readonly staging: Staging;
 }
@@ -19,7 +18,6 @@ export interface ApplyRoot extends OpenRoot {
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
 
-/** The reason why a path cannot be changed. */
 export interface Blocked {
   readonly reason: BlockReason;
   readonly detail: string;
@@ -29,7 +27,6 @@ export interface Blocked {
   readonly with?: WorkspacePath;
 }
 
-/** One change in progress. */
 export interface Step {
   /** The position among all changes in path order. It names the step's files in staging. */
   readonly index: number;
@@ -74,9 +71,9 @@ export interface Step {
 }
 
 /**
- * True if the block of this path forbids all changes. With `skip`, no block does. With `skip-changed`, the block of a
- * path that was changed meanwhile does not. The block of a folder that cannot be removed because it is not empty never
- * does, nor does that of an entry that the disk cannot hold.
+ * True if the block of this path forbids all changes. These blocks do not: any block with `skip`; with `skip-changed`,
+ * that of a path that was changed meanwhile; that of a folder that cannot be removed because it is not empty; that of
+ * an entry that the disk cannot hold.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
@@ -87,17 +84,12 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/**
- * True if the path was changed meanwhile, or if a folder cannot be removed because its contents were changed meanwhile.
- */
+/** Also true for a folder that cannot be removed because its contents were changed meanwhile. */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }
 
-/**
- * Returns why a folder with these children cannot be removed; `undefined` if all of them are removed. A child that
- * stays without being changed meanwhile is named rather than one that was.
- */
+/** `undefined` if all children are removed. Prefers to name a child that was not changed meanwhile. */
 export function heldBy(
   children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
 ): Blocked | undefined {
@@ -111,7 +103,7 @@ export function heldBy(
   return found;
 }
 
-/** Returns the steps of each set of paths that change together. Leaves out sets with fewer than two steps. */
+/** Leaves out sets with fewer than two steps. */
 export function unitsOf(steps: readonly Step[], together: ApplyRequest["together"] = []): (readonly Step[])[] {
   if (together.length === 0) return [];
   const byPath = new Map(steps.map((step) => [step.path, step]));
@@ -130,7 +122,7 @@ export function holdUnits(units: readonly (readonly Step[])[]): void {
   }
 }
 
-/** Notes why a step is not done. Only the first reason is kept. */
+/** Only the first reason is kept. */
 export function block(step: Step, reason: BlockReason, detail: string): void {
   step.blocked ??= { reason, detail };
 }
@@ -166,7 +158,6 @@ export function blockFor(step: Step, error: unknown): void {
   block(step, reason, errno ?? "");
 }
 
-/** Returns the roots of these steps. */
 export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
   return [...new Set(steps.map((step) => step.root))];
 }

@@ -31,10 +31,7 @@ import { entryOf, inspectPath } from "../files/inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
-/**
- * The mode bits that an apply does not set unless asked to: setuid, setgid and sticky. For a folder, it leaves out only
- * setuid, because the setgid and sticky bits of a folder give nobody any rights.
- */
+/** Setuid, setgid and sticky. For a folder setuid alone, because the others give nobody any rights there. */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
@@ -89,10 +86,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/**
- * Reports what an apply would do now: see `Worktree.check`. Does not check the changes in missing roots, because an
- * apply makes these roots.
- */
+/** Leaves out the changes in missing roots, because an apply makes these roots. */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -330,9 +324,8 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Returns a handler for `syncNames` that blocks the steps whose folder somebody has exchanged meanwhile. What these
- * steps changed is in the exchanged folder, not in the one that has its name now. A folder that this run itself removed
- * needs no sync.
+ * What these steps changed is in the exchanged folder, not in the one that has its name now. A folder that this run
+ * itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
@@ -343,10 +336,7 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
   };
 }
 
-/**
- * Updates the stat caches. The next scan reads every file that somebody has written after the apply began, because its
- * content was not read here.
- */
+/** The next scan reads files written after the apply began, because their content was not read here. */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);
@@ -413,10 +403,7 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
   };
 }
 
-/**
- * Returns the path if its file did not get the wanted time, although this time is in the range that is kept. Returns
- * nothing for any other step.
- */
+/** The path, if its file did not get the wanted time, although this time is in the range that is kept. */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
   if (after?.kind !== "file" || !isKeptTime(after.mtimeMs)) return [];
@@ -486,7 +473,7 @@ function makeRoot(disk: Disk, folder: string): void {
   }
 }
 
-/** Blocks the steps that the system would refuse now. Requires `checkSteps` to have run. */
+/** Requires `checkSteps` to have run. */
 function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;
@@ -499,7 +486,6 @@ function checkPermissions(steps: readonly Step[]): void {
   }
 }
 
-/** Returns the innermost existing folder above the path. */
 function innermost({ root: { fs }, inner }: Step): WorkspacePath {
   let folder = parentOf(inner);
   while (folder !== ROOT && fs.lstat(folder)?.kind !== "dir") folder = parentOf(folder);
@@ -517,10 +503,7 @@ function isMountedAbove(step: Step): boolean {
   return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
 }
 
-/**
- * Checks that the folder is writable. Accepts a folder whose mode denies its owner access, because `LooseModes` makes
- * it writable for the time of the apply.
- */
+/** Accepts a mode that denies the owner access: `LooseModes` makes the folder writable during the apply. */
 function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.checkWrite(folder);

@@ -61,20 +61,17 @@ export class BlockedPaths {
     }
   }
 
-  /** True if some block forbids all changes. */
   stopAll(onBlocked: OnBlocked): boolean {
     return [...this.#blocked].some(([path, blocked]) =>
       stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
     );
   }
 
-  /** Reports what an apply would do, given the blocked paths. */
   report(onBlocked: OnBlocked): CheckReport {
     const paths = this.stopAll(onBlocked) ? [] : [...this.#changes.keys()];
     return { applied: paths.filter((path) => !this.has(path)), blocked: this.told() };
   }
 
-  /** Lists the blocked paths for the report. */
   told(): BlockedPath[] {
     return [...this.#blocked].map(([path, { reason, detail, with: other }]) => ({
       path,

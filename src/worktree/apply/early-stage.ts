@@ -21,7 +21,6 @@ interface EarlyFile {
 
 /** Files that an apply may take over, at their paths beneath a folder of our own. */
 export interface EarlyTree {
-  /** The staging that holds the files. */
   readonly staging: Staging;
   /** The folder beneath which the files lie. */
   readonly folder: WorkspacePath;
@@ -37,7 +36,6 @@ interface EarlyStageOptions {
   readonly disk: Disk;
   /** The root that will receive the files. */
   readonly open: OpenRoot;
-  /** The store's staging folder. */
   readonly candidate: string | undefined;
 }
 
@@ -69,13 +67,11 @@ export class EarlyStage {
     return { base: this.#staging.fresh.root, folder: folderIn(this.#staging) };
   }
 
-  /** Free space for the files, in bytes. */
   get freeBytes(): number {
     const { disk, open } = this.#options;
     return disk.space(open.root.folder).freeBytes;
   }
 
-  /** True if the path is staged. */
   has(path: WorkspacePath): boolean {
     return this.#files.has(path);
   }
@@ -87,10 +83,7 @@ export class EarlyStage {
     if (this.#fresh >= PORTION_BYTES && !this.#isSyncing) this.#sync();
   }
 
-  /**
-   * Ends the writing. The stage now holds exactly the noted files and the folders that lead to them. Starts a sync of
-   * the files that are not synced yet, so that an apply that takes the files over waits less.
-   */
+  /** Starts a sync of the files that are not synced yet, so that an apply that takes them over waits less. */
   end(): void {
     this.#isWhole = true;
     if (this.#files.size > 0) this.#sync();
@@ -101,10 +94,7 @@ export class EarlyStage {
     await this.#syncing.catch(() => undefined);
   }
 
-  /**
-   * Hands over the staged files, and empties the stage. Returns `undefined` if no writing was begun or the writing has
-   * not ended.
-   */
+  /** `undefined` if no writing was begun, or the writing has not ended. */
   take(): EarlyTree | undefined {
     const staging = this.#staging;
     if (staging === undefined || !this.#isWhole) return undefined;
@@ -162,7 +152,7 @@ function folderIn(staging: Staging): WorkspacePath {
   return parentOf(staging.newPath("any"));
 }
 
-/** Returns the folders above the files, parents first. */
+/** Parents first. */
 function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const folders = new Set<WorkspacePath>();
   const add = (folder: WorkspacePath): void => {
@@ -183,7 +173,6 @@ export function dropEarly({ staging }: EarlyTree): void {
   }
 }
 
-/** Joins a folder and a path beneath it. */
 export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePath {
   return `${folder}/${path}` as WorkspacePath;
 }
@@ -192,7 +181,6 @@ export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePa
 export interface AdoptedTree {
   readonly root: ApplyRoot;
   readonly folders: ReadonlySet<WorkspacePath>;
-  /** Returns the path of an early-staged file in the staging folder. */
   readonly pathOf: (inner: WorkspacePath) => WorkspacePath;
 }
 
@@ -235,9 +223,7 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
   return adopted;
 }
 
-/**
- * Removes files and folders that no step asks for, because a folder that is renamed into place must hold nothing else.
- */
+/** A folder that is renamed into place must hold nothing else. */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
   const asked = new Set(steps.filter((step) => step.early !== undefined).map((step) => step.inner));

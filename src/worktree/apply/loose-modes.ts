@@ -5,10 +5,7 @@ import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../../core/va
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/**
- * Folders that an apply made writable for a while, with the modes to set in the end. An existing folder is noted in
- * staging before it is made writable.
- */
+/** Folders made writable for a while. An existing folder is noted in staging before it is made writable. */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
 
@@ -46,7 +43,6 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
-  /** Sets the noted modes of all these folders. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {
@@ -84,10 +80,7 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   }
 }
 
-/**
- * Parses a note, and leaves out its invalid pairs. A torn note has no pairs. No folder had been made writable yet,
- * because the note is synced before that.
- */
+/** Leaves out invalid pairs. A torn note has none: before the sync, no folder was made writable. */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {
     const noted = JSON.parse(text) as unknown;

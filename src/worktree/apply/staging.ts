@@ -84,10 +84,7 @@ export class Staging {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
 
-  /**
-   * True if the file system of the staging folder has hard links. Tries to make one, because some file systems refuse a
-   * link with the errno that also means "not permitted".
-   */
+  /** Tries to make a link, because some file systems refuse links with the errno for "not permitted". */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
     return this.#hasLinks;
@@ -100,7 +97,6 @@ export class Staging {
     return this.trash.list(folder).map(({ name }) => decodeName(name));
   }
 
-  /** Removes the staging with all its contents. */
   purge(): void {
     this.release();
     this.places.clear();
@@ -123,10 +119,7 @@ export class Staging {
     this.purge();
   }
 
-  /**
-   * Removes the old files and the folders, which are all that a normal apply leaves. Returns false if that fails, for
-   * example because the folders hold something else.
-   */
+  /** These are all that a normal apply leaves. Returns false if the folders hold something else. */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {
@@ -191,7 +184,7 @@ interface StagingOptions {
   readonly probesAgain?: boolean;
 }
 
-/** Returns the staging of one root for a token. It is the same one each time, as long as devices stay the same. */
+/** The same folder at each call, as long as devices stay the same. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -200,7 +193,7 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
   return stagingInRoot({ root }, disk, own);
 }
 
-/** Returns the staging in the root's own folder. Makes nothing yet. */
+/** Makes nothing yet. */
 export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
   return new Staging(disk, root.folder, { prefix: `${STAGING_FOLDER}/${own}`, root: root.folder, own });
 }
@@ -270,7 +263,6 @@ const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 
 interface StagingFolders {
   readonly roots: readonly TrackedRoot[];
-  /** The staging folder in the store. */
   readonly candidate: string | undefined;
 }
 
@@ -357,10 +349,7 @@ interface Place {
   readonly clear?: (own: string) => void;
 }
 
-/**
- * Removes the staging folders that were left behind. If the removal of one fails, that folder and the folders after it
- * are left for the next sweep.
- */
+/** If the removal of one fails, that folder and the folders after it are left for the next sweep. */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
   using fs = new ConfinedFs(disk, base);
@@ -391,10 +380,7 @@ export function isReadableMode(mode: number): boolean {
 /** Permission bits, which a folder's default access control list may clear in new files. */
 const PLAIN = 0o777;
 
-/**
- * Sets the permission bits of a new file or folder of ours, unless it has them or the file system keeps none. Returns
- * its stat.
- */
+/** Does nothing if the file has the bits, or the file system keeps none. Returns the new stat. */
 export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number): FileStat {
   const stat = disk.fstat(fd);
   if (((stat.mode ^ mode) & PLAIN) === 0) return stat;

@@ -25,10 +25,7 @@ export class SyncsBeside {
     this.#syncs.push(sync);
   }
 
-  /**
-   * Waits for all syncs, then closes all files. Resolves if all files are durable, and otherwise rejects with the
-   * disk's error.
-   */
+  /** Closes all files. Rejects with the disk's error if a file is not durable. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();

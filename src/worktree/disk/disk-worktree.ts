@@ -44,7 +44,6 @@ import { StatCache } from "../scan/stat-cache.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Options of a worktree on a disk. */
 export interface DiskWorktreeOptions {
   readonly disk: Disk;
   readonly roots: readonly TrackedRoot[];
@@ -63,7 +62,6 @@ export interface DiskWorktreeOptions {
    * the repositories themselves apply in any case.
    */
   readonly git?: GitUser | undefined;
-  /** Worker threads that write the files of a large apply. */
   readonly workers?: RestoreWorkers | undefined;
   /** Returns what a folder can hold. Default: everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
@@ -77,7 +75,6 @@ export interface DiskWorktreeOptions {
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
 
-/** The stat cache, the seq with which it was saved, and its file. */
 interface Loaded {
   readonly cache: StatCache;
   readonly seq: number | undefined;
@@ -103,7 +100,7 @@ export class DiskWorktree implements Worktree {
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the folders hold no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
-  /** When the last scan began. `remember`, if called without a time, assumes that no path was read before it. */
+  /** The start of the last scan. `remember` without a time assumes that no path was read before it. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -323,10 +320,7 @@ export class DiskWorktree implements Worktree {
     this.#stagingMet.clear();
   }
 
-  /**
-   * The early stage for files of the first root. They are written before an apply asks for them, and the next apply
-   * takes them over. `undefined` if there is no first root or it is a single file.
-   */
+  /** Written before an apply asks for them. `undefined` if there is no first root, or it is a single file. */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
     if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;
@@ -356,10 +350,7 @@ export class DiskWorktree implements Worktree {
     this.#watches.clear();
   }
 
-  /**
-   * Returns the folders in a root that need no watching. They are the store's folders, and those that the last scan
-   * found excluded and in which git tracks no path.
-   */
+  /** The store's folders, and those that the last scan found excluded and in which git tracks no path. */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
     const { cache } = this.#load();
@@ -383,7 +374,7 @@ export class DiskWorktree implements Worktree {
     return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
-  /** Returns the stat caches of the other worktrees of these folders, as far as they have loaded or filled one. */
+  /** Only caches that are loaded or filled. */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
     return [...openHere].flatMap((one) => {
@@ -412,7 +403,7 @@ export class DiskWorktree implements Worktree {
     return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
-  /** Returns the git files and the git user of this worktree, and git's own folders as they are on disk now. */
+  /** Git's own folders are given as they are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

@@ -27,7 +27,7 @@ const COALESCE_MS = 40;
 /** The first events after a pause make a hint after this shorter time, because mostly no others follow. */
 const TOGETHER_MS = 5;
 
-/** The interval of hints of everything while hints may be missed. */
+/** The interval between hints of everything while events may be missed. */
 const BLIND_MS = 3000;
 
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
@@ -44,10 +44,7 @@ interface WatchOptions {
   /** A folder of our own for the barrier, absolute; its parent exists. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
-  /**
-   * Returns the folders in a root that need no watching, as absolute paths. These are the excluded folders and the
-   * store.
-   */
+  /** Absolute paths of the excluded folders and the store, which need no watching. */
   readonly ignored: (root: TrackedRoot) => readonly string[];
   readonly onHint: (hint: WatchHint) => void;
 }
@@ -215,10 +212,7 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /**
-   * Watches a root anew, and gives a hint of everything, because folders that were not watched may be tracked or new by
-   * now.
-   */
+  /** Hints at everything, because folders that were not watched may be tracked or new by now. */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
@@ -234,10 +228,7 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /**
-   * Watches every root anew if events may have been lost. A folder that was made meanwhile may not have been reported,
-   * and is then not watched.
-   */
+  /** A folder made while events were lost may not have been reported, and is then not watched. */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);
@@ -277,10 +268,7 @@ class RootsWatch implements RootsWatchHandle {
   }
 }
 
-/**
- * Ends a subscription. The watcher throws ("Unable to remove watcher") if the watched folder was removed, because the
- * kernel has then ended the watch already. The error is ignored, because the subscription is gone either way.
- */
+/** The watcher throws if the watched folder was removed, because the kernel has ended the watch already. */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
 }
@@ -333,7 +321,7 @@ class WatchBarrier {
     this.#limit = queue / 2;
   }
 
-  /** Starts the barrier. Returns false if that is not possible here. */
+  /** Returns false if the disk cannot watch the folder. */
   start(): boolean {
     try {
       this.#disk.makeFolder(this.#folder);
@@ -418,11 +406,9 @@ const SLASH = Buffer.from("/");
 
 interface FolderWatchOptions {
   readonly disk: Disk;
-  /** The folder to watch, absolute. */
   readonly folder: string;
   /** If given, only this name in the folder is watched. Default: everything. */
   readonly only?: string | undefined;
-  /** Folders that need no watching, as absolute paths. */
   readonly skipped: ReadonlySet<string>;
   /** Called at once for each event, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
@@ -454,10 +440,7 @@ class FolderWatch {
     this.#options = options;
   }
 
-  /**
-   * Starts watching. Returns false if the path is no folder or the disk cannot watch it. Throws the system's error if
-   * it refuses, for example because no watches are left.
-   */
+  /** False if there is no folder, or the disk cannot watch it. Throws if the system refuses a watch. */
   async start(): Promise<boolean> {
     const pending: Watched[] = [];
     try {
@@ -564,10 +547,7 @@ class FolderWatch {
     return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
   }
 
-  /**
-   * True if the folder itself has reported its end. An event of a child with the same name looks the same, but such a
-   * child mostly still exists.
-   */
+  /** A child with the folder's name has the same event, but such a child mostly still exists. */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;
     top.mayHaveEnded = false;

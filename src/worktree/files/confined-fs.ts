@@ -4,16 +4,10 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 
-/**
- * The number of folders that stay open on the way to the last one. It is limited so that deep trees do not use up the
- * process's descriptors.
- */
+/** Limited, so that deep trees do not use up the process's descriptors. */
 const KEPT_OPEN = 32;
 
-/**
- * Plain paths with more characters are resolved folder by folder, because `PATH_MAX` is 4096 bytes and a character
- * takes at most three.
- */
+/** In characters. `PATH_MAX` is 4096 bytes, and a character takes at most three. */
 const PLAIN_CHARS = 1300;
 
 /** Errnos that mean that a parent of the path is missing or is no folder. */
@@ -25,9 +19,7 @@ const LONGEST_NAME = 255;
 /** Disks that are known to resolve names from open folders. This is a property of the system, not of a folder. */
 const provenDisks = new WeakSet<Disk>();
 
-/**
- * True if a name in the path is too long for any file system. A whole path that is too long to look up may still exist.
- */
+/** A whole path that is too long to look up may still exist. */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
 }
@@ -48,8 +40,8 @@ interface OpenFolder {
  * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before
  * it, never following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths
  * longer than 4096 bytes and names that are not UTF-8. Some platforms have no such paths (`confined` is false). There,
- * it opens each folder on the way without following a link at the end of the path, and then uses a plain path. This is
- * best effort, because somebody may replace a folder in between.
+ * the class opens each folder on the way without following a link at the end of the path, and then uses a plain path.
+ * This is best effort, because somebody may replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
  * before other tasks get a turn, because a folder that is moved away meanwhile would otherwise still be used under its
@@ -62,10 +54,7 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
-  /**
-   * The names in the folder that `isNamedSo` listed last. They are forgotten at `release` and when this object changes
-   * a name there. Changes by others do not show in them.
-   */
+  /** Listed by the last `isNamedSo`. Forgotten at `release`, and when this object changes a name there. */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {
@@ -73,29 +62,20 @@ export class ConfinedFs implements Disposable {
     this.root = root;
   }
 
-  /**
-   * True if names are resolved from open folders. False if the folders on the way are only checked before a plain path
-   * is used.
-   */
+  /** If false, the folders on the way are only checked before a plain path is used. */
   get confined(): boolean {
     this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
     if (this.#confined) provenDisks.add(this.#disk);
     return this.#confined;
   }
 
-  /**
-   * `lstat` by plain path, which is faster, but follows links on the way. Use it only to look, for example to compare a
-   * known path with its remembered stat.
-   */
+  /** Faster, but follows links on the way. Use it only to compare a known path with its remembered stat. */
   peek(path: WorkspacePath): FileStat | undefined {
     if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /**
-   * Returns the stat of a name; `undefined` if nothing has that name, the name is too long, or its folder is no real
-   * folder.
-   */
+  /** `undefined` also if the name is too long, or its folder is no real folder. */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
@@ -106,10 +86,7 @@ export class ConfinedFs implements Disposable {
     }
   }
 
-  /**
-   * True if the folder lists exactly this name. Some disks also accept other spellings, which only the listing reveals.
-   * Also true if nothing has that name or the folder cannot be listed.
-   */
+  /** Some disks accept other spellings. Also true if nothing has the name, or the folder cannot be listed. */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
     try {
@@ -138,17 +115,15 @@ export class ConfinedFs implements Disposable {
     this.#disk.checkWrite(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, folder));
   }
 
-  /** Opens a file for reading. */
   openRead(path: WorkspacePath): OpenedFile {
     return this.#opened(this.#disk.open(this.at(path), "read"));
   }
 
-  /** Reads at a position; returns 0 at the end. */
+  /** Returns 0 at the end. */
   read(file: OpenedFile, into: Uint8Array, at: number): number {
     return this.#disk.read(file.fd, into, at);
   }
 
-  /** Makes a file's bytes durable. */
   sync(file: OpenedFile): void {
     this.#disk.sync(file.fd);
   }
@@ -163,7 +138,6 @@ export class ConfinedFs implements Disposable {
     return this.#opened(this.#disk.open(address, "folder"));
   }
 
-  /** Returns the target of a link. */
   readlink(path: WorkspacePath): Buffer {
     return this.#disk.readlink(this.at(path));
   }
@@ -174,7 +148,6 @@ export class ConfinedFs implements Disposable {
     return this.#opened(this.#disk.open(this.at(path), "create", mode));
   }
 
-  /** Appends all of the bytes to what was written. */
   write(file: OpenedFile, bytes: Uint8Array): void {
     writeFully(this.#disk, file.fd, bytes, null);
   }
@@ -200,7 +173,6 @@ export class ConfinedFs implements Disposable {
     this.#disk.symlink(target, this.at(path));
   }
 
-  /** Renames within this folder or into another confined one. */
   rename(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
     // The open folders may have other names now.
@@ -213,7 +185,6 @@ export class ConfinedFs implements Disposable {
     this.#both(from, to, into, (a, b) => this.#disk.rename(a, b));
   }
 
-  /** Gives a file a second name in this folder or another confined one. */
   link(from: WorkspacePath, to: WorkspacePath, into: ConfinedFs = this): void {
     this.#both(from, to, into, (a, b) => this.#disk.link(a, b));
   }
@@ -225,23 +196,19 @@ export class ConfinedFs implements Disposable {
     this.#disk.sync(opened.fd);
   }
 
-  /** Makes the names in a folder durable. */
   syncFolder(path: WorkspacePath): void {
     const fd = this.#enter(path);
     this.#disk.syncFolder(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, path));
   }
 
-  /**
-   * Returns the address of a name for one call of the disk. It is valid until this object is used for another path.
-   * Throws if something on the way is no real folder.
-   */
+  /** Valid until this object is used for another path. Throws if something on the way is no real folder. */
   at(path: WorkspacePath): DiskPath {
     const fd = this.#enter(parentOf(path));
     if (!this.confined) return plain(this.root, path);
     return childAddress(fd, nameOf(path));
   }
 
-  /** Closes every open folder. The object stays usable. */
+  /** The object stays usable. */
   release(): void {
     this.#here = undefined;
     this.#listed = undefined;
@@ -252,10 +219,7 @@ export class ConfinedFs implements Disposable {
     this.release();
   }
 
-  /**
-   * Opens a folder to set its mode. If its owner may not read it, first makes it readable, because opening and syncing
-   * require that.
-   */
+  /** Makes a folder readable that its owner may not read, because opening and syncing require that. */
   #openUnread(path: WorkspacePath): OpenedFile {
     try {
       return this.openFolder(path);
@@ -271,7 +235,7 @@ export class ConfinedFs implements Disposable {
     return { fd, [Symbol.dispose]: () => disk.close(fd) };
   }
 
-  /** Drops what is known of the names in the folder of a path that is about to be made or removed. */
+  /** Called for a path that is about to be made or removed. */
   #changes(path: WorkspacePath): void {
     if (this.#listed?.folder === parentOf(path)) this.#listed = undefined;
   }
@@ -287,7 +251,7 @@ export class ConfinedFs implements Disposable {
     act(this.at(from), other.at(to));
   }
 
-  /** Returns the descriptor of a folder, which this object owns. */
+  /** This object owns the descriptor. */
   #enter(folder: string): number {
     const last = this.#chain.at(-1);
     if (last !== undefined && this.#here === folder && last.fd >= 0) return last.fd;
@@ -299,7 +263,7 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** Closes the open folders that are not on the way to `parts`. The last folder that remains is open. */
+  /** The last folder that remains is open. */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;

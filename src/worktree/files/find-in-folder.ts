@@ -102,7 +102,7 @@ class FolderSearch {
     return bytes;
   }
 
-  /** Reads the file in pieces. Returns false if it could not be read. */
+  /** Returns false if the file could not be read. */
   async #readOn(file: OpenedFile, size: number, take: (piece: Uint8Array) => void): Promise<boolean> {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
     for (let at = 0, yieldAt = YIELD_BYTES; at < size;) {

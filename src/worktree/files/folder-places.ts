@@ -36,7 +36,6 @@ const REFUSED: ReadonlySet<string> = new Set([
   "EOPNOTSUPP",
 ]);
 
-/** The options of `FolderPlaces`, for one apply. */
 export interface FolderPlacesOptions {
   readonly disk: Disk;
   /** The tracked folder, absolute. */
@@ -65,7 +64,6 @@ export class FolderPlaces {
   readonly #made = new Map<WorkspacePath, WorkspacePath | undefined>();
   #hasNoteFolder = false;
   #plain: ReadonlySet<WorkspacePath> = new Set();
-  /** The device of the tracked folder. */
   #device: bigint | undefined;
 
   constructor(options: FolderPlacesOptions) {
@@ -103,7 +101,7 @@ export class FolderPlaces {
     this.release();
   }
 
-  /** True if there are notes, of this process or of an interrupted one. */
+  /** Notes of this process or of an interrupted one. */
   get isAnyNoted(): boolean {
     return this.#noted().size > 0;
   }
@@ -132,7 +130,7 @@ export class FolderPlaces {
     }
   }
 
-  /** Returns the folders with a noted place, by the path of the note. */
+  /** By the path of the note. */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();
@@ -147,7 +145,7 @@ export class FolderPlaces {
   }
 }
 
-/** Makes a folder; returns false if the name is taken. */
+/** Returns false if the name is taken. */
 function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   try {
     fs.makeFolder(folder, 0o700);

@@ -29,10 +29,7 @@ interface Known {
   readonly isWhole: boolean;
 }
 
-/**
- * Determines the traits of folders. A complete result is reused while the folder is on the same device. An incomplete
- * result (not `isWhole`) is determined anew at each call.
- */
+/** Reuses a complete result while the folder is on the same device. Determines any other result anew. */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;
   readonly #known = new Map<string, Known>();
@@ -96,10 +93,7 @@ const COARSE_NS = 2 * SECOND_NS;
 
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
-/**
- * Tests a folder by writing to it; returns `undefined` if that is not possible. `mark` is unique among the probes of
- * this folder.
- */
+/** `undefined` if the folder cannot be written. `mark`: unique among the probes of this folder. */
 export function probeByWriting(disk: Disk, folder: string, mark: string): ProbedTraits | undefined {
   using fs = new ConfinedFs(disk, folder);
   const wasThere = fs.lstat(STAGING_FOLDER as WorkspacePath) !== undefined;
@@ -127,7 +121,6 @@ function cleanUp(fs: ConfinedFs, place: WorkspacePath, wasThere: boolean): void 
   }
 }
 
-/** Tests what a folder can hold, in a temporary folder of our own. */
 class Probe {
   readonly #disk: Disk;
   readonly #fs: ConfinedFs;
@@ -223,10 +216,7 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   return undefined;
 }
 
-/**
- * Like `lookAtNames`, but tests the folder's own name in its parent, because a new folder treats names like its parent.
- * Returns `undefined` if the two are on different devices or the name has no letters.
- */
+/** For a new folder, which treats names like its parent. `undefined` on another device, or without letters. */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
   const name = folder.slice(folder.lastIndexOf("/") + 1);
@@ -249,10 +239,7 @@ function swappedCase(name: string): string {
   return upper === name ? name.toLowerCase() : upper;
 }
 
-/**
- * Returns the assumed traits of a folder that can only be read. Without a test, the kind of the file system decides
- * whether the folder lacks modes and a reliable ctime.
- */
+/** The kind of the file system decides whether the folder lacks modes and a reliable ctime. */
 function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;
   if (!WITHOUT_MODES.has(kind)) return known;

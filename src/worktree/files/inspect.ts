@@ -8,7 +8,6 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { sha256, sha256Pieces } from "../../core/values/hash.ts";
 import { readStable, SMALL_BYTES } from "./read-stable.ts";
 
-/** An entry as it is on disk, with its stat. */
 export interface Inspected {
   readonly stat: FileStat;
   readonly entry: Entry;
@@ -16,12 +15,12 @@ export interface Inspected {
 
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** Hashes a file. Returns the hash with the stat that belongs to the hashed content. */
+/** The stat belongs to the hashed content. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
-/** Returns the content of a small file or the target of a link; `undefined` for all else and for unreadable files. */
+/** For a small file or a link; `undefined` for all else and for unreadable files. */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
   if (stat?.kind === "symlink") return fs.readlink(inner);
@@ -43,10 +42,7 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
   return { path, kind, mode, size: stat.size, ...entryTime(stat.mtimeNs), hash };
 }
 
-/**
- * Returns the entry and stat of a path on disk; `undefined` if the path does not exist or is a special file. `inner`
- * is the path relative to the root. Throws `IO` for a file that cannot be read.
- */
+/** `undefined` if nothing or a special file is there. `inner`: relative to the root. Throws `IO`. */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);
   if (stat === undefined || stat.kind === "special") return undefined;

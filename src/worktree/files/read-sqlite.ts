@@ -18,24 +18,16 @@ import { isSameStat } from "./same-stat.ts";
 // half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a
 // companion file, the database must not have changed at all.
 
-/** One file of a unit, as it was read. */
 export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
-  /**
-   * True if the file changed while it was read. The copy is then consistent only together with the other files of the
-   * unit.
-   */
+  /** True if the file changed while it was read, so that the copy is consistent only with its unit. */
   readonly moved: boolean;
 }
 
-/** The result of reading a unit. */
 export interface UnitRead {
-  /**
-   * False if the copies may be inconsistent, because the files changed during every attempt or a companion file could
-   * not be read.
-   */
+  /** False if the files changed during every attempt, or a companion file could not be read. */
   readonly proved: boolean;
   readonly database: UnitPart;
   /** The companion files that exist and could be read. */
@@ -56,7 +48,7 @@ const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** Reads a unit in at most `ATTEMPTS` attempts. Returns `undefined` if the path has no file that can be read. */
+/** `undefined` if the path has no file that can be read. */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -86,7 +78,6 @@ function stored({ proved, database, beside, unreadable }: LookedUnit, sink: Stab
   return { proved, database: put(database), beside: parts, unreadable };
 }
 
-/** True if the first bytes of this file are those of an SQLite database. */
 export function isDatabaseFile(fs: ConfinedFs, path: WorkspacePath): boolean {
   return isSqliteDatabase(headerOf(fs, path) ?? new Uint8Array());
 }
@@ -116,10 +107,7 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 /** Errnos of opening a file that exists and may not be read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/**
- * Returns the companion files that exist and may not be read, with the errno. They may hold pages that the database
- * lacks.
- */
+/** They may hold pages that the database lacks. */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -172,7 +160,7 @@ function isEqual(one: Buffer, other: Buffer | undefined): boolean {
   return other !== undefined && one.equals(other);
 }
 
-/** Returns the first bytes of a file, with its stat; `undefined` if the path has no file that can be read. */
+/** `undefined` if the path has no file that can be read. */
 function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
   using file = openedFile(fs, path);
   if (file === undefined) return undefined;
@@ -203,10 +191,7 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
   return { ...read, stat: after, moved: !isSameStat(before, after) || read.size !== after.size };
 }
 
-/**
- * Reads a file up to its initial size. Frames appended to a `-wal` during the read are left out, because the database
- * was read earlier and does not need them.
- */
+/** Leaves out frames appended to a `-wal` meanwhile: the database was read earlier, and needs none of them. */
 function readUpTo(
   fs: ConfinedFs,
   file: OpenedFile,
@@ -231,7 +216,7 @@ function* pieces(fs: ConfinedFs, file: OpenedFile, size: number): Generator<Uint
   }
 }
 
-/** Reads until the buffer is full or the file ends. Returns the number of bytes read. */
+/** Returns the number of bytes read. */
 function fill(fs: ConfinedFs, file: OpenedFile, into: Buffer, from: number): number {
   let length = 0;
   while (length < into.length) {

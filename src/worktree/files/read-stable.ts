@@ -14,10 +14,7 @@ const PIECE_BYTES = 1024 * 1024;
 /** The number of times that a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
-/**
- * The destination of contents. Both methods return the hash of the bytes. They also store the bytes, unless the sink
- * only hashes.
- */
+/** Both methods return the hash of the bytes. They also store the bytes, unless the sink only hashes. */
 export interface StableSink {
   /** `content` is only valid during the call, because the next file overwrites it. */
   small(content: Uint8Array): Hash;
@@ -131,7 +128,7 @@ function startOf(source: Source): Uint8Array {
   return start.subarray(0, readPiece(source, start, 0));
 }
 
-/** Reads the file into `buffer`. Returns the number of bytes: `expected + 1` if the file has more than expected. */
+/** Returns `expected + 1` if the file has more bytes than expected. */
 function fill(source: Source, expected: number): number {
   if (buffer.length < expected + 1) buffer = Buffer.allocUnsafe(Math.min(SMALL_BYTES + 1, (expected + 1) * 2));
   let length = 0;

@@ -23,10 +23,7 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.removeFolder(folder);
 }
 
-/**
- * Removes a folder that is empty or holds only files that an interrupted apply has staged. Throws the disk's error for
- * any other folder.
- */
+/** Files that an interrupted apply has staged are removed, too. Throws the disk's error for other content. */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);

@@ -1,9 +1,6 @@
 import type { FileStat } from "../../disk/disk.ts";
 
-/**
- * A time in ns. A file that was read within this time after its last change may have changed again unseen, because clocks
- * are coarse.
- */
+/** In ns. Clocks are coarse: a file that is read so soon after a change may have changed again unseen. */
 const RACY_NS = 2_000_000_000n;
 
 /** The least difference that every file system with sub-second times records, in ns. */
@@ -40,10 +37,10 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 /**
  * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
  * the file was written where nobody else could reach it. `named` is the stat after the file got its name, which changed
- * only the ctime. A write sets mtime and ctime to the same time. Here the two differ, so every write changes at least
- * one of them. This holds within one tick of the clock, and if the clock is set back. (It fails if the writer sets the
- * mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ only because the file
- * system rounds them differently.
+ * only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every write changes at
+ * least one of them. This holds within one tick of the clock, and if the clock is set back. (It fails if the writer
+ * sets the mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ only because
+ * the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

@@ -12,7 +12,6 @@ const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 /** The text of a git file, or the problem that keeps it from being used. */
 export type GitText = { readonly text: string } | { readonly problem: string };
 
-/** The paths in an index, and a digest of them. */
 export interface NamedIndex {
   readonly index: GitIndex;
   readonly digest: string;
@@ -24,10 +23,7 @@ interface Known<T> {
   readonly value: T;
 }
 
-/**
- * A path that the last full scan asked for, with its stat at that time. `read`: set for an index, with the digest of
- * the paths in it.
- */
+/** `stat`: at the last full scan. `read`: set for an index, with the digest of its paths. */
 interface Seen {
   readonly path: string;
   readonly stat: FileStat | undefined;
@@ -53,13 +49,12 @@ export class GitFiles {
     this.#clock = clock;
   }
 
-  /** Begins a full scan: `moved` checks the paths that are asked for from here until `noted`. */
+  /** Begins a full scan: `moved` checks the paths that are asked for from this call until `noted`. */
   note(): void {
     this.#seen.clear();
     this.#isNoting = true;
   }
 
-  /** Ends the full scan. */
   noted(): void {
     this.#isNoting = false;
   }
@@ -81,12 +76,12 @@ export class GitFiles {
     return false;
   }
 
-  /** Returns the stat of a path without noting the path for `moved`. */
+  /** Does not note the path for `moved`. */
   peek(path: string): FileStat | undefined {
     return this.#stat(path);
   }
 
-  /** Returns the stat of a path; `undefined` if the path does not exist or cannot be read. Does not follow a link. */
+  /** `undefined` if the path does not exist or cannot be read. Does not follow a link. */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });
@@ -102,10 +97,7 @@ export class GitFiles {
     }
   }
 
-  /**
-   * Resolves every link in a path; `undefined` if the path does not exist or cannot be read. Returns a path that is not
-   * UTF-8 as it is.
-   */
+  /** `undefined` if the path cannot be resolved. Returns a path that is not UTF-8 as it is. */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
     try {
@@ -116,10 +108,7 @@ export class GitFiles {
     }
   }
 
-  /**
-   * Reads a file as text; `undefined` if `stat` finds nothing. A file of more than `mostBytes` is a problem. Bytes that
-   * are not UTF-8 become lone surrogates, as in paths.
-   */
+  /** A file of more than `mostBytes` is a problem. Bytes that are not UTF-8 become lone surrogates. */
   text(path: string, mostBytes: number): GitText | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
@@ -136,7 +125,7 @@ export class GitFiles {
     return "problem" in read ? read : { text: decodeName(read.bytes) };
   }
 
-  /** Returns the paths in an index, without its stats and hashes; `undefined` if there is no index. */
+  /** Without the stats and hashes; `undefined` if there is no index. */
   index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;

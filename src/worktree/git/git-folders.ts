@@ -26,7 +26,6 @@ export class GitFolders {
     for (const folder of [...known.keys()]) if (!this.#look(folder)) known.delete(folder);
   }
 
-  /** Adds the git folder of a repository, if it exists. */
   add(folder: string): void {
     if (this.#look(folder) && !this.#known.has(folder)) this.#known.set(folder, true);
   }
@@ -80,10 +79,7 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /**
-   * Returns the outermost git folder that is the path or contains it; `undefined` if there is none, or if it is
-   * recorded.
-   */
+  /** `undefined` if there is none, or if it is recorded. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }

@@ -13,7 +13,6 @@ export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 /** The most bytes read of a `.git` file, `commondir` or `HEAD`, which are one line each. */
 const MOST_LINK_BYTES = 64 * 1024;
 
-/** Git's state as the scan of a root needs it. */
 export interface GitNow {
   readonly files: GitFiles;
   readonly user: GitUser;
@@ -26,7 +25,7 @@ export interface GitRepository extends GitPlaces {
   readonly settings: GitSettings;
 }
 
-/** The result of looking for a repository. `undefined`: there is none. */
+/** `undefined` if there is no repository. */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
 /** Finds the repositories of one root by git's rules. */
@@ -43,10 +42,7 @@ export class RepositoryFinder {
     this.#folders = folders;
   }
 
-  /**
-   * Returns the repository in whose working tree the root lies. It begins in the root, or in the nearest folder above
-   * the root in which a repository begins. Folders on another file system than the root are not searched.
-   */
+  /** It begins in the root, or in the nearest folder above on the same file system. */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
     let top = this.#root;
@@ -62,7 +58,6 @@ export class RepositoryFinder {
     }
   }
 
-  /** Returns the repository that begins in a folder beneath the root. */
   beneath(folder: string): FoundRepository {
     return this.#open(`${this.#root}/${folder}`, { folder, above: "" });
   }
@@ -89,7 +84,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** Returns the path of the git folder that a `.git` file names; `undefined` if it names none that exists. */
+  /** `undefined` if the file names no folder that exists. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -98,7 +93,7 @@ export class RepositoryFinder {
     return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
   }
 
-  /** Returns the folder that all working trees of a repository share; `undefined` if `gitDir` is no git folder. */
+  /** The folder that all working trees share; `undefined` if `gitDir` is no git folder. */
   #commonDir(gitDir: string): string | undefined {
     const found = this.#files.text(`${gitDir}/commondir`, MOST_LINK_BYTES);
     if (found !== undefined && "problem" in found) return undefined;
@@ -115,10 +110,7 @@ export class RepositoryFinder {
     return found !== undefined && "text" in found && /^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(found.text);
   }
 
-  /**
-   * Returns why the repository's rules are not applied, for people: `""` if it has no working tree, `undefined` if the
-   * rules are applied.
-   */
+  /** For people: `""` if there is no working tree, `undefined` if the rules are applied. */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
     if (isBare && gitDir === commonDir) return "";
@@ -179,10 +171,7 @@ export function repositoryRules(
   return { rules, problems };
 }
 
-/**
- * Returns the rule of the repository that leaves out the root or a folder above it. The root is tracked nevertheless,
- * because a person asked for it.
- */
+/** A root that is left out, itself or with a folder above, is tracked nevertheless: a person asked for it. */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");
   const fromTop = rules.map((file) => ({ ...file, folder: folderOf(names, file.above), above: undefined }));
@@ -196,10 +185,7 @@ export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitR
   return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
 }
 
-/**
- * Returns the folder of an ignore file, relative to the repository's top. `names`: the folders from the top down to the
- * root. `above`: the folders from the ignore file down to the root.
- */
+/** `names`: folders from the repository's top to the root. `above`: from the ignore file to the root. */
 function folderOf(names: readonly string[], above = ""): string {
   return names.slice(0, names.length - above.split("/").length).join("/");
 }

@@ -11,7 +11,6 @@ const MOST_CONFIG_BYTES = 1024 * 1024;
 const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
-/** The user whose git configuration applies. */
 export interface GitUser {
   /** The user's home folder. If unknown, the user's own configuration is not read. */
   readonly home?: string | undefined;
@@ -26,13 +25,10 @@ export interface GitPlaces {
   /** The top of the working tree. */
   readonly top: string;
   readonly gitDir: string;
-  /**
-   * For a linked working tree, the git folder that it shares with the other working trees. Else the same as `gitDir`.
-   */
+  /** For a linked working tree, what it shares with the others. Otherwise the same as `gitDir`. */
   readonly commonDir: string;
 }
 
-/** The configuration that affects a repository's rules. */
 export interface GitSettings {
   /** The path of `core.excludesFile`, if there is one. `isOwn`: the repository itself names it. */
   readonly excludesFile: { readonly path: string; readonly isOwn: boolean } | undefined;
@@ -46,10 +42,7 @@ export interface GitSettings {
   readonly problems: readonly UnappliedRules[];
 }
 
-/**
- * Reads git's configuration for this repository: that of the system, that of the user, and that of the repository
- * itself.
- */
+/** Settings of the system, then of the user, then of the repository itself. */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
   reader.file(SYSTEM, "user");
@@ -159,10 +152,7 @@ class SettingsReader {
     return path.startsWith("/") ? path : `${folder}/${path}`;
   }
 
-  /**
-   * Expands `~` in a path. Returns `undefined` if the path begins with another user's home or with git's own folder, or
-   * if the home of this user is not known.
-   */
+  /** `undefined` for another user's home, for git's own folder, or if this user's home is not known. */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {
       return this.#user.home === undefined ? undefined : `${this.#user.home}${value.slice(1)}`;

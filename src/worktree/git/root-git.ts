@@ -25,10 +25,7 @@ export interface KnownGit {
   readonly ignoreCase: boolean;
   /** The index as it was last read. `names`: digest of the paths in it. `problem`: why the index is not used. */
   readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
-  /**
-   * Paths in the root that the repository tracks although rules leave them out. A path that ends with `/` is a
-   * repository of its own.
-   */
+  /** Paths that the repository tracks against the rules. A path that ends with `/` is a repository of its own. */
   readonly tracked: readonly string[];
   /** Digest of the filter (options and rules) with which `tracked` was computed. */
   readonly mark: string;
@@ -36,7 +33,6 @@ export interface KnownGit {
   readonly options: string;
 }
 
-/** A repository that a scan has met. */
 export interface MetRepository {
   readonly rules: readonly RuleFile[];
   readonly scope: RepositoryScope;
@@ -44,12 +40,9 @@ export interface MetRepository {
   readonly mayHold: boolean;
 }
 
-/** Input of one scan of a root. */
 export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
-  /**
-   * Returns the cached state of the repository that begins in a folder; for the root, also one that begins above it.
-   */
+  /** For the root, also the state of a repository that begins above it. */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
 }
 
@@ -66,10 +59,7 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /**
-   * Notes that an ignore file differs from the cached one. The cached `tracked` may then be wrong, so each index is
-   * read instead.
-   */
+  /** The cached `tracked` may be wrong after that, so each index is read instead. */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }
@@ -87,10 +77,7 @@ export class RootGit {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }
 
-  /**
-   * Returns the repository that begins in a folder; for the root, also one that begins above it. Notes a problem and
-   * returns `undefined` if the repository cannot be used.
-   */
+  /** For the root, also one that begins above it. If it is unusable, notes a problem, and returns `undefined`. */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;
@@ -136,7 +123,6 @@ export class RootGit {
     return [];
   }
 
-  /** Returns the cached state of a repository if the stat of its index is unchanged. */
   #fresh(folder: WorkspacePath, stat: FileStat | undefined): KnownGit | undefined {
     const known = this.#parts.known(folder);
     const { index } = known ?? {};
@@ -144,7 +130,7 @@ export class RootGit {
     return isSameStat(index.stat, stat) ? known : undefined;
   }
 
-  /** Returns the paths in a repository's index and a digest of them; no paths if there is no usable index. */
+  /** No paths if there is no usable index. */
   indexOf({ gitDir, settings, place }: GitRepository): {
     readonly paths: TrackedPaths | undefined;
     readonly names: string;
@@ -160,10 +146,7 @@ export class RootGit {
     return { paths, names: digest };
   }
 
-  /**
-   * Returns the state to cache for each repository that this scan has met. Notes the problems of their indexes.
-   * `specOf` returns the filter that results from these repositories and the ignore files in the root.
-   */
+  /** Notes problems of the indexes. `specOf`: the filter of these repositories and the root's ignore files. */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
   ): Map<WorkspacePath, KnownGit> {
@@ -225,10 +208,7 @@ export class RootGit {
   }
 }
 
-/**
- * The paths that a repository tracks. Answers from the cached state while that is valid. Otherwise reads the index,
- * which may be large, on first use.
- */
+/** Answers from the cached state while that is valid. Otherwise reads the index, which may be large. */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;
   readonly #repository: GitRepository;

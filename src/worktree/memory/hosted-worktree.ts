@@ -87,7 +87,7 @@ export class HostedWorktree implements Worktree {
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
   }
 
-  /** Returns false, because there is no stat that could prove it. */
+  /** Returns false, because there is no stat that could prove that a path is unchanged. */
   isUnchanged(): boolean {
     return false;
   }
@@ -178,7 +178,7 @@ class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Reports what `run` would do, without checking that the contents are in the store. */
+  /** Does not check that the contents are in the store. */
   async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
@@ -196,7 +196,6 @@ class HostedApply {
     return { ...report, conflicts: [] };
   }
 
-  /** Reads the recorded entries, and blocks each change whose path is no longer `before`. */
   async #look(): Promise<void> {
     const paths = [...this.#changes.keys()];
     const looked = [...new Set([...paths, ...paths.map(parentOf)])];
@@ -224,10 +223,7 @@ class HostedApply {
       if (!stored.has(hash)) this.#blocked.block(path, "content-missing", `the content ${hash} is not in the store`);
   }
 
-  /**
-   * Repeats the checks until they block nothing more. A path that stays blocks the deletion of the folders above it,
-   * and a folder that is not made blocks the paths in it.
-   */
+  /** A path that stays blocks the deletion of folders above it, and a blocked folder the paths in it. */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {
       before = this.#blocked.size;
@@ -246,7 +242,6 @@ class HostedApply {
     else this.#blocked.block(path, above.reason, "its folder is blocked");
   }
 
-  /** Returns the kind that a path will have after the commit, given the paths blocked so far. */
   #kindAfter(path: WorkspacePath): Entry["kind"] | undefined {
     const change = this.#blocked.has(path) ? undefined : this.#changes.get(path);
     return (change === undefined ? this.#present.get(path) : change.after)?.kind;

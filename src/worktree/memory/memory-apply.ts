@@ -11,7 +11,6 @@ import { BlockedPaths } from "../apply/blocked-paths.ts";
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
-/** Returns the entry of a file in memory. */
 export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   const { kind, content, stat } = node;
   if (kind === "dir") return { path, kind, mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
@@ -46,7 +45,7 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Returns the mode that a path gets. Leaves out the masked bits, except those that an existing folder has. */
+  /** Leaves out the masked bits, except those that an existing folder has. */
   #modeOf({ path, kind, mode }: Entry): number {
     const mask = this.#request.maskMode ?? (kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
     const present = this.#files.get(path);
@@ -54,7 +53,7 @@ export class MemoryApply {
     return (mode & ~mask) | kept;
   }
 
-  /** Reports what an apply would do if all contents were available. */
+  /** Answers as if all contents were available. */
   check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
@@ -106,10 +105,7 @@ export class MemoryApply {
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", changedText(before));
   }
 
-  /**
-   * True if the change removes the present entry. This includes a folder that something else replaces, and something
-   * else that a folder replaces.
-   */
+  /** Also true if a folder replaces something else, or something else replaces a folder. */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;
     return (

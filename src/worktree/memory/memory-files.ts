@@ -24,7 +24,7 @@ export class MemoryFiles {
     this.#clock = clock;
   }
 
-  /** Writes a file, which keeps its inode if it exists. Makes the folders above it. */
+  /** An existing file keeps its inode. Makes the folders above it. */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);
     const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
@@ -46,7 +46,6 @@ export class MemoryFiles {
     this.#put(path, { kind: "symlink", content: Buffer.from(target), mode: SYMLINK_MODE, ino: undefined });
   }
 
-  /** Removes a path with everything beneath it. */
   remove(path: WorkspacePath): void {
     if (this.#nodes.get(path)?.kind === "dir") for (const one of this.beneath(path)) this.#nodes.delete(one);
     this.#nodes.delete(path);
@@ -86,27 +85,22 @@ export class MemoryFiles {
     return this.#nodes.get(path);
   }
 
-  /**
-   * Returns the content of a file, the target of a link, or an empty buffer for a folder; `undefined` if nothing is
-   * there.
-   */
+  /** The target for a link; empty for a folder; `undefined` if nothing is there. */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;
   }
 
-  /** Returns every path, in order. */
+  /** In path order. */
   list(): WorkspacePath[] {
     return [...this.#nodes.keys()].sort(comparePaths);
   }
 
-  /** Returns the paths beneath a folder, in order. */
+  /** In path order. */
   beneath(folder: WorkspacePath): WorkspacePath[] {
     return [...this.#nodes.keys()].filter((path) => path !== folder && isWithin(path, folder)).sort(comparePaths);
   }
 
-  /**
-   * Returns everything as text, for tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder.
-   */
+  /** For tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder. */
   tree(): Record<string, string> {
     const shown: Record<string, string> = {};
     for (const path of this.list()) {
@@ -117,10 +111,7 @@ export class MemoryFiles {
     return shown;
   }
 
-  /**
-   * Calls `onChange` with the path of each change (except by `setMtime`), until the returned function is called. Does
-   * not name the paths beneath a removed or moved folder.
-   */
+  /** Except by `setMtime`. Does not name the paths beneath a removed or moved folder. */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

@@ -15,7 +15,6 @@ import {
   type OutsideLimits,
 } from "../outside-files.ts";
 
-/** Options of outside files in memory. */
 export interface MemoryOutsideOptions {
   /** Everything beneath `/`, by paths without the leading slash. */
   readonly files: MemoryFiles;
@@ -119,7 +118,6 @@ export class MemoryOutsideFiles implements OutsideFiles {
     else this.#files.write(path, content, mode);
   }
 
-  /** Returns the paths beneath a folder, without Chronicle's own and those that the workspace records. */
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
     // A request in a root is for git's own state, which the workspace does not record.
@@ -143,7 +141,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return foldersTo(path).some((folder) => this.#files.get(folder)?.kind === "file");
   }
 
-  /** Resolves all links in a path, whose last part need not exist; `undefined` if the links form a circle. */
+  /** The last part need not exist. `undefined` if the links form a circle. */
   #real(absolute: string): string | undefined {
     let at = "/";
     let rest = absolute.split("/").filter((part) => part !== "");
@@ -166,7 +164,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
   }
 }
 
-/** Returns the folders above a path, the outermost first. */
+/** The outermost first. */
 function foldersTo(path: WorkspacePath): WorkspacePath[] {
   const folders: WorkspacePath[] = [];
   for (const at of foldersAbove(path)) folders.unshift(at);

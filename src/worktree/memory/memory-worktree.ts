@@ -246,7 +246,7 @@ export class MemoryWorktree implements Worktree {
   }
 }
 
-/** Returns the ignore files of one root, by the folder that they apply to. */
+/** By the folder that they apply to. */
 function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
   const found = new Map<string, RuleFile[]>();
   if (!root.filter.useGitignore || root.only !== undefined) return found;
@@ -414,10 +414,7 @@ class MemoryScan {
     this.gone.sort((a, b) => (a < b ? 1 : -1));
   }
 
-  /**
-   * Keeps only what a scan of these paths would have found. Unless `exact`, a new or gone folder above such a path is
-   * reported with all its contents.
-   */
+  /** Unless `exact`, a new or gone folder above such a path is reported with all its contents. */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);
     for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);

@@ -7,11 +7,9 @@ import type { WorkspacePath } from "../../core/values/path.ts";
  * commit updates to the head before anything is applied. Backend: `IndexedFiles`.
  */
 export interface RecordedFiles {
-  /** Returns the recorded entry of each path. */
   entries(paths: readonly WorkspacePath[]): Promise<readonly (Entry | undefined)[]>;
   /** Returns the paths directly in a folder. */
   children(folder: WorkspacePath): Promise<readonly WorkspacePath[]>;
-  /** Counts the paths and the bytes of their contents. */
   tally(): Promise<RecordedTally>;
   /** Returns the hashes whose contents are in the store and undamaged. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;

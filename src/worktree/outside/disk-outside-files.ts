@@ -91,7 +91,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return name;
   }
 
-  /** Returns the target of a link; `undefined` if the path is no readable link, or its target is not UTF-8. */
+  /** `undefined` if the path is no readable link, or its target is not UTF-8. */
   #target(absolute: string): string | undefined {
     try {
       if (this.#disk.lstat(absolute)?.kind !== "symlink") return undefined;
@@ -112,10 +112,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     }
   }
 
-  /**
-   * Returns the real path of a folder, which need not exist. Resolves the deepest existing folder on the way to it, and
-   * appends the missing part.
-   */
+  /** The folder need not exist: resolves the deepest existing folder, and appends the missing part. */
   #realFolder(folder: string): string {
     for (let at = folder, rest = ""; ;) {
       const real = this.#real(at);
@@ -187,7 +184,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Counts what is beneath a folder. Returns in words which limit is exceeded; `undefined` if none is. */
+  /** In words; `undefined` if no limit is exceeded. */
   #excess(top: WorkspacePath): string | undefined {
     const { maxEntries, maxBytes } = this.#given.limits;
     const stat = this.#stat(top);
@@ -233,7 +230,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** Records one path. Returns its stat; `undefined` if the path is absent, left out or omitted. */
+  /** `undefined` if the path is absent, left out or omitted. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
     if (isSystemPath(path)) {
       this.#omit(path, "special", "it belongs to the system");

@@ -1,10 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { OutsideFiles, OutsideLook } from "../outside-files.ts";
 
-/**
- * The outside files of a workspace without a folder. There are none: a path that a client names is never searched for
- * on the machine that hosts the workspace.
- */
+/** A path that a client names is never searched for on the machine that hosts the workspace. */
 export class NoOutsideFiles implements OutsideFiles {
   readonly home = undefined;
 

@@ -11,11 +11,7 @@ import { isSameContent } from "../files/same-stat.ts";
 /** The bits setuid, setgid and sticky, which are recorded but never set. */
 const NEVER_SET = 0o7000;
 
-/**
- * Changes one path from `before` to `after`: stages the new entry beside it, syncs and renames. Returns the reason if
- * that cannot be done. A file or link that equals neither is left alone. If somebody writes to the old file at the last
- * moment, that file is kept beside the path.
- */
+/** Stages the new entry beside the path, syncs and renames: see `OutsideFiles.replace`. */
 export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after } = change;
   const behind = linkOnTheWay(fs, path);
@@ -44,7 +40,6 @@ function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promi
   return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
 }
 
-/** Rechecks the entry at the path and replaces it. */
 function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
   const folder = parentOf(path);
   const seen = inspectPath(fs, path, path);
@@ -70,7 +65,7 @@ interface Exchange {
 /** The errnos of `link` on a file system without hard links, or for a file that has too many. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** Gives a file a second, free name. On a file system without hard links, renames the file. */
+/** On a file system without hard links, renames the file. */
 function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
   try {
     fs.link(from, to);
@@ -101,10 +96,7 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
   return dropAside(fs, aside, seen);
 }
 
-/**
- * Removes the old entry, which was moved aside. If somebody wrote to it since it was seen, leaves it there, and returns
- * a sentence about that.
- */
+/** If somebody wrote to the entry since it was seen, leaves it there, and returns a sentence about that. */
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
   if (gone === undefined || !isSameContent(gone, seen)) {
@@ -121,7 +113,7 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** Renames the new file into place. If that fails, the old file has only its own name again. */
+/** If that fails, the old file has only its own name again. */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
     fs.renameFile(staged, path);
@@ -139,10 +131,7 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.syncFolder(parentOf(folder));
 }
 
-/**
- * Makes a folder. If a file is in its place, moves the file aside, and removes it only after a recheck. A folder that
- * exists only gets the mode.
- */
+/** A file in its place is removed only after a recheck. A folder that exists only gets the mode. */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
   const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
@@ -164,7 +153,7 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
   return aside === undefined || seen === undefined ? undefined : dropAside(fs, aside, seen.stat);
 }
 
-/** Writes the new entry to `staged`, durably. Returns the reason if that cannot be done. */
+/** The entry is durable. Returns the reason if it cannot be staged. */
 async function stage(
   disk: Disk,
   fs: ConfinedFs,
@@ -199,10 +188,7 @@ interface Made {
   readonly made: FileStat;
 }
 
-/**
- * Returns the owner that a new file should get: the replaced file's owner, or the folder's owner if root makes a file
- * where there was none. `undefined` if the owner need not change.
- */
+/** The replaced file's owner, or the folder's for a new file of root. `undefined` if it need not change. */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
   const model = replaced?.kind === "file" ? replaced : folder?.uid === 0 ? undefined : folder;
@@ -210,7 +196,7 @@ function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefi
   return { uid: model.uid, gid: model.gid };
 }
 
-/** Removes the staged entry if it is still there. Ignores a failure, because the next attempt removes the entry. */
+/** Ignores a failure, because the next attempt removes the entry. */
 function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   try {
     dropOwn(fs, staged);
@@ -245,10 +231,7 @@ async function dropLeft(
   }
 }
 
-/**
- * Returns the paths of old entries that may have been left aside for this path. If the folder cannot be listed, returns
- * the first possible path.
- */
+/** If the folder cannot be listed, returns the first possible path. */
 function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
   try {
@@ -260,7 +243,7 @@ function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   }
 }
 
-/** Returns a free name for the old entry, so that no entry kept aside earlier is overwritten. */
+/** Overwrites no entry that was kept aside earlier. */
 function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   const name = childOf(parentOf(path), `${stagingName(path)}.old`);
   for (let n = 1; ; n += 1) {

@@ -10,7 +10,6 @@ import type { StatCache } from "./stat-cache.ts";
 /** The number of paths after which `areStill` yields to other tasks. */
 const TURN = 2_048;
 
-/** The stat cache, and the roots in which the files lie. */
 export interface StillContext {
   readonly cache: StatCache;
   readonly roots: readonly OpenRoot[];

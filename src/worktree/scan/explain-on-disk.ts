@@ -17,7 +17,7 @@ export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
 
-/** Returns a reader of the rules of a root that uses no remembered rules. */
+/** Uses no remembered rules. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   const enabled = root.filter.useGitignore;
   const ofRoot = new RootGit({ ...git, root, known: () => undefined });
@@ -46,10 +46,7 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
   return orGits(git.own, inner, verdict);
 }
 
-/**
- * Returns a function that is true for a file that the rules leave out, according to the ignore files on disk now. The
- * function reads the rules of each folder once.
- */
+/** By the ignore files on disk now. The result reads the rules of each folder once. */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
   if (only !== undefined) return (inner) => !isHeldBy(root, inner) && !isOfUnit(only, inner);
@@ -72,25 +69,19 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** True for a file that, by its name, forms one unit with the database that a root is. */
+/** True for a file whose name says that it forms one unit with the database of a single-file root. */
 function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
 
-/**
- * Returns `GITS` for a path in a folder of git's own that no rule includes by name. Otherwise returns the given
- * verdict.
- */
+/** Returns `GITS` for a path in a folder of git's own that no rule includes by name. */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
   return top === undefined || isTakenIn(top, verdict) ? verdict : GITS;
 }
 
-/**
- * Returns the errno with which a path cannot be opened for reading; `undefined` if the path can be read, is gone, or is
- * neither a file nor a folder.
- */
+/** `undefined` also if the path is gone, or is neither a file nor a folder. */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
     const kind = fs.lstat(inner)?.kind;
@@ -107,7 +98,7 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** True if the path is a folder. False if its stat may not be read; the rules then judge it as a file. */
+/** False if the stat may not be read. The rules then judge the path as a file. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

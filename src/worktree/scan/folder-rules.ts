@@ -45,7 +45,6 @@ export class FolderRules {
     this.marks = marks;
   }
 
-  /** Returns the rules of a child folder, given the rules that begin in it. */
   enter(path: WorkspacePath, ground: RuleGround): FolderRules {
     const isSame = ground.files.length === 0 && ground.repository === undefined;
     const marks = isSame ? this.marks : marksOf([this.marks.join(), path], ground);
@@ -84,28 +83,23 @@ interface RuleReaderParts {
   readonly fs: ConfinedFs;
   /** False if ignore files do not apply. */
   readonly enabled: boolean;
-  /** Returns an ignore file as it was last read. */
   readonly known: (path: WorkspacePath) => KnownRules | undefined;
   readonly startedAtNs: bigint;
   readonly git: RootGit;
 }
 
-/**
- * Reads the rules of one root's folders. Does not reread a file whose stat is unchanged and not racily clean. Ignores
- * an ignore file that is a link, as git does with a `.gitignore`.
- */
+/** Rereads only files with a changed or racy stat. Ignores an ignore file that is a link, as git does. */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
   /** Every ignore file met, by its path beneath the root; `undefined` for a file that has vanished. */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
-  /** Ignore files that cannot be read. */
   readonly problems: UnappliedRules[] = [];
 
   constructor(parts: RuleReaderParts) {
     this.#parts = parts;
   }
 
-  /** Returns the rules that begin in a folder. `mayBegin`: false if no repository can begin there. */
+  /** `mayBegin`: false if no repository can begin there. */
   read(folder: WorkspacePath, mayBegin = true): RuleGround {
     const { enabled, git } = this.#parts;
     if (!enabled) {

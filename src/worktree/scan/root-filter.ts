@@ -10,7 +10,7 @@ import type { TrackedRoot } from "../worktree.ts";
 /** The ignore file of a repository that is not shared with its clones. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
-/** Returns the last known repositories of a root, each with its folder beneath the root. */
+/** Each with its folder beneath the root. */
 export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [WorkspacePath, KnownGit][] {
   return [...cache.git].flatMap(([path, known]): [WorkspacePath, KnownGit][] => {
     const { root: id, path: folder } = splitRoot(path);
@@ -46,15 +46,12 @@ function repositoryOf(folder: string, { ignoreCase, tracked }: KnownGit): Reposi
   return { folder, ignoreCase, tracked };
 }
 
-/**
- * True if a repository must be recorded besides its ignore files. A repository that begins beneath the root always must
- * be.
- */
+/** A repository that begins beneath the root must always be recorded. */
 function saysMore({ folder, ignoreCase, tracked }: RepositoryRules): boolean {
   return folder !== "" || ignoreCase || tracked.length > 0;
 }
 
-/** Returns the ignore files of a filter that are not applied, each with the reason. */
+/** Each with the reason. */
 export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   const filter = compileFilter(options);
   return rules.flatMap((file) => {
@@ -75,7 +72,6 @@ export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRu
   return [...each.values()];
 }
 
-/** Replaces the cached repositories of a root by those that a full scan has met. */
 export function keepGit(cache: StatCache, root: TrackedRoot, met: ReadonlyMap<WorkspacePath, KnownGit>): void {
   for (const [folder] of gitOf(cache, root)) if (!met.has(folder)) cache.git.delete(pathInRoot(root.id, folder));
   for (const [folder, known] of met) {

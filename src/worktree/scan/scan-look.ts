@@ -14,7 +14,6 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, MAX_PATH_BYTES } from "../../core/values/path.ts";
 import { NO_ROW } from "./stat-table.ts";
 
-/** Input of the scan of one root. */
 export interface RootScanParts {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
@@ -30,9 +29,7 @@ export interface RootScanParts {
   readonly partial: boolean;
   /** The stats of the store's own folders. */
   readonly store: readonly FileStat[];
-  /** The stat of the root's folder. */
   readonly stat: FileStat;
-  /** The folders in which git keeps its own state. */
   readonly gitFolders: GitFolders;
 }
 
@@ -51,10 +48,7 @@ export interface FolderWork {
   tracked: boolean;
   /** True if everything in the folder is recorded, whatever the rules say, except for git's own state. */
   readonly named: boolean;
-  /**
-   * True if children of the folder can change without its times showing this. The next scan then lists the folder
-   * again.
-   */
+  /** True if children can change without a change of the folder's times. The next scan lists it again. */
   unsettled: boolean;
   /** The number of new paths in the folder that the limits leave out. */
   overLimit: number;
@@ -70,7 +64,7 @@ export interface Found {
   readonly named?: boolean;
   /** True if the path was held back until everything else was walked. */
   readonly isHeld?: boolean;
-  /** Why the path is left out unless it forms one unit with a database (see `ScannedPath`). */
+  /** The reason why the path is left out if it forms no unit with a database (see `ScannedPath`). */
   readonly unlessInUnit?: string;
 }
 
@@ -80,24 +74,19 @@ const GIT_NAMES: readonly string[] = ["HEAD", "objects", "refs"];
 /** The detail of an omitted git folder, for people. */
 export const GITS_DETAIL = "git: a repository's own state";
 
-/** Flags for walking a folder. */
 export type Entering = Pick<FolderWork, "tracked" | "named">;
 
 /** Looks at single names and collects the results of a scan: changed, gone and omitted paths, and folders to walk. */
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
-  /**
-   * New folders that look like git's own. They are walked last, because the scan may first find a repository that uses
-   * one of them.
-   */
+  /** Walked last, because the scan may first find a repository that uses such a folder as its own state. */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files, or left staged files. */
   readonly staging: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
-  /** Paths looked at so far. */
   looked = 0;
 
   constructor(parts: RootScanParts) {
@@ -113,10 +102,7 @@ export class ScanLook {
     this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
   }
 
-  /**
-   * True for a file that forms one unit with a remembered SQLite database beside it. Committed data may be only in this
-   * file, while the database itself is unchanged.
-   */
+  /** Committed data may be only in such a file, while the database itself is unchanged. */
   isOfUnit(work: FolderWork, name: string): boolean {
     const database = unitDatabaseOf(name as WorkspacePath);
     if (database === undefined) return false;
@@ -131,7 +117,7 @@ export class ScanLook {
     }
   }
 
-  /** Looks at a tracked name. `byPath`: the cache knows it, so a `peek` is enough if nothing changed. */
+  /** Looks at a tracked name. `byPath`: the cache knows the name, so a `peek` is enough if nothing changed. */
   look(work: FolderWork, found: Found, byPath: boolean): void {
     this.looked += 1;
     let stat = this.statOf(work, found, byPath);
@@ -142,7 +128,7 @@ export class ScanLook {
     else this.#lookAtLeaf(work, found, stat);
   }
 
-  /** Reads the stat of a name. Notes an omission and returns `omitted` if the path is too long or cannot be read. */
+  /** Notes an omission, and returns `omitted`, if the path is too long or cannot be read. */
   statOf(work: FolderWork, found: Found, byPath: boolean): FileStat | undefined | "omitted" {
     const { fs } = this.#p;
     try {
@@ -165,7 +151,6 @@ export class ScanLook {
     if (this.#p.partial) this.#p.tally.count(work.weight, -1, -this.#p.cache.bytesOf(child));
   }
 
-  /** Adds a folder to those to be walked. */
   enter(above: FolderWork, found: Found, stat: FileStat, how: Entering): void {
     const { tally, rules } = this.#p;
     const { tracked, named } = how;
@@ -220,10 +205,7 @@ export class ScanLook {
     return true;
   }
 
-  /**
-   * True for a folder in which git keeps its own state, whatever its name. False if a rule includes the folder, or it
-   * lies in another such folder.
-   */
+  /** Whatever its name. False if a rule includes the folder, or it lies in another such folder. */
   isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
     const { gitFolders } = this.#p;
     if (!gitFolders.has(stat) || isTakenIn(path, work.rules.scope.judge(name, true))) return false;
@@ -232,7 +214,7 @@ export class ScanLook {
     return true;
   }
 
-  /** Holds back a new folder that looks like git's own. Returns true if it did. */
+  /** Returns true if the folder was held back. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
     if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
@@ -241,10 +223,7 @@ export class ScanLook {
     return true;
   }
 
-  /**
-   * Looks at a folder that was held back. If it has linked working trees, git uses it, wherever these trees are. It
-   * then counts as git's own.
-   */
+  /** If the folder has linked working trees, wherever they are, git uses it, and it counts as git's own. */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
     if (this.#hasNames(childOf(found.inner, "worktrees"))) gitFolders.add(`${root.folder}/${found.inner}`);
@@ -327,7 +306,7 @@ export class ScanLook {
     return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
-  /** True if the limits have room for a new path. If not, counts the path as over the limit. */
+  /** If not, counts the path as over the limit. */
   #admit(work: FolderWork, bytes: number): boolean {
     if (this.#p.tally.admits(bytes)) return true;
     work.overLimit += 1;
@@ -358,7 +337,6 @@ export class ScanLook {
     }
   }
 
-  /** Returns how many entries and bytes a name adds to the tally. */
   #difference(found: Found, bytes: number): [number, number] {
     const { child } = found;
     if (!this.#p.partial || child === undefined || !this.isKnown(found)) return [1, bytes];
@@ -372,7 +350,6 @@ export class ScanLook {
   }
 }
 
-/** Returns a name in the folder, with what the stat cache knows of it. */
 export function foundIn(work: FolderWork, name: string, child: KnownChild | undefined): Found {
   const path = child?.path ?? childOf(work.path, name);
   return { name, path, inner: work.path === work.inner ? path : childOf(work.inner, name), child };

@@ -21,7 +21,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** Returns the work for the root's own folder. `rules`: the rules for the contents of that folder. */
+  /** `rules`: those for the contents of the root's folder. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -40,7 +40,7 @@ export class RootScan {
     };
   }
 
-  /** Walks the next folder. Returns false if no folder is left. */
+  /** Returns false if no folder is left. */
   step(): boolean {
     const { folders } = this.look;
     const work = folders.pop();
@@ -53,10 +53,7 @@ export class RootScan {
     return true;
   }
 
-  /**
-   * Looks at the next folder that was held back. By now all repositories are known, so the folder either belongs to git
-   * or is walked like any other. Returns false if no folder is left.
-   */
+  /** By now all repositories are known, so the folder is git's or not. Returns false if none is left. */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
     if (held === undefined) return false;
@@ -65,16 +62,13 @@ export class RootScan {
     return true;
   }
 
-  /** Reports how many paths in a folder the limits left out. Call it after all requested paths there were scanned. */
+  /** Call it after all requested paths in the folder were scanned. */
   tellOverLimit(work: FolderWork): void {
     if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
     work.overLimit = 0;
   }
 
-  /**
-   * Looks at one name in a folder, whether the name exists or not. Returns the folder to walk if the name is that of a
-   * folder. `named`: takes the path and all its contents whatever the rules say, except for git's own state.
-   */
+  /** Returns the folder to walk, if any. `named`: takes all but git's own state, whatever the rules say. */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
     const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
@@ -96,10 +90,7 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
-  /**
-   * Enters an excluded folder above a named path, without walking the folder. Returns `undefined` if there is no such
-   * folder, or if it is on another device, the store's or git's own.
-   */
+  /** Does not walk the folder. `undefined` if it is missing, on another device, the store's or git's own. */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
@@ -118,12 +109,10 @@ export class RootScan {
     return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
   }
 
-  /** True if the rules exclude a folder of this name. */
   isKeptOut(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && !above.rules.scope.judge(name, true).tracked;
   }
 
-  /** True if the stat cache has the path as a folder. */
   isKnownFolder(work: Pick<FolderWork, "path">): boolean {
     const child = this.#p.cache.child(work.path);
     return child !== undefined && this.#p.cache.kindOf(child) === "dir";
@@ -158,10 +147,7 @@ export class RootScan {
     }
   }
 
-  /**
-   * True if git now tracks a name that was excluded when the folder was listed. A change of git's index does not change
-   * the folder's times.
-   */
+  /** A change of git's index does not change the folder's times. */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
     return (this.#p.cache.excluded.get(path) ?? []).some(({ name, isFolder, detail }) => {
@@ -170,10 +156,7 @@ export class RootScan {
     });
   }
 
-  /**
-   * True if no rule has changed and nothing was added, removed or renamed in the folder. Then the remembered names are
-   * still complete.
-   */
+  /** If true, the remembered names are still complete. */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
     const same =
@@ -214,7 +197,7 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** Notes a staging folder beside files. Its parent is listed again in each scan until the staging folder is gone. */
+  /** Its parent is listed again in each scan until the staging folder is gone. */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;

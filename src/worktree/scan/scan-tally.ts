@@ -55,7 +55,6 @@ export class ScanTally {
     return !this.#isFull;
   }
 
-  /** Returns the limits that were exceeded. */
   exceeded(): LimitExcess[] {
     const found: LimitExcess[] = [];
     const { maxEntries, maxBytes } = this.#limits;

@@ -36,15 +36,12 @@ const BATCH = 512;
 /** The number of paths after which a scan yields to other tasks. */
 const TURN = 4096;
 
-/** A root and the file system beneath it. */
 export interface OpenRoot {
   readonly root: TrackedRoot;
   readonly fs: ConfinedFs;
-  /** The current traits of the root's folder. */
   readonly traits: FolderTraits;
 }
 
-/** Context of a scan. */
 export interface ScanContext {
   readonly disk: Disk;
   readonly roots: readonly OpenRoot[];
@@ -55,7 +52,6 @@ export interface ScanContext {
   readonly storeFolders: readonly string[];
   /** The workspace's id, for the hint of an error. */
   readonly workspace: string | undefined;
-  /** Git's state as the scan needs it. */
   readonly git: GitNow;
   /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
@@ -129,10 +125,7 @@ interface Limited {
   readonly only: readonly WorkspacePath[] | undefined;
 }
 
-/**
- * Returns the paths that are gone with a missing root; `undefined` if the root exists, or if its paths must not be
- * recorded as gone.
- */
+/** `undefined` if the root exists, or if its paths must not be recorded as gone. */
 function goneWithRoot(
   { cache }: ScanContext,
   { root, fs }: OpenRoot,
@@ -239,10 +232,7 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/**
- * Throws `NOT_FOUND` if paths were not found and the root's folder is no longer the same one, because the paths may
- * still exist.
- */
+/** Throws `NOT_FOUND` if paths were not found in a folder that was exchanged: they may still exist. */
 async function refuseMoved(
   context: ScanContext,
   { scan: { look }, at }: Running,
@@ -291,10 +281,7 @@ async function drive(
   await hand();
 }
 
-/**
- * Returns the requested paths in a root, without those beneath another requested path. Unless `exact`, an ignore file
- * or a `.git` is replaced by the folder that it affects.
- */
+/** Leaves out paths beneath others. Unless `exact`, an ignore file or `.git` stands for its folder. */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
   for (const path of only) {
@@ -315,10 +302,7 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
 /** Names of entries that affect which other paths of their folder are captured. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/**
- * The paths to scan. `named`: a rule does not leave them out. `exact`: the other contents of a new folder above them
- * are not scanned.
- */
+/** `named`: no rule leaves them out. `exact`: other contents of a new folder above them are not scanned. */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
@@ -327,7 +311,7 @@ interface Asked {
   readonly holders: boolean;
 }
 
-/** Looks at each path and the folders above it. Queues the paths that are folders. */
+/** Queues the paths that are folders. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
   const { only, named, exact, holders } = asked;
@@ -346,9 +330,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/**
- * Returns the folder at `parts`; `undefined` if it cannot be entered, or if it is new and therefore queued as a whole.
- */
+/** `undefined` if it cannot be entered, or if it is new and therefore queued as a whole. */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
@@ -382,7 +364,7 @@ function isUnknownAndKeptOut(
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
-/** Stores the state of the root's repositories. Returns the rules that are not applied. */
+/** Returns the rules that are not applied. */
 function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
   if (!root.filter.useGitignore || root.only !== undefined) return [];
   keepGit(
@@ -414,13 +396,13 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** Names what is at a folder's path, for people; `undefined` if it is a folder or nothing is there. */
+/** For people; `undefined` if a folder or nothing is there. */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];
 }
 
-/** Returns the error for a missing tracked folder. The hint depends on whether anything is recorded in the folder. */
+/** The hint depends on whether anything is recorded in the folder. */
 async function rootAway(
   { disk, cache, workspace, recordedSeq }: Pick<ScanContext, "disk" | "cache" | "workspace" | "recordedSeq">,
   { id, folder }: TrackedRoot,
@@ -442,7 +424,7 @@ async function rootAway(
   });
 }
 
-/** Returns the hint for a folder in which nothing is recorded any more, for example after a run that removed it. */
+/** For example after a run that removed the folder. */
 function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (
@@ -451,10 +433,7 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   );
 }
 
-/**
- * Returns the command that restores the last recorded state of one root. It names the seq, because there may be no
- * snapshot of that state.
- */
+/** Names the seq, because there may be no snapshot of the last recorded state. */
 function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
   const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;
   return `chronicle restore ${moment} ${id === undefined ? quotePath(folder) : `@${id}:`}`;

@@ -51,9 +51,7 @@ interface Header {
   readonly totals?: readonly RootTotal[];
 }
 
-/**
- * The first part of the file as it was last read or rewritten: its length, and the checksum that identifies it.
- */
+/** As last read or rewritten: the length of the first part, and the checksum that identifies it. */
 export interface CacheFile {
   readonly bytes: number;
   readonly crc: number;
@@ -100,7 +98,7 @@ function toBig(value: unknown): bigint {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Reads a cache. Returns `undefined` if there is none, or it is unreadable, damaged or of another format. */
+/** `undefined` if the file is missing, unreadable, damaged or of another format. */
 export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   try {
     const buffer = readWhole(disk, file);
@@ -111,7 +109,7 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   }
 }
 
-/** Removes a cache. If that fails, the next `saveStatCache` overwrites it. */
+/** If that fails, the next `saveStatCache` overwrites the cache. */
 export function discardStatCache(disk: Disk, file: string): void {
   try {
     if (disk.lstat(file) !== undefined) disk.unlink(file);
@@ -137,7 +135,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 
 /**
  * True if the first part is still the one that this process knows. Another process may have written a first part that
- * lacks some of our rows, and appended changes would not supply these.
+ * lacks some rows of this process, and appended changes would not supply these.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -311,9 +309,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
-/**
- * Applies the changes up to the first damaged one. `isWhole`: true if none was damaged, so that more may be appended.
- */
+/** Stops at a damaged change. `isWhole`: false in that case, so that the file is rewritten. */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;
   for (let at = 0; at < bytes.length;) {

@@ -16,10 +16,7 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/**
- * Changes are merged into the table once there are more than this many, and more than half as many as the table has
- * rows.
- */
+/** Changes are merged above this number, if they are also more than half as many as the table's rows. */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
@@ -86,10 +83,7 @@ export class StatCache {
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
   /** The ignore files that the last scans met. */
   readonly rules = new NotedMap<KnownRules>();
-  /**
-   * The git repositories that the last scans met, by the folder in which each begins. The key of a repository that
-   * begins above a root is the root.
-   */
+  /** By the folder in which each begins: the root for a repository that begins above it. */
   readonly git = new NotedMap<KnownGit>();
   /** The folders in which these repositories and earlier ones keep git's own state. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
@@ -116,17 +110,14 @@ export class StatCache {
     }
   }
 
-  /** Returns the number of remembered paths of a root, and the bytes of the files among them. */
   totals(root: string | undefined): { readonly entries: number; readonly bytes: number } {
     return this.#totals.get(root) ?? { entries: 0, bytes: 0 };
   }
 
-  /** The totals of every root. */
   get allTotals(): readonly RootTotal[] {
     return [...this.#totals].map(([root, { entries, bytes }]) => ({ root: root ?? null, entries, bytes }));
   }
 
-  /** The changes since `markSaved`. */
   get unsaved(): Unsaved {
     return {
       paths: this.#notedPaths,
@@ -139,7 +130,6 @@ export class StatCache {
     };
   }
 
-  /** Notes that the saved file has every change now. */
   markSaved(): void {
     this.#notedPaths.clear();
     this.#notedListings.clear();
@@ -168,10 +158,7 @@ export class StatCache {
     this.#mergeIfLarge();
   }
 
-  /**
-   * Notes many paths. If the cache is empty, paths in path order go straight to the table, because changes take ten
-   * times as much memory.
-   */
+  /** If the cache is empty, paths in order go straight to the table: changes take ten times as much memory. */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
       for (const one of known) this.put(one, readAtNs);
@@ -221,7 +208,7 @@ export class StatCache {
     this.#change(path, undefined);
   }
 
-  /** Returns the child at a path; `undefined` if nothing is remembered there or beneath it. */
+  /** `undefined` if nothing is remembered there or beneath it. */
   child(path: WorkspacePath): KnownChild | undefined {
     const found: KnownChild[] = [];
     this.#pushChild(found, { name: nameOf(path), path, row: this.#table.find(path) }, true);
@@ -230,15 +217,11 @@ export class StatCache {
     return holds ? child : undefined;
   }
 
-  /** Returns the row of a folder, for `children`. */
   rowOf(path: WorkspacePath): number {
     return this.#table.find(path);
   }
 
-  /**
-   * Returns the remembered children of a folder, given its row. They are sorted only if nothing in the folder has
-   * changed. A further root is never among them.
-   */
+  /** Sorted only if nothing in the folder has changed. A further root is never among them. */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
     const changed = this.#changedIn.get(folder);
@@ -259,7 +242,7 @@ export class StatCache {
     return found;
   }
 
-  /** Yields the remembered paths beneath a folder, children before their folders. */
+  /** Children before their folders. */
   *beneath(folder: WorkspacePath, row: number): Generator<WorkspacePath> {
     const stack = this.children(folder, row).map((child) => ({ child, open: false }));
     while (stack.length > 0) {
@@ -281,7 +264,7 @@ export class StatCache {
     return child.row === NO_ROW || this.#changes.get(child.path) === null ? undefined : this.#table.kindOf(child.row);
   }
 
-  /** Returns the size of a remembered file in bytes; 0 for anything else. */
+  /** In bytes; 0 for anything but a file. */
   bytesOf(child: KnownChild): number {
     if (this.kindOf(child) !== "file") return 0;
     return child.over?.entry.size ?? this.#table.sizeOf(child.row);
@@ -307,7 +290,7 @@ export class StatCache {
     this.#notedListings.add(folder);
   }
 
-  /** Merges every change into the table and returns it. Must not be called while the rows are pinned. */
+  /** Merges every change into the table, and returns the new table. Must not be called while the rows are pinned. */
   merge(): StatTable {
     if (this.#changes.size === 0 && this.#listings.size === 0) return this.#table;
     const keys = [...this.#changes.keys()].sort(comparePaths);

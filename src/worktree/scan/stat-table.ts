@@ -90,12 +90,9 @@ const LAYOUT: Layout = [
   ["hash", 32, (b, at, rows) => new Uint8Array(b, at, rows * 32)],
 ];
 
-/** The bytes of one row in all columns. */
 export const ROW_BYTES = LAYOUT.reduce((sum, [, bytes]) => sum + bytes, 0);
 
-/**
- * Returns columns over the `rows * ROW_BYTES` bytes of a buffer from `at` on. `at` and `rows` are multiples of eight.
- */
+/** `at` and `rows` must be multiples of eight. */
 export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Columns {
   const made: Partial<Record<keyof Columns, unknown>> = {};
   let offset = at;
@@ -152,7 +149,7 @@ export class StatTable {
     return decodeName(this.names.subarray(start, end));
   }
 
-  /** Returns the kind of the entry; `undefined` if the row only holds its children. */
+  /** `undefined` if the row only holds its children. */
   kindOf(row: number): EntryKind | undefined {
     return KINDS[this.columns.kind[row] ?? 0];
   }
@@ -161,7 +158,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** True if a stat equals the remembered stat of a file or link. Owner and number of links are not compared. */
+  /** Owner and number of links are not compared. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -202,7 +199,7 @@ export class StatTable {
     return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
-  /** Returns the known path of a row; `undefined` if the row only holds its children. */
+  /** `undefined` if the row only holds its children. */
   knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
     const kind = this.kindOf(row);
     if (kind === undefined) return undefined;
@@ -269,7 +266,6 @@ export class StatTableBuilder {
     this.#names = Buffer.allocUnsafe(nameBytes + 1024);
   }
 
-  /** Copies a row of another table. */
   copy(path: WorkspacePath, from: StatTable, row: number, listing: Listing | undefined): void {
     const to = this.#append(path);
     copyWide(from.columns, row, this.#columns, to);
