@@ -189,7 +189,7 @@ export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undef
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
-/** Checks the CRC of the stored bytes. Reads do without, because each content is checked by its hash. */
+/** Checks the CRC of the stored bytes. A read does without, because it checks each content by its hash. */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }

@@ -12,8 +12,8 @@ import type { Hash } from "../core/values/hash.ts";
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
  * - If a write or a sync fails, all lines of the call are cut off. If they cannot be cut off, or if a sync has failed,
  *   the log is poisoned. Every `append` then throws `POISONED` until the disk takes a write and a sync of another file.
- *   After that, the log behaves as if reopened. If the failure concerned anything but lines that were cut off, the log
- *   stays poisoned until it is reopened. A sync is never retried.
+ *   After that, the log behaves as if reopened. If the failure concerned anything else than lines that were cut off,
+ *   the log stays poisoned until it is reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
  *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
@@ -97,8 +97,8 @@ export interface ArchivedLog {
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the events follow the head, no line has a newline in it, and the last event ends
- * a commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
+ * Throws `INTEGRITY_VIOLATION` if the events do not follow the head, a line contains a newline, or the last event does
+ * not end a commit. In a copy the last event need not end a commit (`anyEnd`). Hashes are not recomputed.
  */
 export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;

@@ -26,8 +26,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 export interface IndexStore {
   head(): Promise<IndexHead>;
   /**
-   * Makes the next answers current. Call it after taking a lock, before looking for what earlier holders of the lock
-   * wrote.
+   * Makes the next answers current. Call it after taking a lock, before reading what earlier holders of the lock wrote.
    */
   fresh(): void;
   reset(): Promise<void>;
@@ -216,8 +215,9 @@ export interface SeqRange {
 export const ENTRY_BATCH = 2_000;
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless the batch follows the index: the batch's head is above that of the index, its
- * events ascend between the two, no iteration is above the batch's head, and none is of the first root itself.
+ * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above that of the
+ * index, its events must ascend between the two heads, and no iteration may be above the batch's head, or of the first
+ * root itself.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

@@ -38,7 +38,7 @@ const MARK_DIGITS = 16;
  * (proc_pid_stat(5), the 22nd field; the 20th after the name), and the pid. Setting a clock changes none of these. The
  * pid is needed because several processes can start in one tick. The mark is a hash because the log goes to other
  * machines. Returns `undefined` if the process is gone or there is no /proc. Also returns `undefined` if the boot id
- * cannot be read, because the mark would differ from the one that a process computes which can read it.
+ * cannot be read, because a process that can read it would compute another mark.
  */
 function markOf(disk: Disk, pid: number): string | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
@@ -89,7 +89,7 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** A line up to the start time is shorter, because a name has at most 64 bytes, and a number at most 20. */
+/** More than a line up to the start time has: a name has at most 64 bytes, and a number at most 20. */
 const STAT_BYTES = 1_024;
 
 /** A signal to a zombie still succeeds. In proc_pid_stat(5), the state is the letter after the last `)`. */

@@ -73,12 +73,12 @@ export class RootsCache {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
 
-  /** Call it before the record is changed. The next `list` reads the log again, even after a power loss. */
+  /** Call this before the record is changed. The next `list` reads the log again, even after a power loss. */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
-  /** Ignores errors of the disk. Missing entries are read from the logs again, and the others stay true. */
+  /** Ignores errors of the disk: missing entries are read from the logs again, and cached entries are still true. */
   #tryToChange(change: CacheChange): void {
     try {
       this.#change(change);

@@ -96,7 +96,7 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Throws `UNSAFE` for the store's folders and, unless forced, personal places. `folder`: without links. */
+/** Throws `UNSAFE` for the store's folders and, unless forced, personal places. `folder` has no links. */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -142,7 +142,7 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/** None if the file is missing or unreadable. */
+/** Empty if the file is missing or unreadable. */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolvedPlace(disk, file);

@@ -63,7 +63,7 @@ export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   return mayMake;
 }
 
-/** Throws `UNSAFE` if files that this process makes there would not belong to the place's user. */
+/** Throws `UNSAFE` if files that this process makes in a place would not belong to the user of the place. */
 export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
   for (const { folder, first, owner } of placesOf(disk, places)) {
     if (disk.makesFor(owner) || keepsNoOwners(disk, first)) continue;
@@ -174,7 +174,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** None if the folder is gone or unreadable. The caller reports an unreadable folder. */
+/** Empty if the folder is gone or unreadable. The caller reports an unreadable folder. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

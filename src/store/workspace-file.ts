@@ -14,7 +14,7 @@ export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** For people; `undefined` if nothing is wrong. */
+/** The fault, for people; `undefined` if nothing is wrong. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";

@@ -1,4 +1,4 @@
-/** At most `most` items at once. Yields the results in the order of the items. Stops at the first error. */
+/** Runs `work` on at most `most` items at once. Yields in the order of the items. Stops at the first error. */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,

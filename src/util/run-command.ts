@@ -9,7 +9,7 @@ interface CommandOptions {
   /** The folder in which the command runs. Default: that of this process. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Passed on under the same numbers. Descriptors below 3 are passed on in any case. */
+  /** Descriptors that are passed on under the same numbers. Those below 3 are passed on in any case. */
   readonly descriptors?: readonly number[];
   /** The exact bytes of those words and variables of the command that are not UTF-8. */
   readonly bytes?: ByteWords;
@@ -142,7 +142,7 @@ const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
 /**
  * Prints the name of each signal that it receives, and an empty line for each line that it reads. A shell runs a trap
  * before the next command. Therefore, a signal that came before a line was read is printed before the answer to this
- * line. `read` fails at a signal and at the end of its input. Only in the latter case is `r` empty.
+ * line. `read` fails at a signal and at the end of its input. `r` is empty only at the end of the input.
  */
 const SCRIPT = `
 for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done

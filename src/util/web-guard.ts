@@ -26,7 +26,7 @@ export interface Stranger {
   readonly detail: string;
 }
 
-/** Tokens in URLs: their usual names, and the form of Chronicle's own. Logs and histories store URLs. */
+/** Tokens in URLs: their usual names, and the form of Chronicle's own tokens. Logs and histories store URLs. */
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**

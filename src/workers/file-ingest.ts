@@ -321,7 +321,7 @@ class LiveUnits {
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
   }
 
-  /** If one file is above the limit, the unit is left out, because the others are incomplete without it. */
+  /** If one file is above the limit, the whole unit is left out, because its files are incomplete without it. */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;
     if (limit === 0) return [];

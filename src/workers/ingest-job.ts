@@ -34,7 +34,7 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** The stat after the last byte was read: size, mtime (ns), ctime (ns), inode, mode. */
   readonly stats: BigInt64Array;
-  /** A size differs from that in the stat if the file changed during every attempt. */
+  /** In bytes. A size differs from that in the stat if the file changed during every attempt. */
   readonly sizes: Float64Array;
   /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;

@@ -49,7 +49,7 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
   return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not write its files") : undefined;
 }
 
-/** A buffer that holds only these blocks. Short blocks share theirs with other data, so they are copied. */
+/** The buffer, if it holds only these blocks. Short blocks share theirs with other data, and are copied. */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
@@ -97,7 +97,7 @@ export class KeptStagePool {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /** Ends the pool instead, before resolving, if it has failed or is busy, or another pool is kept. */
+  /** Keeps the pool. If the pool has failed or is busy, or another pool is kept, ends it before resolving. */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import { workerFile, type WorkerName } from "./worker-file.ts";
 
-/** Sent ahead of the replies, so that the worker never idles between two messages. */
+/** The number of messages sent ahead of the replies, so that the worker never idles between two messages. */
 const AHEAD = 2;
 
 interface PoolOptions<Reply> {

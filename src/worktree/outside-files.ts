@@ -89,7 +89,7 @@ export interface OutsideChange {
   readonly onLostOwner?: (owner: Owner) => void;
 }
 
-/** Limits of what is kept of one tool's outside paths. */
+/** Limits of the contents that are kept for the outside paths of one tool. */
 export interface OutsideLimits {
   readonly maxFileSize: number;
   readonly maxEntries: number;

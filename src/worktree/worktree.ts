@@ -27,11 +27,17 @@ export interface Worktree {
   configure(roots: readonly TrackedRoot[]): void;
   /** The seq last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
-  /** Returns what the folder of this path's root can hold now. */
+  /** Returns the current traits of the folder of this path's root. */
   traitsOf(path: WorkspacePath): FolderTraits;
-  /** Passes paths to be read to `onChanged`, in batches. Changes nothing on disk or in what is remembered. */
+  /**
+   * Compares the disk with what is remembered. Passes paths that must be read to `onChanged`, in batches, during the
+   * scan. Changes nothing on disk and nothing that is remembered.
+   */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
-  /** `readFromNs`: a time before the first of these paths was read. Default: the start of the last scan. */
+  /**
+   * Remembers the state of paths on disk after it was recorded. `readFromNs`: a time before the first of these paths
+   * was read. Default: the start of the last scan.
+   */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths that are gone or must be read again. */
   forget(paths: readonly WorkspacePath[]): void;
@@ -50,7 +56,7 @@ export interface Worktree {
   isUnchanged(path: WorkspacePath): boolean;
   /** Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if it cannot be read. */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
-  /** With the processes that have them open, as far as can be seen. */
+  /** Returns the SQLite databases among the paths, with the processes that are seen to have them open. */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
   /** Removes the shared-memory files (`-shm`) beside these databases. SQLite rebuilds them. */
   dropDerived(databases: readonly WorkspacePath[]): void;
@@ -78,7 +84,7 @@ export interface Worktree {
    * whatever their names. It looks up each folder once: call `gitTops` again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /** In path order if the given paths are. Efficient for many paths. */
+  /** The files that the current rules leave out, in path order if the given paths are. Fast for many paths. */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
@@ -92,9 +98,9 @@ export interface Worktree {
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
-  /** Files of an interrupted apply that neither `sweepLeft` nor a later apply has removed. */
+  /** True if files of an interrupted apply may be left that neither `sweepLeft` nor a later apply has removed. */
   mayHoldLeft(): boolean;
-  /** The caller holds the lock of the workspace. */
+  /** Removes what interrupted applies have left. The caller holds the lock of the workspace. */
   sweepLeft(): void;
 
   /** Reports hints of possible changes. Only a scan shows what has changed. */
@@ -119,7 +125,7 @@ export interface TrackedRoot {
   readonly limits: CaptureLimits;
 }
 
-/** The scan waits until the promise resolves, so that it does not outrun the reader. */
+/** Receives paths to be read. The scan waits for the promise, so that it does not outrun the reader. */
 export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
 export interface ScanRequest {
@@ -143,8 +149,8 @@ export interface ScanRequest {
   readonly holders?: boolean;
   /**
    * What a missing tracked folder means. Default: unknown, because a disk may not be mounted; the scan throws
-   * `NOT_FOUND`. `removed`: a command of ours ran since the folder was seen, and everything in the folder is gone.
-   * `known`: the folder was recorded as empty, and still is; the scan throws `NOT_FOUND` if anything in it is
+   * `NOT_FOUND`. `removed`: Chronicle has run a command since the folder was seen, and everything in the folder is
+   * gone. `known`: the folder was recorded as empty, and still is; the scan throws `NOT_FOUND` if anything in it is
    * remembered.
    */
   readonly absentRoot?: "removed" | "known";
@@ -293,7 +299,7 @@ export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"
 export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
-  /** Paths that now equal `after`, durably. They are remembered, unless they are what remains of an undone apply. */
+  /** Paths that now equal `after`, durably. They are remembered, except for the changes that could not be undone. */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
   /** Files that were written while `apply` replaced or removed them; their bytes were kept under another name. */
@@ -314,7 +320,7 @@ export interface WatchHint {
 export interface WatchHandle {
   /** True while hints may be missed (limits of the system, a shared file system). The caller scans more often. */
   readonly degraded: boolean;
-  /** Resolves to true once all earlier changes are reported. If false, hints may be lost: scan everything. */
+  /** Resolves to true once all earlier changes are reported; to false if hints may be lost. Then scan everything. */
   settled(): Promise<boolean>;
   close(): Promise<void>;
 }

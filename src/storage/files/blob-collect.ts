@@ -136,7 +136,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** Returns true if the pack holds anything but these contents at their places in the index. */
+  /** Returns true if the pack has garbage, or any content besides `live` (at its place in the index). */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));

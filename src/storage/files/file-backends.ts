@@ -68,7 +68,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** The length of such an ending is at most this, in bytes. */
+/** In bytes. No such ending is longer. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */

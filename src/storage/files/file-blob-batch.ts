@@ -149,7 +149,7 @@ export class CommitGroup {
   }
 }
 
-/** If the sync fails, rejects the commits of these sinks, and returns none. */
+/** If the sync fails, rejects the commits of these sinks, and returns an empty list. */
 async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
   try {
     await flushed[0]?.writer.syncBeside();

@@ -115,7 +115,7 @@ export class FileBlobStore implements BlobStore {
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
-  /** Makes missing folders, and completes the index after a crash or its loss. */
+  /** Makes missing folders, and completes an index that is behind the disk or was lost. */
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
@@ -153,7 +153,7 @@ export class FileBlobStore implements BlobStore {
     return found;
   }
 
-  /** Like `hasSync`, but reads the stored bytes on their first use. Damaged bytes count as not stored. */
+  /** Like `hasSync`, but reads the stored bytes on their first use. A damaged content counts as not stored. */
   isSound(hash: Hash): boolean {
     return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
   }
@@ -323,7 +323,7 @@ export class FileBlobStore implements BlobStore {
     return this.#following;
   }
 
-  /** If the read finds the index damaged, its file is gone. In that case, opens a new index and reads again. */
+  /** If the read has found the index damaged, and has removed it, opens a new index and reads again. */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();

@@ -62,7 +62,7 @@ export class FileEventLog implements EventLog {
   #first: number | undefined;
   /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
-  /** For changes of the file. Open from the first append, cut or sealing until the file is replaced. */
+  /** The descriptor for changes. It is open from the first append, cut or sealing until the file is replaced. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
   /** Set while lines are being written and synced. Reads wait until it resolves. */
@@ -262,7 +262,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Syncs the folder once, too, because the process that made the file may have ended before it did. */
+  /** Also syncs the folder once: the process that made the file may have ended before it synced the folder. */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
       this.#disk.sync(fd);
@@ -337,7 +337,7 @@ export class FileEventLog implements EventLog {
     return this.#fd;
   }
 
-  /** The log's name may belong to another file now, or the descriptor must not be synced again. */
+  /** Needed if the log's name may belong to another file, or if the descriptor must not be synced again. */
   #forgetFile(): void {
     this.#closeFile();
     this.#first = undefined;

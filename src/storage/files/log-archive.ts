@@ -49,7 +49,7 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** Oldest first, without a link to the present log, whose inode is `live`. */
+/** Oldest first. Leaves out a link to the present log (`live`: its inode). */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);

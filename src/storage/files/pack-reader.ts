@@ -127,7 +127,7 @@ function keyOf({ pack, block }: PackPlace): string {
   return `${pack}:${block}`;
 }
 
-/** In its lane or sealed, because the pack may have been sealed since the index was updated. */
+/** Opens the pack in its lane or sealed, because it may have been sealed since the index was updated. */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
   if (active === undefined) return openIfThere(disk, layout.sealedPack(pack.ulid));

@@ -104,7 +104,7 @@ function isSealedRow(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** In their order in the pack; `undefined` for a damaged content. */
+/** Yields the contents in their order in the pack; `undefined` for a damaged content. */
 function* contentsOf(
   { disk }: BlobFiles,
   fd: number,

@@ -44,7 +44,7 @@ export class PackWriter {
   readonly #sealed = new Map<string, PackState>();
   #fd: number | undefined;
   #ulid: string | undefined;
-  /** The end of the last block. Bytes after it are the rest of a failed write, or of blocks that were taken back. */
+  /** The end of the last block. Any bytes after it come from a failed write, or from blocks that were taken back. */
   #end: number;
   #syncedEnd: number;
   #syncingEnd: number | undefined;
@@ -68,7 +68,7 @@ export class PackWriter {
     return this.#poisoned;
   }
 
-  /** For the next writer, with the synced bytes of the pack. */
+  /** The grant for the next writer, with the synced bytes of the pack. */
   get grant(): LaneGrant {
     const pack = this.#ulid === undefined ? undefined : { ulid: this.#ulid, bytes: this.#syncedEnd };
     return { lane: this.lane, pack };

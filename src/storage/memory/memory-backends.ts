@@ -89,7 +89,7 @@ function rename(map: Map<string, unknown>, addresses: readonly string[], to: (ol
   }
 }
 
-/** In this thread only, because other threads cannot reach its memory. */
+/** Works in this thread only, because other threads cannot reach the memory of the store. */
 class MemoryIntake implements BlobIntake {
   readonly openThreadSinks = undefined;
   readonly #contents: Map<Hash, Buffer>;

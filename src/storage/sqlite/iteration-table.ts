@@ -231,7 +231,7 @@ export class IterationTable {
     }
   }
 
-  /** `wanted`: sorted by name. Answers as far as one page reaches. */
+  /** `wanted`: sorted by name. Answers for the names that one page reaches. */
   #between(
     folder: number,
     seq: number,
@@ -262,7 +262,7 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
-  /** By name, starting after `behind`. */
+  /** Yields the entries by name, starting after `behind`. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With a single max(), SQLite takes the other columns from the row with the maximum.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, name FROM iterations
@@ -278,7 +278,7 @@ export class IterationTable {
     }
   }
 
-  /** For callers that read one folder after the other. */
+  /** Like `entriesIn`, for callers that read one folder after the other. */
   entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, CAST(name AS TEXT), folder FROM iterations
       WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
@@ -286,7 +286,7 @@ export class IterationTable {
     return (folder) => namedRows(ahead.of(folder), 8)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
-  /** A row begins with the number of the folder that it names. */
+  /** Like `entriesIn`, for folders. A row begins with the number of the folder that it names. */
   *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
     const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
     let after = behind;
@@ -300,19 +300,19 @@ export class IterationTable {
     }
   }
 
-  /** For callers that read one folder after the other. */
+  /** Like `foldersIn`, for callers that read one folder after the other. */
   foldersAhead(): (folder: number) => Iterable<NamedRow> {
     const sql = "SELECT id, CAST(name AS TEXT), parent FROM folders WHERE parent >= ? ORDER BY parent, name LIMIT ";
     const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder), folderAt: 2 });
     return (folder) => namedRows(ahead.of(folder), 1) ?? this.foldersIn(folder);
   }
 
-  /** Unordered. */
+  /** The paths are unordered. */
   touched(after: number, upTo: number): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** By seq, up to the seq `upTo`. */
+  /** A page of the rows by seq, up to the seq `upTo`. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -326,12 +326,12 @@ export class IterationTable {
     return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 8), name: bytesAt(last, 9) } };
   }
 
-  /** Unordered. */
+  /** The paths are unordered. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
   }
 
-  /** Unordered. */
+  /** The paths are unordered. */
   protected(): WorkspacePath[] {
     return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE kind = ${PROTECTED}`);
   }
@@ -342,7 +342,7 @@ export class IterationTable {
   }
 }
 
-/** Enough for a large step. The cache holds at most twice as many. */
+/** The number of cached paths, enough for a large step. The cache holds at most twice as many. */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
@@ -401,7 +401,7 @@ class ReadAhead {
   readonly #rows: FolderRows;
   /** The rows of the folder `#end` may be incomplete, so the page does not cover that folder. */
   readonly #page = new Map<number, Row[]>();
-  /** The page covers `#first` to `#end - 1`. A covered folder without rows here has none in the table. */
+  /** The page covers the folders `#first` to `#end - 1`. A covered folder without rows has none in the table. */
   #first = 0;
   #end = 0;
   #answered = WORTH;

@@ -62,7 +62,7 @@ export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
 
-/** True if SQLite reports that the disk does not let this database be written or read. */
+/** True if SQLite reports that the disk refuses to read or write this database. */
 export function isOfTheDisk(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && OF_THE_DISK.has(code);

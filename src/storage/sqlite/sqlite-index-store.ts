@@ -353,7 +353,7 @@ export class SqliteIndexStore implements IndexStore {
     this.#ownSeq = -1;
   }
 
-  /** One read transaction for each turn of the event loop, because locking for each query is as slow as a query. */
+  /** Uses one read transaction for each turn of the event loop, because locking takes as long as a query. */
   #look(): IndexHead {
     if (this.#seen === undefined) {
       this.#on.sql.run("BEGIN");

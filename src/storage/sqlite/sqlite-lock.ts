@@ -96,7 +96,7 @@ export class SqliteLock implements Lock {
     }
   }
 
-  /** Otherwise each transaction would create and remove a journal file, though nothing is ever written. */
+  /** A journal file would be created and removed in each transaction, though nothing is ever written. */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;
     this.#run("PRAGMA journal_mode = MEMORY");

@@ -36,7 +36,7 @@ export interface LandContext {
 /** Errnos of `link` on a file system without hard links, or for a file that has too many links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** Links files into the trash before the first change, so that a missing permission is reported before it. */
+/** Links old files into the trash early, so that a missing permission is reported before the first change. */
 export function setAside(context: LandContext): void {
   for (const step of context.steps) {
     if (!isLive(step) || !takesAway(step) || step.present?.kind === "dir") continue;
@@ -441,7 +441,7 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
 /** The longest extension that a shortened name keeps, in bytes. */
 const MAX_ENDING_BYTES = 32;
 
-/** Cuts no character. Keeps the beginning and the extension, by which secrets are recognised. */
+/** Splits no character. Keeps the beginning and the extension, by which secrets are recognised. */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
   const ending = dot > 0 && pathToBytes(name.slice(dot)).length <= MAX_ENDING_BYTES ? name.slice(dot) : "";

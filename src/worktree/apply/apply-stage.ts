@@ -12,7 +12,7 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
-/** Files beyond this number are synced by one `syncAllBeside`, if the platform has it. */
+/** More files than this are synced by one `syncAllBeside`, if the platform has it. */
 const FEW = 256;
 
 /** Contents up to this size are read into memory whole, and shared by all steps that need them. */
@@ -68,7 +68,7 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
-/** This thread stages all but plain files meanwhile, and then the files that the workers left out. */
+/** While the workers stage plain files, this thread stages the others, and then those that the workers left out. */
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);

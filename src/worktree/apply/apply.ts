@@ -31,7 +31,7 @@ import { entryOf, inspectPath } from "../files/inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
-/** Setuid, setgid and sticky. For a folder setuid alone, because the others give nobody any rights there. */
+/** Mode bits that an apply leaves out by default. In a folder, setgid and sticky give nobody any rights. */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
@@ -324,8 +324,8 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * What these steps changed is in the exchanged folder, not in the one that has its name now. A folder that this run
- * itself removed needs no sync.
+ * Blocks the steps whose folder somebody has exchanged. What they changed is in the exchanged folder, not in the folder
+ * that has its name now. A folder that this run itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));

@@ -19,7 +19,7 @@ interface EarlyFile {
   readonly stat: FileStat;
 }
 
-/** Files that an apply may take over, at their paths beneath a folder of our own. */
+/** Files that an apply may take over, at their paths beneath `folder`. */
 export interface EarlyTree {
   readonly staging: Staging;
   /** The folder beneath which the files lie. */
@@ -223,7 +223,7 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
   return adopted;
 }
 
-/** A folder that is renamed into place must hold nothing else. */
+/** A folder that is renamed into place must hold only what the steps ask for. */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
   const asked = new Set(steps.filter((step) => step.early !== undefined).map((step) => step.inner));

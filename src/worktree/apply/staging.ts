@@ -119,7 +119,7 @@ export class Staging {
     this.purge();
   }
 
-  /** These are all that a normal apply leaves. Returns false if the folders hold something else. */
+  /** Removes only what a normal apply leaves. Returns false if the folders hold something else. */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {

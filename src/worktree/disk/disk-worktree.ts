@@ -63,7 +63,7 @@ export interface DiskWorktreeOptions {
    */
   readonly git?: GitUser | undefined;
   readonly workers?: RestoreWorkers | undefined;
-  /** Returns what a folder can hold. Default: everything. */
+  /** Returns the traits of a folder. Default: the folder can hold everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
   /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
@@ -320,7 +320,7 @@ export class DiskWorktree implements Worktree {
     this.#stagingMet.clear();
   }
 
-  /** Written before an apply asks for them. `undefined` if there is no first root, or it is a single file. */
+  /** Its files are written before an apply asks for them. `undefined` without a first root that is a folder. */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
     if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;

@@ -41,7 +41,7 @@ const MOST_IGNORED = 400;
 
 interface WatchOptions {
   readonly disk: Disk;
-  /** A folder of our own for the barrier, absolute; its parent exists. */
+  /** A folder for barriers alone, absolute. Its parent exists. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
   /** Absolute paths of the excluded folders and the store, which need no watching. */
@@ -296,8 +296,8 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
 const WAIT_MS = 500;
 
 /**
- * Detects when all past events have been delivered. It makes a folder in a watched folder of our own. Events of one
- * process come in order, so all earlier events precede that folder's event.
+ * Detects when all past events have been delivered. It makes a folder in a watched folder that only barriers use.
+ * Events of one process come in order, so all earlier events precede that folder's event.
  *
  * The kernel drops events when its queue is full, and Node does not report this. The events in a full queue are still
  * delivered. So if fewer events came since the last barrier than the queue holds, none was dropped. The events of an

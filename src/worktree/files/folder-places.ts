@@ -130,7 +130,7 @@ export class FolderPlaces {
     }
   }
 
-  /** By the path of the note. */
+  /** The folders with places, by the paths of their notes. */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();

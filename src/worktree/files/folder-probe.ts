@@ -216,7 +216,7 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   return undefined;
 }
 
-/** For a new folder, which treats names like its parent. `undefined` on another device, or without letters. */
+/** For a new folder, which treats names like its parent. `undefined` if the name or the device tells nothing. */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
   const name = folder.slice(folder.lastIndexOf("/") + 1);

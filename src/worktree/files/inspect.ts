@@ -20,7 +20,7 @@ export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
-/** For a small file or a link; `undefined` for all else and for unreadable files. */
+/** The content of a small file or the target of a link; `undefined` for all else and for unreadable files. */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
   if (stat?.kind === "symlink") return fs.readlink(inner);
@@ -42,7 +42,7 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
   return { path, kind, mode, size: stat.size, ...entryTime(stat.mtimeNs), hash };
 }
 
-/** `undefined` if nothing or a special file is there. `inner`: relative to the root. Throws `IO`. */
+/** `undefined` if nothing or a special file is there. `inner`: the path relative to the root. Throws `IO`. */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);
   if (stat === undefined || stat.kind === "special") return undefined;

@@ -107,7 +107,7 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 /** Errnos of opening a file that exists and may not be read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** They may hold pages that the database lacks. */
+/** Unreadable companion files may hold pages that the database lacks. */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,

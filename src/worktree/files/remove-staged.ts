@@ -4,7 +4,7 @@ import { childOf, decodeName, type WorkspacePath } from "../../core/values/path.
 import { isStagedBeside } from "../../core/tree/staging-folder.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 
-/** Removes a folder (or file) of our own with all its contents, if it exists. */
+/** Removes a folder or file that Chronicle made, with all its contents, if it exists. */
 export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   const stat = fs.lstat(folder);
   if (stat === undefined) return;

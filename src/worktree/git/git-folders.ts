@@ -79,7 +79,7 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** `undefined` if there is none, or if it is recorded. */
+  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or it is recorded. */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }

@@ -42,7 +42,7 @@ export class RepositoryFinder {
     this.#folders = folders;
   }
 
-  /** It begins in the root, or in the nearest folder above on the same file system. */
+  /** The repository begins in the root, or in the nearest folder above on the same file system. */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
     let top = this.#root;

@@ -25,7 +25,7 @@ export interface GitPlaces {
   /** The top of the working tree. */
   readonly top: string;
   readonly gitDir: string;
-  /** For a linked working tree, what it shares with the others. Otherwise the same as `gitDir`. */
+  /** The git folder that all working trees share. For the main working tree, the same as `gitDir`. */
   readonly commonDir: string;
 }
 

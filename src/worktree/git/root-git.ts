@@ -77,7 +77,7 @@ export class RootGit {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }
 
-  /** For the root, also one that begins above it. If it is unusable, notes a problem, and returns `undefined`. */
+  /** For the root, also a repository that begins above it. `undefined`, with a noted problem, if unusable. */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;

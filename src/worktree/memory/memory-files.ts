@@ -111,7 +111,7 @@ export class MemoryFiles {
     return shown;
   }
 
-  /** Except by `setMtime`. Does not name the paths beneath a removed or moved folder. */
+  /** Does not report changes by `setMtime`, nor the paths beneath a removed or moved folder. */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

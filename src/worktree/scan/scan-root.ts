@@ -53,7 +53,7 @@ export class RootScan {
     return true;
   }
 
-  /** By now all repositories are known, so the folder is git's or not. Returns false if none is left. */
+  /** By now all repositories are known, so it is clear whether the folder is git's. False if none is left. */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
     if (held === undefined) return false;
@@ -197,7 +197,7 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** Its parent is listed again in each scan until the staging folder is gone. */
+  /** The parent of a staging folder is listed again in each scan until that folder is gone. */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;

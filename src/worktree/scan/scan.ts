@@ -330,7 +330,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/** `undefined` if it cannot be entered, or if it is new and therefore queued as a whole. */
+/** `undefined` if the folder cannot be entered, or if it is new and therefore queued as a whole. */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,

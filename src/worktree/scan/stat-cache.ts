@@ -16,7 +16,7 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** Changes are merged above this number, if they are also more than half as many as the table's rows. */
+/** More changes than this are merged, if they are also more than half as many as the table's rows. */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
