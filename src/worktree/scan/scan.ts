@@ -232,7 +232,7 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that is known only from the record, and so has no stat. */
 const NO_DEVICE = 0n;
 
-/** Throws `NOT_FOUND` if paths were not found in a folder that was exchanged: they may still exist. */
+/** Throws `NOT_FOUND` if paths were not found in a folder that was exchanged or removed: they may still exist. */
 async function refuseMoved(
   context: ScanContext,
   { scan: { look }, at }: Running,
