@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TrackedRoot, WatchHandle } from "../worktree.ts";
 import type { DiskPath, DiskWatch, FileStat, FileSystem, OnFolderEvent } from "../../disk/disk.ts";
@@ -250,6 +251,23 @@ describe("watchRoots", () => {
         expect(hints).toContain(undefined);
         writeFileSync(file, "y");
         expect(await handle?.settled()).toBe(true);
+      },
+    );
+
+    test.skipIf(process.platform !== "linux")(
+      "so it says of a root that is one file, also if the queue was full of other names' events",
+      async () => {
+        await watch(folder, [], new NodeDisk(), "tracked");
+        for (let i = 0; i < 20_000; i += 1) {
+          writeFileSync(join(folder, "other"), "x");
+          rmSync(join(folder, "other"));
+        }
+        writeFileSync(join(folder, "tracked"), "x");
+        // The events that the queue held are taken before the next question.
+        await sleep(500);
+        const isWhole = (await handle?.settled()) === true;
+        expect(isWhole && !hints.flat().includes("tracked") && !hints.includes(undefined)).toBe(false);
+        expect(hints).toContain(undefined);
       },
     );
 

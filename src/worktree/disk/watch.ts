@@ -166,10 +166,8 @@ class RootsWatch implements RootsWatchHandle {
       folder: root.folder,
       only: root.only,
       skipped,
-      onChange: (path) => {
-        this.#barrier.count();
-        this.#note(root, [pathInRoot(root.id, path)]);
-      },
+      onEvent: () => this.#barrier.count(),
+      onChange: (path) => this.#note(root, [pathInRoot(root.id, path)]),
       onReplaced: () => void this.#renew(root),
       onLost: () => this.#goBlind(),
     });
@@ -410,6 +408,8 @@ interface FolderWatchOptions {
   /** If given, only this name in the folder is watched. Default: everything. */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
+  /** Called for each event, also for names that are not watched: they fill the kernel's queue as well. */
+  readonly onEvent: () => void;
   /** Called at once for each event, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
   /** Called if the folder itself may have been replaced, so that it must be watched anew. */
@@ -501,6 +501,7 @@ class FolderWatch {
 
   #note(folder: Watched, bytes: Buffer | undefined, listed: boolean): void {
     if (this.#closed) return;
+    this.#options.onEvent();
     if (bytes === undefined) return this.#options.onLost();
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
