@@ -1,4 +1,4 @@
-/** The library. Anything not named here is not public. */
+/** The library. What is not exported here is not public. */
 export { open, openRecordStore, openStore, openSyncs, unforget } from "./library.ts";
 export {
   type ConflictResolution,

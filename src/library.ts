@@ -6,8 +6,8 @@ import type { WorkspaceApi } from "./api/workspace-api.ts";
 import * as opening from "./open.ts";
 
 /**
- * The functions with which programs open things. They are those of `open.ts`, but their types are only those of `api/`,
- * so that a program compiles against neither the engine nor a bundled package.
+ * The functions with which programs open stores and workspaces. They are those of `open.ts`, but with the types of
+ * `api/` alone, so that a program compiles against neither the engine nor a bundled package.
  */
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
@@ -21,7 +21,7 @@ export function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi>
 }
 
 /**
- * Opens a store of records in a folder of its own; begins it if there is none. Throws `PLATFORM_UNSUPPORTED` on
+ * Opens a store of records in a folder of its own, and begins it if there is none. Throws `PLATFORM_UNSUPPORTED` on
  * Windows.
  */
 export function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
@@ -29,18 +29,18 @@ export function openRecordStore(options: RecordStoreOptions): Promise<Standalone
 }
 
 /**
- * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
+ * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. A
  * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
- * Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
+ * Throws `PLATFORM_UNSUPPORTED` for a store on a server.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncRunner {
   return opening.openSyncs(store, onError);
 }
 
 /**
- * Brings back a forgotten history of a store of this machine, or a part of a history that was given up: by its id, its
- * name, or a unique prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match,
- * `UNSAFE` if its folder or its name has another history now.
+ * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` is its
+ * id, its name, or a unique prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several
+ * match, `UNSAFE` if its folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);

@@ -19,14 +19,14 @@ import { SyncController, type SyncControllerOptions } from "./replication/folder
 
 /** The composition root of a store on this machine. */
 
-/** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: false });
 }
 
 /**
- * Opens a store for a process that makes one call and then ends. Closing the store leaves its databases as they are for
- * the next process. Acknowledged changes are durable as usual, and signed at the end.
+ * For a process that makes one call and then ends. Closing the store leaves its databases as they are for the next
+ * process. Acknowledged changes are durable as usual, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });
@@ -55,33 +55,27 @@ function refuseWindows(): void {
   throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", { hint: "use it inside WSL" });
 }
 
-/**
- * Opens a store of records in a folder of its own; begins it if there is none. Throws `PLATFORM_UNSUPPORTED` on
- * Windows.
- */
+/** Begins the store if there is none. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
   return openFileRecordStore(options, nodeBackends());
 }
 
-/** Serves replicas from the workspaces of a store of this machine. `onError` receives errors of this side. */
+/** `onError` receives errors on this side of a connection. */
 export function openReplicaAcceptor(store: StoreApi, onError: (error: unknown) => void): ReplicaAcceptor {
   return openAcceptor(partsOf(store), onError);
 }
 
 /**
- * Runs the syncs of a store of this machine in this process. `onError` receives errors that no caller waits for. A
+ * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. A
  * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
- * Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
+ * Throws `PLATFORM_UNSUPPORTED` for a store on a server.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError, refuseSecrets: () => refuseAgent(store, "withProtected") });
 }
 
-/**
- * Runs the syncs of a store in a server. The server itself checks which of its callers may sync protected files,
- * whatever process has started it.
- */
+/** Runs the syncs in a server, which itself checks which of its callers may sync protected files. */
 export function openServedSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   return syncsOf(store, { onError });
 }
@@ -91,34 +85,30 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
   return new SyncController({ places, now: () => Date.now(), random: Math.random, ...how });
 }
 
-/** Throws `FORBIDDEN` if this process was started by an agent or by a run. */
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
-  // A run sets this variable for its command, and a process that has left its parents (`setsid`) still has it.
+  // A run sets this variable for its command. A process that has left its parents (`setsid`) still has it.
   // oxlint-disable-next-line node/no-process-env
   if (process.env[ROLE_VARIABLE] !== "agent" && !(await startedByAgent(store))) return;
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
 }
 
 /**
- * Returns the origin that a workspace of this machine's store follows; `undefined` if it follows none. Throws
- * `PLATFORM_UNSUPPORTED` for a store that is elsewhere.
+ * Returns the origin that a workspace follows, or `undefined` if it follows none. Throws `PLATFORM_UNSUPPORTED` for a
+ * store on a server.
  */
 export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
 }
 
-/**
- * Returns the forgotten histories of a store of this machine, and the given-up parts of histories, that can be brought
- * back.
- */
+/** Returns what `unforget` can bring back: forgotten histories, and parts of histories that were given up. */
 export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
   return forgottenIn(partsOf(store));
 }
 
 /**
- * Brings back a forgotten history of a store of this machine, or a part of a history that was given up: by its id, its
- * name, or a unique prefix of its id. Returns its workspace. Throws `NOT_FOUND` if there is none (any more),
- * `AMBIGUOUS` if several match, `UNSAFE` if its folder or its name has another history now.
+ * Brings back a forgotten history, or a part of a history that was given up. `id` is its id, its name, or a unique
+ * prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match, `UNSAFE` if its
+ * folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return withCode(async () => {
@@ -130,27 +120,27 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * True if this process was started by an agent that is at work in a store of this machine, or by a run there (unless
- * `whose` is `agents`).
+ * True if this process was started by an agent that is at work in the store, or by a run there (unless `whose` is
+ * `agents`).
  */
 export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
   return isWithinAgent(partsOf(store), whose);
 }
 
-/**
- * Checks that the user may read and write a store's files and those of its configuration folder. Works also for a store
- * that cannot be opened.
- */
+/** Also works for a store that cannot be opened. */
 export function checkAccess(places: Pick<StoreOptions, "home" | "configFolder" | "userHome">): DoctorCheck {
   return accessCheck(nodeDisk, places);
 }
 
-/** Returns the place of good bytes at a path of this machine: a store, if one lies there, else the files below it. */
+/**
+ * Returns where a repair finds good bytes: in the store at the path, or, if no store is there, in the files below the
+ * path.
+ */
 export function repairPlaceAt(path: string): RepairPlace {
   return nodeBackends().isStore(path) ? { store: path } : { folder: path };
 }
 
-/** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */
+/** Fills an empty folder on this machine with files of a workspace on a server (see `restore-from.ts`). */
 export async function restoreHere(
   source: Source,
   moment: string,
@@ -160,7 +150,7 @@ export async function restoreHere(
   return restoreFrom(source, moment, options, nodeBackends());
 }
 
-/** Opens one workspace; its store is closed with it. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+/** Closing the workspace closes its store. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
   const store = await openStore(options);
   try {

@@ -4,26 +4,22 @@ import { notUnderstood } from "./hook-input.ts";
 import { refusePersonsCommand } from "./refuse-persons-commands.ts";
 import { type HookParts, performHook, SnapshotRefused } from "./perform-hook.ts";
 
-/** The answer to one call of an agent's hook. */
 export interface HookAnswer {
   /** The whole text for the hook's stdout. The exit code is 0 in any case. */
   readonly stdout: string;
-  /** True if the tool must not run. */
   readonly blocked: boolean;
-  /** The failure, the refusal, or the warning of a call that succeeded. It is meant for stderr and the diagnostics. */
+  /** The failure, the refusal, or a warning of a call that succeeded; for stderr and the diagnostics. */
   readonly problem?: string;
-  /** The call, or `undefined` if the input was not understood. */
+  /** Undefined if the input was not understood. */
   readonly call?: HookCall;
 }
 
-/** A request to answer one call of a hook. */
 export interface HookRequest extends HookParts {
   readonly adapter: HookAdapter;
-  /** The text the agent wrote to the hook's stdin. */
   readonly input: string;
-  /** If true, any failure in a hook before the tool keeps the tool from running. */
+  /** If true, a failure of the hook before a tool call keeps the tool from running. */
   readonly strict: boolean;
-  /** Called when the input was understood, before anything else is done. */
+  /** Called as soon as the input is understood, before any work. */
   readonly onCall?: (call: HookCall) => void;
 }
 

@@ -3,8 +3,8 @@ import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * The tools of Claude Code 2, by their names in its hooks. For a tool that is missing here, the whole state is captured
- * before and after the call, unless the tool is one of Chronicle's own.
+ * The tools of Claude Code 2, by their names in its hooks. The whole state is captured before and after a call of any
+ * other tool, except Chronicle's own tools.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),
@@ -34,10 +34,7 @@ const KINDS: Readonly<Record<string, HookKind>> = {
   PostToolUseFailure: "after",
 };
 
-/**
- * Reads the input that Claude Code gives to a hook. The form is that of its hooks reference, and of inputs recorded
- * from version 2.1.
- */
+/** Reads the input of a hook, in the form of Claude Code's hooks reference and of inputs recorded from version 2.1. */
 export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, ToolReader>>): HookCall {
   const input = asObject(value);
   const event = neededText(input, "hook_event_name");
@@ -65,8 +62,8 @@ export const claude: HookAdapter = {
   title: "Claude Code",
   sequential: true,
   read: (input) => readClaudeStyle(input, TOOLS),
-  // Without a message, the output is empty, because the model would read any output of a hook at a session's start or
-  // with a prompt.
+  // Without a message, the output is empty, because the model would read any output of a hook at the start of a session
+  // or with a prompt.
   goOn: (message) => (message === undefined ? "" : JSON.stringify({ systemMessage: message })),
   block: (reason) =>
     JSON.stringify({

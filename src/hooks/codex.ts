@@ -3,8 +3,8 @@ import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
 /**
- * Returns a reader of shell lines. Codex itself carries out a line that only passes a patch to `apply_patch`, and never
- * reports the end of that call. The hook's input lacks the command's `workdir`, so the paths of the patch are
+ * Returns a reader of shell lines. Codex itself carries out a line that only passes a patch to `apply_patch`, and
+ * reports no end of such a call. The hook's input lacks the command's `workdir`, so the paths of the patch are
  * uncertain.
  */
 function runsOrPatches(key: string): ToolReader {
@@ -20,8 +20,8 @@ function runsOrPatches(key: string): ToolReader {
 }
 
 /**
- * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and
- * `apply_patch` also has its text in `command`.
+ * The tools of Codex, by their names in its hooks. In version 0.169, every shell tool is named `Bash`, and the input of
+ * `apply_patch` has the patch in `command`.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Bash: runsOrPatches("command"),
@@ -37,8 +37,8 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Codex. Its hooks have the same form as the hooks of Claude Code. Codex does not report the end of a call that fails
- * before it begins.
+ * Its hooks have the same form as the hooks of Claude Code. Codex does not report the end of a call that fails before
+ * it begins.
  */
 export const codex: HookAdapter = {
   name: "codex",

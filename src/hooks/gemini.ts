@@ -31,8 +31,8 @@ const KINDS: Readonly<Record<string, HookKind>> = {
 };
 
 /**
- * Returns an id for a call, because Gemini gives none. The id is made from the tool and its input, which are the same
- * at the beginning and the end of the call.
+ * Makes an id for a call, because Gemini gives none. The id depends on the tool and its input, which are the same at
+ * the beginning and at the end of the call.
  */
 function callId(tool: string, input: HookInput): string {
   const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
@@ -40,7 +40,7 @@ function callId(tool: string, input: HookInput): string {
 }
 
 /**
- * Returns the reason why a call failed. Returns `undefined` if it did not fail. The failure of a shell command is only
+ * Returns the reason of the failure, or `undefined` if the call did not fail. A shell command's failure is only
  * described in text. Other tools have an `error`.
  */
 function failureOf(response: HookInput): string | undefined {
@@ -57,7 +57,6 @@ function read(value: unknown): HookCall {
   const cwd = neededText(input, "cwd");
   const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
   if (kind === "turn-start") return { ...base, kind, ...turnAt(base.session, input) };
-  // Chronicle's own tools record their changes themselves.
   const isOwn = textAt(objectAt(input, "mcp_context"), "server_name") === "chronicle";
   if (isOwn && (kind === "before" || kind === "after")) return { ...base, kind: "none" };
   const failure = (): { reason: string } | undefined => {
@@ -67,16 +66,13 @@ function read(value: unknown): HookCall {
   return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure } });
 }
 
-/**
- * Returns an id for the turn, because Gemini gives none. The id is made from the session's id and the time at which the
- * turn began.
- */
+/** Makes an id for the turn, because Gemini gives none. */
 function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn"> {
   const began = textAt(input, "timestamp");
   return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
 }
 
-/** Gemini CLI. Its hooks must print JSON, and nothing else. */
+/** Gemini CLI expects JSON, and nothing else, on the stdout of a hook. */
 export const gemini: HookAdapter = {
   name: "gemini",
   title: "Gemini CLI",

@@ -1,21 +1,20 @@
 import type { ActionPayload } from "../api/action-api.ts";
 
-/** The meaning of a hook call to Chronicle. The kinds are the same for all agents. */
+/** What a hook call means to Chronicle. The kinds are the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
-/** One call of a hook, as its adapter has understood it. */
 export interface HookCall {
   readonly kind: HookKind;
-  /** The agent's own id of the session. It consists of letters, digits, `.`, `_` and `-`. */
+  /** The agent's own id of the session. Consists of letters, digits, `.`, `_` and `-`. */
   readonly session: string;
   /**
-   * The agent's own id of the turn, if the agent gives one. Without it, the call belongs to the turn that the session's
+   * The agent's own id of the turn, if the agent gives one. Otherwise, the call belongs to the turn that the session's
    * last prompt began.
    */
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;
-  /** The agent within the session: the id of a sub-agent, or an empty text for the main agent. */
+  /** The agent within the session: the id of a sub-agent, or an empty string for the main agent. */
   readonly lane: string;
   /** 0 for the main agent, 1 for a sub-agent. */
   readonly depth: number;
@@ -23,9 +22,7 @@ export interface HookCall {
    * For `before` and `after`: the agent's own id of the tool call, or an id made from data that identifies the call.
    */
   readonly toolCall?: string;
-  /** For `before`: the action that the tool is about to do. */
   readonly action?: HookAction;
-  /** For `after`: the outcome of the tool call. */
   readonly outcome?: "done" | "failed";
   readonly reason?: string;
   /**
@@ -34,36 +31,31 @@ export interface HookCall {
   readonly startsTurn?: string;
 }
 
-/** The tool that is about to run. */
 export interface HookAction {
   readonly type: string;
   readonly payload: ActionPayload;
-  /** A summary for people, if the type alone says too little. */
+  /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent may carry out the call itself instead of running the shell. The agent then never reports the end
+   * True if the agent may carry out the call itself instead of running the shell. Such an agent never reports the end
    * of the call.
    */
   readonly unsaid?: true;
 }
 
-/** The form of one agent's hooks. Each agent has one file with its adapter. All other code is shared. */
+/** The form of one agent's hooks. */
 export interface HookAdapter {
-  /** The agent's name, such as `claude`. It is also the actor of the agent's changes. */
+  /** Such as `claude`. Also the actor of the agent's changes. */
   readonly name: string;
-  /** The name for people, such as `Claude Code`. */
   readonly title: string;
   /**
    * True if the agent's tool calls usually do not overlap. The beginning of a call is then a sign that the agent's
    * previous call has ended.
    */
   readonly sequential: boolean;
-  /**
-   * Reads a call from the parsed JSON of the hook's stdin. Throws `USAGE` if the value does not have the form of the
-   * agent's inputs.
-   */
+  /** Throws `USAGE` if the value does not have the form of the agent's inputs. */
   read(input: unknown): HookCall;
-  /** Returns the output that lets the agent continue, with or without a message for the user. */
+  /** Returns the output that lets the agent continue, with a message for the user if one is given. */
   goOn(message?: string): string;
   /** Returns the output that keeps the tool from running. */
   block(reason: string): string;

@@ -1,9 +1,8 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** The JSON object that an agent wrote on a hook's stdin. */
 export type HookInput = Readonly<Record<string, unknown>>;
 
-/** Returns a value as an object. Throws `USAGE` if the value is not a JSON object. */
+/** Throws `USAGE` if the value is not a JSON object. */
 export function asObject(value: unknown): HookInput {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as HookInput;
   throw notUnderstood("it is no JSON object");
@@ -16,13 +15,13 @@ export function notUnderstood(why: string): ChronicleError {
   });
 }
 
-/** Returns the text under a key. Returns `undefined` if the value is missing, empty or not a string. */
+/** Returns `undefined` if the value is missing, empty or not a string. */
 export function textAt(input: HookInput, key: string): string | undefined {
   const value = input[key];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Returns the text under a key. Throws `USAGE` if the value is missing, empty or not a string. */
+/** Throws `USAGE` if the value is missing, empty or not a string. */
 export function neededText(input: HookInput, key: string): string {
   const value = textAt(input, key);
   if (value === undefined) throw notUnderstood(`there is no ${key}`);
@@ -38,8 +37,8 @@ export function objectAt(input: HookInput, key: string): HookInput {
 const LONGEST_ID = 128;
 
 /**
- * Returns an agent's id in Chronicle's form: its first 128 characters, with `_` in place of each character that is not
- * an ASCII letter or digit, `.`, `_` or `-`.
+ * Returns an agent's id as Chronicle records it: the first 128 characters, with `_` in place of each character that is
+ * not an ASCII letter or digit, `.`, `_` or `-`.
  */
 export function safeId(id: string): string {
   return id.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, LONGEST_ID);

@@ -11,17 +11,16 @@ interface Workplace {
   readonly workspace: WorkspaceApi;
 }
 
-/** The parts that the work of a hook needs. */
 export interface HookParts {
   readonly notes: SessionNotes;
   /**
-   * The id of the agent's process, or `null` if it is unknown. The actions that are open when that process has ended
-   * are abandoned.
+   * The agent's process id, or `null` if unknown. Actions that are still open when this process has ended are
+   * abandoned.
    */
   readonly owner: number | null;
   /**
-   * Opens the nearest workspace around a folder. If there is none, creates one in the folder if `create` is true, and
-   * throws `NOT_FOUND` otherwise.
+   * Opens the nearest workspace around a folder. If there is none, creates a workspace in the folder (`create`) or
+   * throws `NOT_FOUND`.
    */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
   /** The files and folders that agents' shell commands must not touch. */
@@ -33,7 +32,7 @@ interface CallWork extends HookParts {
   readonly call: HookCall;
 }
 
-/** The error of a snapshot before a tool call. The tool must not run, because the snapshot could not be made. */
+/** The snapshot before a tool call could not be made, so the tool must not run. */
 export class SnapshotRefused extends Error {
   readonly reason: ChronicleError;
 
@@ -45,8 +44,8 @@ export class SnapshotRefused extends Error {
 }
 
 /**
- * Does the work of a hook's call. Returns a message for the user, if there is one. Throws `SnapshotRefused` if the tool
- * must not run. Passes on the error of anything else that fails.
+ * Does the work of a hook's call, and returns a message for the user, if any. Throws `SnapshotRefused` if the tool must
+ * not run. Passes on any other error.
  */
 export async function performHook(adapter: HookAdapter, call: HookCall, parts: HookParts): Promise<string | undefined> {
   const told = await perform({ ...parts, adapter, call });
@@ -74,16 +73,15 @@ async function perform(work: CallWork): Promise<readonly string[]> {
   }
 }
 
-/** Returns a warning if the recorded history is not signed. Recording continues. */
 async function unsignedIn(folder: string, { open }: HookParts): Promise<readonly string[]> {
   const { state, detail, hint } = await (await open(folder, false)).signing();
   return state === "unsigned" ? [`what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})`] : [];
 }
 
 /**
- * Starts or continues the session, and returns the folder of its workspace. An agent reports the start of a running
- * session again when it has resumed the session or shortened its own memory. The agent may then be in another folder.
- * The session keeps its workspace, its turn and its open actions.
+ * Starts or continues the session, and returns its workspace's folder. An agent reports the start of a running session
+ * again after it has resumed the session or compacted its context, perhaps from another folder. The session then keeps
+ * its workspace, its turn and its open actions.
  */
 async function startSession(work: CallWork): Promise<string> {
   const present = await presentWorkplace(work, (error) => isForgotten(error) || isMissing(error));
@@ -106,7 +104,7 @@ async function beginSession(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the session's workplace. If there is none, begins the session now. This happens if the hooks were installed
+ * Returns the session's workplace. If there is none, begins the session now. There is none if the hooks were installed
  * while the session ran, if the session's note was lost, or if its workspace was forgotten.
  */
 async function workplace(work: CallWork): Promise<Workplace> {
@@ -114,8 +112,8 @@ async function workplace(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the workplace that the session's note names. Returns `undefined` if there is no note, or if the workspace is
- * gone. `isGone` returns true for the errors which mean that the workspace is gone.
+ * Returns the workplace that the session's note names, or `undefined` if there is no note or `isGone` says that the
+ * error means a missing workspace.
  */
 async function presentWorkplace(
   { call, notes, open }: CallWork,
@@ -136,23 +134,23 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the workspace's folder is missing. Such a session gets another workspace only when the agent reports its
- * start, because a tool call may have removed the workspace's folder.
+ * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace, because a
+ * tool call may have removed the folder.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Begins a turn. Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
+/** Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
 async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
   const troubles = await endEarlier({ note, workspace });
   const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
-  // The note is stored even if abandoning the open calls fails, because the turn has begun in any case.
+  // Store the note even if abandoning the open calls fails, because the turn has begun in any case.
   try {
     // If the end of the previous turn was not reported, that turn and its sub-agents were interrupted. A call that is
-    // still open was then denied at a prompt or stopped, and no hook reports which of the two happened.
+    // still open was then denied at a prompt or stopped. No hook reports which.
     const all = note.isIdle !== true;
     await abandon({ note, workspace }, call, { reason: "the next turn began", all, unsure: true });
     note.isIdle = false;
@@ -162,7 +160,7 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   return { folder: note.workspace, troubles };
 }
 
-/** Abandons the open actions of one agent of the session. With `all`, abandons those of all its agents. */
+/** Abandons the open actions of the calling agent. With `all`, abandons those of all agents of the session. */
 async function abandon(
   { note, workspace }: Workplace,
   { session, lane }: HookCall,
@@ -175,8 +173,8 @@ async function abandon(
 }
 
 /**
- * Makes an id for a turn of an agent that gives none. The id consists of the session's id and the number of the newest
- * record. Two turns of a session have the same id only if nothing was recorded between their beginnings.
+ * Makes a turn's id of the session's id and the newest record's number, for an agent that gives none. Two turns of a
+ * session have the same id only if nothing was recorded between their beginnings.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
   const [last] = await workspace.log({ reverse: true, limit: 1 });
@@ -236,8 +234,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
   const { note, workspace } = await workplace(work);
   const key = keyOf(call);
   const id = note.open[key] ?? note.doubted?.[key] ?? (await findUnfinished(workspace, call));
-  // The call has no unfinished action. Either another hook has already recorded its end, or its beginning was not
-  // recorded, for example because the hooks were installed while it ran.
+  // No unfinished action: another hook has already recorded the end, or the beginning was not recorded (the hooks were
+  // installed while the call ran, for example).
   if (id === undefined) return [];
   const { outcome = "done", reason } = call;
   try {
@@ -249,8 +247,8 @@ async function afterTool(work: CallWork): Promise<readonly string[]> {
 }
 
 /**
- * Finds the unfinished action of a call that the note does not name. Abandoned actions are included, because an
- * abandoned action can still be finished.
+ * Searches the log, because the note does not name the call's action. Abandoned actions count, because an abandoned
+ * action can still be finished.
  */
 async function findUnfinished(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
   const all = await workspace.list();
@@ -289,16 +287,16 @@ async function endSession({ call, notes, open }: CallWork): Promise<readonly str
 }
 
 /**
- * The codes of errors which mean that the files before or after a tool call could not be stored. Other codes are faults
- * of Chronicle itself.
+ * The codes of errors which mean that the files around a tool call could not be stored. Other codes are faults of
+ * Chronicle itself.
  */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
 /**
- * Records the end of a call. Throws the error if that fails. If files could not be stored (`NOT_KEPT`), the action is
- * closed nevertheless. If the history has no such action, the call is forgotten. After any other error, the end stays
- * in the note and is recorded at the next hook. Otherwise, the action would stay open and compete with all later
- * actions until the turn ends.
+ * Records the end of a call, and throws if that fails. If files could not be stored (`NOT_KEPT`), the action is closed
+ * all the same. If the history has no such action, the call is forgotten. After any other error, the end stays in the
+ * note and is recorded at the next hook. Otherwise, the action would stay open and compete with all later actions until
+ * the turn ends.
  */
 async function endCall(
   { note, workspace }: Workplace,
@@ -340,8 +338,8 @@ function forgetCall(note: SessionNote, key: string): void {
 }
 
 /**
- * Records the ends of open calls, if these ends were reported or can be inferred. `lane` is the agent that begins a
- * call now, which means that its earlier calls have ended. Returns the errors as messages.
+ * Records the ends of open calls that were reported or can be inferred. If `lane` is given, this agent begins a call
+ * now, so its earlier calls have ended. Returns the errors as messages.
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;
@@ -369,8 +367,8 @@ async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent begins another call without having reported the end of this call. So this call was denied or never ran.
-  // If its end is reported later after all, the agent ran both calls in parallel.
+  // The agent begins another call without having reported the end of this call. So this call was denied or never ran,
+  // unless the agent runs both in parallel and reports this end later.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }
@@ -381,8 +379,7 @@ async function endOf(
 }
 
 /**
- * Returns an error as a message. Returns `undefined` if the history has no such action, because the history was begun
- * anew or restored from a copy.
+ * Returns `undefined` if the history has no such action, because the history was begun anew or restored from a copy.
  */
 function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;

@@ -7,14 +7,13 @@ import { optional } from "../util/optional.ts";
 /** The places that an agent's shell commands must not touch, and the known values of variables in these commands. */
 export type Guarded = Omit<GuardedPlace, "cwd">;
 
-/** The folders of Chronicle's data, and the user's home folder. All paths are absolute. */
+/** The folders of Chronicle's data, and the user's home folder: absolute paths. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
   readonly userHome?: string | undefined;
 }
 
-/** Returns the guarded folders, and the variables by which a shell command can name them. */
 export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded {
   return {
     folders: [home, configFolder],
@@ -28,8 +27,8 @@ export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded
 }
 
 /**
- * Returns the reason to keep a tool from running: its shell command is reserved for people, or it removes or writes
- * something in Chronicle's folders. Returns `undefined` for all other calls.
+ * Returns why a tool must not run: its shell command is reserved for people, or removes or writes something in
+ * Chronicle's folders. Returns `undefined` for any other call.
  */
 export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
   const line = action?.payload.command;

@@ -3,29 +3,29 @@ import type { ActionEnd } from "../api/action-api.ts";
 /** The state of an agent's session between two hooks. If the note is lost, open actions are found again in the log. */
 export interface SessionNote {
   /**
-   * The folder of the session's workspace. A session stays in the workspace in which it began, even if its agent
-   * changes to another folder.
+   * The workspace's folder. A session stays in the workspace in which it began, even if its agent changes to another
+   * folder.
    */
   readonly workspace: string;
   /** The current turn, for agents that do not give it with each call. */
   turn?: string;
-  /** True if the main agent has ended its turn. Any further work is then done by sub-agents in the background. */
+  /** True if the main agent has ended its turn. Further work is then that of sub-agents in the background. */
   isIdle?: boolean;
   /**
-   * True if sub-agents have worked in the session. The open calls are then stored durably, because the log does not
-   * record which agent began a call.
+   * True if sub-agents have worked in the session. The open calls are then also stored in files, because the log does
+   * not record which agent began a call.
    */
   hasLanes?: boolean;
-  /** The ids of the open actions. The keys consist of the lane and the tool call: `<lane> <call>`. */
+  /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
-  /** The keys in `open` of the actions whose end may never be reported. */
+  /** The keys of open actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
    * The ids of actions that were recorded as denied because the agent began another call, by the same keys. The agent
    * may still be running these calls in parallel.
    */
   doubted?: Record<string, string>;
-  /** The ends of actions that were reported or inferred but are not recorded yet, by the same keys. */
+  /** The ends of actions that are reported or inferred but not recorded yet, by the same keys. */
   ends?: Record<string, ActionEnd>;
 }
 

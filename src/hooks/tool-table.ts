@@ -5,13 +5,9 @@ import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 /** Turns a tool's input into an action. Returns `undefined` if nothing is to be recorded. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
-/** The `ToolReader` of a tool that changes nothing on disk. */
 export const looks: ToolReader = () => undefined;
 
-/**
- * Returns the `ToolReader` of a tool that writes the file named by the input's `key`. An input without this key makes
- * no action.
- */
+/** For a tool that writes the file named by the input's `key`. An input without this key makes no action. */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -19,10 +15,7 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/**
- * Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder` is the key of the
- * command's working folder.
- */
+/** For a tool that runs the shell command in the input's `key`. `folder` is the key of the command's working folder. */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -32,10 +25,7 @@ export function runs(key: string, folder = "workdir"): ToolReader {
   };
 }
 
-/**
- * Returns a list of words as a shell line. A list such as `["bash", "-lc", "rm x"]` becomes `rm x`. The words of any
- * other list are joined by spaces.
- */
+/** A list such as `["bash", "-lc", "rm x"]` becomes `rm x`. The words of any other list are joined by spaces. */
 function shellWords(words: readonly unknown[]): string {
   const texts = words.filter((word) => typeof word === "string");
   const [shell = "", flag = "", line] = texts;
@@ -43,7 +33,7 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** Returns the `ToolReader` of a tool that applies the patch in the input's `key`. */
+/** For a tool that applies the patch in the input's `key`. */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");
@@ -60,9 +50,8 @@ export function patches(key: string): ToolReader {
 const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
 
 /**
- * Returns the action that a tool is about to do. Returns `undefined` if the tool changes nothing, records its changes
- * itself, or names no file to write. For an unknown tool, returns an action without paths. The state is then captured
- * before and after the call.
+ * Returns `undefined` if the tool changes nothing, records its changes itself, or names no file to write. An unknown
+ * tool gets an action without paths, so that the state is captured before and after the call.
  */
 function actionOf(
   table: Readonly<Record<string, ToolReader>>,
@@ -75,16 +64,12 @@ function actionOf(
   return reader(input, cwd);
 }
 
-/**
- * Matches the beginning of a path in `/proc/self/cwd` or `/proc/self/root`. They mean the working folder and the root
- * of the process that opens the path.
- */
+/** `/proc/self/cwd` and `/proc/self/root` are the working folder and the root of the process that opens the path. */
 const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cwd|root)(?=\/|$)/;
 
 /**
- * Makes a path that an agent's tool names absolute. `/proc/self/cwd` in it becomes the agent's folder, and
- * `/proc/self/root` becomes `/`, because they would mean the folders of the process that answers the hook. Other paths
- * in `/proc` are not translated.
+ * Makes the path of an agent's tool absolute. `/proc/self/cwd` becomes the agent's folder, and `/proc/self/root`
+ * becomes `/`: in this process, they would mean other folders. Other paths in `/proc` are not translated.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];
@@ -92,19 +77,14 @@ export function agentPath(cwd: string, path: string): string {
   return resolve(which === "cwd" ? cwd : "/", `./${path.slice(own.length)}`);
 }
 
-/**
- * Matches a header in the text that `apply_patch` takes (codex-rs/apply-patch), such as `*** Update File: src/a.ts`.
- */
+/** A header in a patch for `apply_patch` (codex-rs/apply-patch), such as `*** Update File: src/a.ts`. */
 const HEADER = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\r?$/gm;
 
-/**
- * Matches a command line that consists only of `apply_patch` with a here-document. Codex carries out such a line
- * itself.
- */
+/** A command line that consists only of `apply_patch` with a here-document. Codex carries out such a line itself. */
 const HEREDOC = /^\s*apply_?patch\s+<<-?\s*(['"]?)(\w+)\1[ \t]*\n(?<patch>[^]*?)\n\2\s*$/;
 
 /**
- * Matches `cd DIR &&` before that command, where `DIR` is a single literal word. Codex carries out such a line itself,
+ * `cd DIR &&` before such a command line, where `DIR` is a single literal word. Codex carries out this form itself,
  * too.
  */
 const FOLDER = /^\s*cd\s+(?:'([^'\n]+)'|"([^"\n$`\\]+)"|([^\s'"$`\\;&|<>()*?~{}[\]]+))\s*&&/;
@@ -115,21 +95,20 @@ interface PatchInLine {
   readonly folder: string;
 }
 
-/** Returns the patch that a shell line passes to `apply_patch`. Returns `undefined` if the line does anything else. */
+/** Returns `undefined` if the line does anything else. */
 export function patchInLine(line: string): PatchInLine | undefined {
   const [prefix = "", ...folders] = FOLDER.exec(line) ?? [];
   const patch = HEREDOC.exec(line.slice(prefix.length))?.groups?.["patch"];
   return patch === undefined ? undefined : { patch, folder: folders.find((one) => one !== undefined) ?? "." };
 }
 
-/** Returns the paths in a patch for `apply_patch`, each once, in their order. A move has two paths. */
+/** Returns the paths in a patch, each once, in their order. A move has two paths. */
 export function patchPaths(patch: string): string[] {
   const found = new Set<string>();
   for (const [, path] of patch.matchAll(HEADER)) if (path !== undefined) found.add(path.trim());
   return [...found];
 }
 
-/** The form in which one agent's hooks describe tool calls. */
 interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
   /** Returns the agent's own id of a call, or an id made from data that identifies the call. */
@@ -138,8 +117,8 @@ interface ToolCallStyle {
 }
 
 /**
- * Completes a hook's call of the kinds `before` and `after` with its tool, from `tool_name` and `tool_input`. The kind
- * becomes `none` if the tool makes no action to record. Throws `USAGE` if the tool's name is missing.
+ * Adds the tool to a call of the kind `before` or `after`, from `tool_name` and `tool_input`. The kind becomes `none`
+ * if the tool makes no action to record. Throws `USAGE` if the tool's name is missing.
  */
 export function readToolCall(
   base: Omit<HookCall, "kind">,

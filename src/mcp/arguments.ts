@@ -3,8 +3,7 @@ import type { Selection } from "../api/action-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import * as z from "zod";
 
-// This module defines the arguments that several tools share, with their bounds. The engine's own validators check all
-// arguments again.
+// The arguments that several tools share. The engine's own validators check all arguments again.
 
 const MAX_ID = 200;
 const MAX_PATH = 4_096;
@@ -23,7 +22,6 @@ export const moment = word(
     "(`10m`, `2h`), or a time in ISO-8601 (without a zone: UTC)",
 );
 
-/** Makes an argument for a short text, with the given description. */
 export const named = word;
 
 export const path = z
@@ -38,13 +36,12 @@ export const dryRun = z.boolean().default(false).describe("say what would be don
 
 export const patch = z.boolean().default(false).describe("with the changed lines as unified text");
 
-/** Makes the argument for the number of items to return: `usual` by default, at most `most`. */
 export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
   return z.number().int().min(1).max(most).default(usual).describe(`how many at most (up to ${most})`);
 }
 
 /**
- * Returns an absolute path within the workspace as a relative path, because models give both. Returns any other path
+ * Returns an absolute path within the workspace as a relative path, because models give both. Any other path is
  * unchanged.
  */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
@@ -52,7 +49,6 @@ export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   return given.startsWith(`${workspace.path}/`) ? given.slice(workspace.path.length + 1) : given;
 }
 
-/** Returns the option `paths`, with `inWorkspace` applied to each path. Returns no option if no path was given. */
 export function pathsIn(
   workspace: WorkspaceApi,
   given: readonly string[] | undefined,
@@ -61,7 +57,7 @@ export function pathsIn(
   return { paths: given.map((one) => inWorkspace(workspace, one)) };
 }
 
-/** The arguments that select somebody's work. A call may give at most one of them. */
+/** A call may give at most one of them. */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
@@ -75,10 +71,7 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/**
- * Returns the selection that the arguments make. Returns `undefined` if no argument is given. Throws `USAGE` if more
- * than one argument is given.
- */
+/** Returns `undefined` if no argument is given. Throws `USAGE` if there are several. */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {
@@ -93,8 +86,8 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Returns a sentence that tells a model how to redo what was undone. `id` is the id of the undo that is to be named. It
- * is `null` if `redo` without an id does the work again.
+ * Tells a model how to redo what was undone. `id` is the id of the undo to name, or `null` if `redo` without an id
+ * suffices.
  */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;

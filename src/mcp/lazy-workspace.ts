@@ -1,27 +1,24 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { wasMoved } from "../core/tree/moved-folder.ts";
 
-/** The client for which a workspace is opened. */
 export interface Asked {
-  /** The folders that the client works in. If there are none, the server's own folder is used. */
+  /** The client's folders. If there are none, the server's own folder is used. */
   readonly folders: readonly string[];
-  /** The name that the client gives itself, or an empty text if it gives none. */
+  /** The name that the client gives itself, or an empty string. */
   readonly client: string;
 }
 
-/** Finds and opens a workspace. */
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
 /**
- * The maximum number of client names that have a workspace of their own. All further clients of a server over HTTP
- * share one workspace without a name.
+ * So many client names get a workspace of their own. All further clients of a server over HTTP share one workspace
+ * without a name.
  */
 const MAX_CLIENTS = 8;
 
 /**
- * The workspaces of an MCP server, one for each name of a client. A workspace is opened at the first call that needs
- * it. The client therefore gets its list of tools at once, and a person can begin to record the folder while the server
- * runs.
+ * The workspaces of an MCP server, by client name. Each is opened at the first call that needs it. The client therefore
+ * gets its list of tools at once, and a person can begin to record the folder while the server runs.
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
@@ -34,8 +31,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Returns the client's open workspace. If it could not be opened, the next call tries again. The workspace is opened
-   * anew if its settings of what is tracked have changed, or if its folder was moved.
+   * If the client's workspace could not be opened, the next call tries again. The workspace is opened anew if its
+   * settings have changed or its folder was moved.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
@@ -55,8 +52,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Forgets a client's workspace, because the client's folders have changed or the workspace could not be opened. The
-   * next call finds the workspace anew.
+   * Called if the client's folders have changed or the workspace could not be opened. The next call finds the workspace
+   * anew.
    */
   forget(client: string): void {
     const opening = this.#opening.get(client);
@@ -89,14 +86,11 @@ export class LazyWorkspace {
 
 interface Opened {
   readonly workspace: WorkspaceApi;
-  /** The settings of what is tracked, read when the workspace was opened. */
+  /** The workspace's configuration when it was opened, as JSON. */
   readonly settings: string;
 }
 
-/**
- * Returns the settings that are in force now. Returns `undefined` if the folder was moved after the workspace was
- * opened.
- */
+/** Returns `undefined` if the folder was moved after the workspace was opened. */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

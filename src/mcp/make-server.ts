@@ -21,15 +21,12 @@ import { errorResult, resultOf } from "./tool-answer.ts";
 import type { LazyWorkspace } from "./lazy-workspace.ts";
 import { oneLine } from "./one-line.ts";
 
-/** Parts of a server. */
 export interface ServerParts {
   readonly version: string;
   readonly workspace: LazyWorkspace;
   /** True if the client's folders (MCP roots) select the workspace; false if a person has named one. */
   readonly askClient: boolean;
-  /** Further sentences for the instructions that the client gets. */
   readonly notes?: readonly string[];
-  /** Writes a line to the diagnostics. */
   readonly report: (message: string) => void;
 }
 
@@ -59,13 +56,13 @@ const LIST = TOOLS.map((tool) => ({
   annotations: annotationsOf(tool),
 }));
 
-/** Makes a server with Chronicle's tools, for one connection (stdio) or one request (HTTP). */
+/** Makes a server for one connection (stdio) or one request (HTTP). */
 export function makeServer(parts: ServerParts): Server {
   const identity = { name: "chronicle", title: "Chronicle", version: parts.version };
   const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
   const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
-  // Clients of a protocol revision before 2026-07-28 are asked for their folders, and report when these folders change.
+  // Only clients of a protocol revision before 2026-07-28 can be asked for folders, and report when these change.
   server.setNotificationHandler("notifications/roots/list_changed", () => {
     if (parts.askClient) parts.workspace.forget(nameIn(server.getClientVersion()));
   });
@@ -92,10 +89,7 @@ export function makeServer(parts: ServerParts): Server {
   return server;
 }
 
-/**
- * Returns the name that the client gives itself. Since revision 2026-07-28, each request contains the name. Before that
- * revision, only the handshake contains it.
- */
+/** Since revision 2026-07-28, each request contains the client's name. Before, only the handshake does. */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
   return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());
@@ -106,22 +100,19 @@ function nameIn(told: unknown): string {
   return typeof name === "string" ? oneLine(name, 100) : "";
 }
 
-/** Returns the stack of an unexpected error, for the diagnostics. The model gets only the message. */
+/** The model gets only the message. */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 const WAIT_MS = 3_000;
 
-/**
- * The first protocol revision in which a server sends no requests to its client. Each request of the client contains
- * the client's data instead.
- */
+/** The first protocol revision in which a server sends no requests to its client. */
 const NO_MORE_ASKING = "2026-07-28";
 
 /**
- * Returns the folders that the client works in (MCP roots). Returns none if the client has no roots, cannot be asked
- * for them, or does not answer.
+ * Returns the client's folders (MCP roots), or none if the client has no roots, cannot be asked for them, or does not
+ * answer.
  */
 async function clientFolders(server: Server, report: (message: string) => void): Promise<string[]> {
   if (server.getClientCapabilities()?.roots === undefined) return [];
@@ -136,10 +127,7 @@ async function clientFolders(server: Server, report: (message: string) => void):
   }
 }
 
-/**
- * Returns the protocol's annotations for a tool's effects: only tools that change files are destructive, and nothing
- * leaves the machine.
- */
+/** Only tools that change files are destructive, and nothing leaves the machine. */
 export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotations {
   return {
     title,
@@ -153,9 +141,9 @@ export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotati
 type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
- * Operations that only people may do, by the names under which an agent may look for them. There are no such tools. If
- * an agent calls such a tool anyway, the engine refuses the operation and records the attempt. The arguments of each
- * call are chosen so that the call would change nothing, where the method takes such arguments.
+ * Operations that only people may do, by the names under which an agent may look for them. If an agent calls such a
+ * tool, although there is none, the engine refuses the operation and records the attempt. Where a method can be called
+ * so that it would change nothing, its arguments say so.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],
@@ -167,19 +155,19 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["configure", (workspace) => workspace.configure({})],
   ["pin", (workspace) => workspace.pin("no-such-id")],
   ["rebuild", (workspace) => workspace.rebuild()],
-  // These operations concern the store or the machine. A workspace has no methods for them.
+  // The store or the machine does these; a workspace has no methods for them.
   ["forget", undefined],
   ["stop", undefined],
 ]);
 
-/** True if this is the name of an operation that only people may do. Ignores prefixes that clients add to the name. */
+/** Ignores prefixes that clients add. */
 function isForPeople(name: string): boolean {
   return FOR_PEOPLE.has(bare(name));
 }
 
 /**
- * Refuses an operation that is for people. The engine records the attempt if the operation is one of a workspace.
- * Always throws `FORBIDDEN`, or the error with which the workspace could not be opened.
+ * The engine records the attempt if the operation is one of a workspace. Always throws `FORBIDDEN`, or the error with
+ * which the workspace could not be opened.
  */
 async function refuseForPeople(workspace: () => Promise<WorkspaceApi>, name: string): Promise<never> {
   await FOR_PEOPLE.get(bare(name))?.(await workspace());

@@ -6,14 +6,14 @@ export function shortened(text: string, most: number): string {
 }
 
 /**
- * Returns text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot be
- * mistaken for text of Chronicle itself.
+ * Returns text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot pass for
+ * Chronicle's own text.
  */
 export function oneLine(text: string, most = 300): string {
   return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** Returns a number with its noun: `1 path`, `2,000 paths`. */
+/** `1 path`, `2,000 paths`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,14 +1,13 @@
 import * as z from "zod";
 
-// This module describes the answers of the tools for `outputSchema`: the fields on which programs can rely. Every
-// object may have more fields, which the library's shapes (`src/api`) describe. Optional fields are not always present.
+// The answers of the tools, for `outputSchema`: the fields on which programs can rely. Every object may have more
+// fields, which the library's shapes (`src/api`) describe.
 
 const text = z.string();
 const count = z.int().min(0);
 const flag = z.boolean();
 const texts = z.array(text);
 
-/** A path. If its bytes are not UTF-8, the field `path_b64` next to it contains them in base64. */
 const path = text.describe("as people see it; where its bytes are not UTF-8, `path_b64` has them");
 
 const change = z.looseObject({
@@ -24,13 +23,12 @@ const change = z.looseObject({
   patch_cut: z.literal(true).describe("only the beginning of the patch").optional(),
 });
 
-/** The first changes, and the number of all changes. */
 export const changes = {
   changes: z.array(change).describe("the first of them"),
   total_changes: count.describe("how many there are"),
 } as const;
 
-/** The coverage of a record: what was not recorded. */
+/** Says what was not recorded. */
 export const coverage = z.looseObject({
   complete: flag,
   omitted: z.array(z.looseObject({ path: text, reason: text })).describe("the first of them"),
@@ -117,7 +115,6 @@ export const iteration = z.looseObject({
   actor: text,
 });
 
-/** A problem found by a check of the history. */
 export const problem = z.looseObject({ kind: text, where: text, detail: text });
 
 export const status = {
@@ -137,7 +134,7 @@ export const status = {
   notes: texts,
 } as const;
 
-/** A snapshot: a numbered moment of the history. */
+/** A numbered moment of the history. */
 export const snapshot = {
   number: count,
   id: text,
@@ -154,8 +151,8 @@ export { count, flag, path, text, texts };
 const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
 
 /**
- * Returns the schema of a tool's answers. The schema also admits `error` in place of all other fields, because some
- * clients also check errors (`isError`) against it.
+ * The schema also admits `error` in place of all other fields, because some clients check even errors (`isError`)
+ * against it.
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {

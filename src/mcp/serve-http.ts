@@ -12,9 +12,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
 interface HttpOptions {
-  /** The port to listen on, or 0 for any free port. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** The token that each request must contain: `Authorization: Bearer <token>`. */
+  /** Each request must contain it: `Authorization: Bearer <token>`. */
   readonly token: string;
 }
 
@@ -23,7 +23,7 @@ interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to clients with the token. Rejects if the port is in use. */
+/** Serves MCP over HTTP at `/mcp` on 127.0.0.1. Rejects if the port is in use. */
 export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
   const onerror = (error: Error) => parts.report(error.message);
   const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });
@@ -85,7 +85,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   await hand(await serving.handler.fetch(asked), response);
 }
 
-/** Returns the whole body of a request. Returns `undefined` if the body has more than `MAX_BODY_BYTES`. */
+/** Returns `undefined` if the body has more than `MAX_BODY_BYTES`. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -126,7 +126,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Admits requests to MCP on a loopback port. A request needs the token, and must not name a foreign host or origin. */
+/** A request needs the token, and must not name a foreign host or origin. */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;
@@ -137,10 +137,7 @@ class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /**
-   * Returns the reason to refuse a request, judged by the head of the request alone. Returns `undefined` if the request
-   * is admitted.
-   */
+  /** Judges by the head of the request alone. Returns `undefined` if the request is admitted. */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };

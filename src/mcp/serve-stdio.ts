@@ -10,14 +10,14 @@ import { makeServer, type ServerParts } from "./make-server.ts";
 
 interface StdioServer {
   /**
-   * Resolves when the connection is closed. `close` and an error of the output close it at once. The end of the input
-   * closes it as soon as all requests are answered.
+   * Resolves when the connection is closed: at once by `close` or an error of the output, and at the end of the input
+   * as soon as all requests are answered.
    */
   readonly done: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Serves one client. Each line of the input and of the output is one message. */
+/** Each line of the input and of the output is one message. */
 export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
   const transport = new LineTransport(input, output);
   const onerror = (error: Error) => parts.report(error.message);
@@ -25,12 +25,12 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
   return { done: transport.done, close: () => handle.close() };
 }
 
-/** The longest message that is read, in bytes. A longer message is refused, and the connection stays open. */
+/** In bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /**
- * The length of the part at each end of a message that is searched for the message's id. A message that is too long is
- * measured in bytes, and a message that cannot be parsed in characters.
+ * The id of an invalid message is searched for in this much of each of its ends: bytes of a message that is too long,
+ * characters of a message that cannot be parsed.
  */
 const EDGE = 4_096;
 
@@ -39,9 +39,9 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 
 /**
- * Transports one message per line, as MCP's stdio requires. There are two differences from the SDK's own transport. At
- * the end of the input, it answers open requests before it closes, so that a script can pipe requests in. A message
- * that is too long does not end the connection.
+ * One message per line, as MCP's stdio requires. Unlike the SDK's own transport, this one answers open requests after
+ * the end of the input, so that a script can pipe requests in; and a message that is too long does not end the
+ * connection.
  */
 class LineTransport implements Transport {
   onclose?: () => void;
@@ -54,7 +54,7 @@ class LineTransport implements Transport {
   readonly #pending = new Set<string | number>();
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The beginning of a line that is too long. Of all following pieces, only the end is stored. */
+  /** The beginning of a line that is too long. Of what follows, only the end is kept. */
   #head: Buffer | undefined;
   #ended = false;
   #closed = false;
@@ -72,7 +72,6 @@ class LineTransport implements Transport {
     this.#input.on("error", this.#onEnd);
     this.#input.on("end", this.#onEnd);
     this.#input.on("close", this.#onEnd);
-    // An error of the output means that the client is gone.
     this.#output.on("error", this.#onOutputError);
   }
 
@@ -160,16 +159,14 @@ class LineTransport implements Transport {
     this.onmessage?.(message);
   }
 
-  /**
-   * Answers an invalid message with an error. If the message's id is unknown, reports the error to `onerror` instead.
-   */
+  /** Answers with an error, or calls `onerror` if the message's id is unknown. */
   #refuse(id: string | number | undefined, code: number, message: string): void {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });
   }
 }
 
-/** Copies the first `EDGE` bytes of the pieces, so that the pieces can be freed. */
+/** Copies the first `EDGE` bytes, so that the pieces can be freed. */
 function firstOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = 0; size < EDGE && at < pieces.length; at += 1) {
@@ -180,7 +177,6 @@ function firstOf(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat(kept);
 }
 
-/** Copies the last `EDGE` bytes of the pieces, so that the pieces can be freed. */
 function lastOf(pieces: readonly Buffer[]): Buffer {
   const kept: Buffer[] = [];
   for (let size = 0, at = pieces.length - 1; size < EDGE && at >= 0; at -= 1) {
@@ -192,8 +188,8 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 }
 
 /**
- * Finds the id of a request of which only the beginning and the end are known. Returns `undefined` if no id is found.
- * Accepts an `id` only at the beginning or the end, because an `id` in between may belong to the arguments.
+ * Finds the id of a request of which only the beginning and the end are known. An `id` in between does not count,
+ * because it may belong to the arguments.
  */
 function idWithin(text: string): string | number | undefined {
   const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];

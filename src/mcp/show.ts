@@ -3,16 +3,14 @@ import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
 
-/** The limits of one answer: items of each list, characters of one patch, and characters of all patches. */
+/** The limits of one answer: items of a list, characters of one patch, and characters of all patches. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
-/** The first items of a list, and the number of all items. */
 export interface Capped<T> {
   readonly items: readonly T[];
   readonly total: number;
 }
 
-/** Returns the first `most` items of a list, and the number of all items. */
 export function capped<T>(list: readonly T[], most: number): Capped<T> {
   return { items: list.slice(0, most), total: list.length };
 }
@@ -31,12 +29,11 @@ const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
   permissions_changed: "permissions changed",
 };
 
-/** Returns a line about a file that somebody changed meanwhile, and about the copy with the other content. */
 export function copyLine({ path, kept_at: at }: RestoreShape["conflicts"][number]): string {
   return `Changed meanwhile: ${oneLine(path)}; the other content is at ${oneLine(at)}: compare the two, and remove the copy if it is not needed.`;
 }
 
-/** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
+/** For example `2 created, 1 deleted`; `nothing` for no changes. */
 export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;
   const parts = types.flatMap((type) => {
@@ -46,7 +43,6 @@ export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "pa
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
 
-/** Returns the first changes for an answer, with their patches cut to the limits, and the number of all changes. */
 export function cappedChanges(changes: readonly ChangeShape[]): {
   readonly changes: readonly (ChangeShape & { readonly patch_cut?: true })[];
   readonly total_changes: number;
@@ -54,7 +50,7 @@ export function cappedChanges(changes: readonly ChangeShape[]): {
   return { changes: cappedPatches(changes.slice(0, MOST.changes)), total_changes: changes.length };
 }
 
-/** Returns the items with their patches cut to the limits for one patch and for all patches. */
+/** Cuts the patches to the limits for one patch and for all patches. */
 export function cappedPatches<T extends { readonly patch?: string }>(
   all: readonly T[],
 ): readonly (T & { readonly patch_cut?: true })[] {
@@ -69,8 +65,8 @@ export function cappedPatches<T extends { readonly patch?: string }>(
 }
 
 /**
- * Returns one line per change, followed by its patch if there is one. The signs are `+` for created, `~` for modified,
- * `-` for deleted, and `m` for changed permissions.
+ * One line per change, then its patch, if any. The signs are `+` for created, `~` for modified, `-` for deleted, and
+ * `m` for changed permissions.
  */
 export function changeLines(changes: readonly ChangeShape[]): string[] {
   const { changes: shown, total_changes: total } = cappedChanges(changes);
@@ -82,7 +78,7 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
-/** Returns lines about ambiguous paths, whose changes may be the work of others. */
+/** Lines about paths whose changes may be the work of others. */
 export function ambiguousLines(ambiguous: readonly string[]): string[] {
   if (ambiguous.length === 0) return [];
   const { items, total } = capped(ambiguous, MOST.files);
@@ -93,14 +89,13 @@ export function ambiguousLines(ambiguous: readonly string[]): string[] {
   ];
 }
 
-/** Returns the coverage with its lists capped, and the number of all omissions. */
 export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
   const { items, total } = capped(coverage.omitted, MOST.omitted);
   const rules = coverage.unapplied === undefined ? {} : { unapplied: coverage.unapplied.slice(0, MOST.omitted) };
   return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
-/** Returns `title` and lines about what was not recorded. Returns no lines if the coverage is complete. */
+/** Returns no lines if the coverage is complete. */
 export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): string[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);
@@ -112,7 +107,6 @@ export function coverageLines(coverage: CoverageShape, title = "Not everything w
   ];
 }
 
-/** Returns an action with its lists capped. */
 export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage"> & {
   readonly total_files: number;
   readonly coverage: CoverageShape & { readonly total_omitted: number };
@@ -126,7 +120,6 @@ export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage">
   };
 }
 
-/** Returns an action on one line: id, time, summary, state. */
 export function actionLine(action: ActionShape): string {
   const { id, timestamp, action_summary: summary, state, changed, turn, transaction_id: transaction } = action;
   const marks = [
@@ -138,7 +131,6 @@ export function actionLine(action: ActionShape): string {
   return `${id}  ${timestamp}  ${oneLine(summary, 160)}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** Returns one line for each of the first skipped paths, with the reason. */
 export function skippedLines(skipped: readonly SkippedShape[]): string[] {
   const { items, total } = capped(skipped, MOST.changes);
   const lines = items.map(({ path, reason, detail }) => {
@@ -147,12 +139,10 @@ export function skippedLines(skipped: readonly SkippedShape[]): string[] {
   return total > items.length ? [...lines, `… and ${(total - items.length).toLocaleString("en-US")} more`] : lines;
 }
 
-/** Returns a conflict on one line. */
 export function conflictLine({ id, path, state, reason }: ConflictShape): string {
   return `${id === "" ? "(dry run)" : id}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
 }
 
-/** Returns the result of a restore or undo for programs, with its lists capped. */
 export function cappedRestore<T extends RestoreShape>(
   result: T,
 ): Omit<T, "changes" | "skipped"> & ReturnType<typeof cappedChanges> & { readonly skipped: readonly SkippedShape[] } {

@@ -3,15 +3,14 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 import { hintInTools } from "./tool-words.ts";
 
-/** The maximum number of characters of text in one answer. Longer text is cut, with a note. */
+/** In characters. Longer text is cut, with a note. */
 const MAX_TEXT = 40_000;
 
-/** A tool's answer, both as words for the model and as a shape for programs. */
+/** A tool's answer: words for the model, and data for programs. */
 export interface Answer {
-  /** One sentence that says what happened. */
   readonly summary: string;
   readonly lines?: readonly string[];
-  /** Possible next steps, one sentence each, naming the tool. */
+  /** Possible next steps: one sentence each, with the tool's name. */
   readonly next?: readonly string[];
   /** The engine's result, with its lists capped (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
@@ -24,10 +23,7 @@ function capped(text: string): string {
   return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
 }
 
-/**
- * Returns an answer in the protocol's form. Clients show the model either the text or the shape, so each must be
- * sufficient by itself.
- */
+/** Clients show the model either the text or the structured content, so each must suffice by itself. */
 export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
   const text = [summary, ...lines].join("\n");
   const steps = next.map((step) => `\nNext: ${step}`).join("");
@@ -38,18 +34,16 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
   };
 }
 
-/** The hints and arguments of a tool, for the explanation of an error. */
 export interface ErrorHow {
-  /** The tool's hints, by the codes of errors. */
+  /** By error code. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
   /**
-   * The names of the tool's arguments. `undefined` if no workspace is open yet or there is no such tool. The error's
-   * hint is then left as it is.
+   * The names of the tool's arguments. If undefined (no workspace is open yet, or there is no such tool), the error's
+   * hint is left as it is.
    */
   readonly args?: ReadonlySet<string> | undefined;
 }
 
-/** Returns an error as an answer for the model: the code, the message and the hints. */
 export function errorResult(error: unknown, { hints = {}, args }: ErrorHow = {}): CallToolResult {
   const { code, message, hint, data } = told(error);
   const own = hint === undefined || args === undefined ? hint : hintInTools(hint, args);

@@ -17,21 +17,20 @@ const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo|status|verify)(?=`)/g, "$1"],
 ];
 
-/** Returns a hint or a note in which each command with an equivalent tool is replaced by a call of that tool. */
+/** Replaces each command for which there is a tool by a call of the tool. */
 export function inCalls(text: string): string {
   return CALLS.reduce((so, [command, call]) => so.replaceAll(command, call), text);
 }
 
-/** Matches a command of the command line, or an option. */
+/** A command of the command line, or an option. */
 const COMMAND = /\bchronicle [a-z-]|(?<![\w-])--[a-z]/;
 
-/** The options of the command line that some tools also take as arguments. */
+/** Options of the command line that some tools also take as arguments. */
 const ARGUMENTS = ["force", "dry_run"] as const;
 
 /**
- * Returns an error's hint for a model that called a tool with these arguments. Replaces commands by calls of tools, and
- * options by the tool's own arguments. A hint that still names a command or an option is for the person. Such a hint is
- * returned unchanged, after words that say so.
+ * Rewrites an error's hint for a model: commands become calls of tools, and options become the tool's own arguments. A
+ * hint that still names a command or an option is for a person: it stays as it is, and the answer says so.
  */
 export function hintInTools(hint: string, args: ReadonlySet<string>): string {
   const known = ARGUMENTS.filter((one) => args.has(one));

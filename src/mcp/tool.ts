@@ -7,41 +7,39 @@ import { shortened } from "./one-line.ts";
 import { outputSchemaOf } from "./outputs.ts";
 
 /**
- * The effect of a tool. `reads` changes nothing. `records` adds to the history, but changes no file of the workspace.
- * `changes` changes files, whose previous state is recorded first.
+ * `reads` changes nothing. `records` adds to the history, but changes no file of the workspace. `changes` changes
+ * files, whose previous state is recorded first.
  */
 export type Effect = "reads" | "records" | "changes";
 
-/** One tool as data. The list that clients see and the table in `docs/mcp.md` are generated from this data. */
+/** The list that clients see and the table in `docs/mcp.md` are generated from this data. */
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** The text for a model that knows nothing else: what the tool does, when to use it, and how to undo its effect. */
+  /** For a model that knows nothing else: what the tool does, when to use it, and how to undo its effect. */
   readonly description: string;
   readonly input: Input;
-  /** The fields of the answers, besides the summary and the next steps (see `outputs.ts`). */
+  /** The fields of an answer besides the summary and the next steps (see `outputs.ts`). */
   readonly output: z.ZodRawShape;
   readonly effect: Effect;
   /** True if a second call with the same arguments changes nothing more. */
   readonly idempotent?: boolean;
-  /** Hints for errors, by the error's code. The hints name tools. */
+  /** Hints, by error code. They name tools. */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }
 
-/** A tool that takes unchecked arguments, and checks them before it runs. */
+/** A tool that checks its arguments before it runs. */
 export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
-  /** The names of the arguments. */
   readonly args: ReadonlySet<string>;
-  /** Runs the tool. Throws `USAGE` for arguments that do not fit the schema. */
+  /** Throws `USAGE` for arguments that do not fit the schema. */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
 }
 
 const MAX_COMPLAINT = 1_000;
 
-/** Makes a tool from its description. */
 export function defineTool<Input extends z.ZodObject>({ input, output, run, ...spec }: ToolSpec<Input>): Tool {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
   return {

@@ -1,17 +1,12 @@
 import { homedir } from "node:os";
 
-/** The variable that `run --otr` sets for its command, so that the hooks of agents in the command record nothing. */
+/** The variable that `run --otr` sets for its command, so that hooks in it record nothing. */
 export const OFF_RECORD_VARIABLE = "CHRONICLE_OTR";
 
-/**
- * The limits of retention for commands and hooks, unless `config.yaml` has others. They prune nothing of the last day.
- */
+/** The retention limits of commands and hooks, unless `config.yaml` has others. Nothing of the last day is pruned. */
 export const retentionDefaults = { min_age_hours: 24 } as const;
 
-/**
- * Returns this user's home folder: `$HOME`, else the folder that the system knows. Returns an empty text if there is
- * none, which `placesOf` refuses.
- */
+/** `$HOME`, else the folder that the system knows, else an empty string, which `placesOf` refuses. */
 export function ownHome(env: Readonly<Record<string, string | undefined>>): string {
   const given = env["HOME"];
   if (given !== undefined) return given;

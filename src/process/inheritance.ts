@@ -4,11 +4,11 @@ import type { ByteWords } from "../util/byte-words.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * The state that this process has inherited from the process that started it. A command that is run in place of this
- * process must inherit it as well.
+ * What this process has inherited from its parent. A command that is run in place of this process must inherit it as
+ * well.
  */
 export interface Inheritance {
-  /** Returns the open descriptors from 3 up. */
+  /** The open file descriptors from 3 up. */
   descriptors(): readonly number[];
   /**
    * Returns the exact bytes of `command` if a word of it is not UTF-8, and of the variables that are not UTF-8.
@@ -20,8 +20,7 @@ export interface Inheritance {
 const AT_START = inheritedDescriptors();
 
 /**
- * The inheritance of this process. The program must import it first, because a descriptor that another module has
- * opened before would look inherited.
+ * The program must import it first, because a descriptor that another module has opened before would look inherited.
  */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
 
@@ -33,8 +32,8 @@ function bytes(command: readonly string[]): ByteWords | undefined {
 }
 
 /**
- * Reads the command at the end of the command line. Returns `undefined` if the strings are exact, or if the line ends
- * differently.
+ * Returns the last words of the command line as bytes, or `undefined` if the strings are exact or the line does not end
+ * with `command`.
  */
 function lastWords(command: readonly string[]): readonly Buffer[] | undefined {
   const words = argumentBytes()?.slice(-command.length) ?? [];

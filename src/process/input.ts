@@ -3,11 +3,11 @@ export class Input {
   readonly #options: Readonly<Record<string, unknown>>;
   /** All arguments, including those after `--`. */
   readonly args: readonly string[];
-  /** The arguments before `--`. `after` has those after it. */
+  /** The arguments before `--`. `after` has the others. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 
-  /** `dashed` is the number of arguments after `--`. */
+  /** `dashed` is how many of the arguments stand after `--`. */
   constructor(options: Readonly<Record<string, unknown>>, args: readonly string[], dashed: number) {
     this.#options = options;
     this.args = args;
@@ -15,12 +15,11 @@ export class Input {
     this.after = args.slice(args.length - dashed);
   }
 
-  /** Returns true if the flag was given. Returns false if it was not given, and for `x` if `--no-x` was given. */
+  /** False if the flag was not given, and for `x` if `--no-x` was given. */
   flag(name: string): boolean {
     return this.#options[name] === true;
   }
 
-  /** Returns true if the option was given. */
   has(name: string): boolean {
     return this.#options[name] !== undefined;
   }
@@ -35,7 +34,7 @@ export class Input {
     return typeof value === "number" ? value : undefined;
   }
 
-  /** The values of a repeated option, in order. */
+  /** The values of an option that can be repeated, in order. */
   list(name: string): string[] {
     const value = this.#options[name];
     return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];

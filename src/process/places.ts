@@ -6,22 +6,17 @@ import { wholePath } from "../core/tree/root-place.ts";
 import { typedPath } from "./user-path.ts";
 import { usageError } from "./usage-error.ts";
 
-/** The inputs that decide the folders of the store and the configuration. */
 export interface PlaceInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** The current folder. If it is a function, it is called only for a relative path. */
+  /** The current folder. A function is called only for a relative path. */
   readonly cwd: string | (() => string);
-  /** The value of `--store`. */
   readonly store: string | undefined;
-  /** True for a command that keeps running. Such a command can have its store in memory. */
+  /** True for a command that keeps running, which can have its store in memory. */
   readonly goesOn?: boolean;
 }
 
-/**
- * Returns the folder that a variable names; `undefined` if the variable is unset or empty. Throws `USAGE` for a path
- * that is not absolute.
- */
+/** Returns `undefined` if the variable is unset or empty. Throws `USAGE` for a path that is not absolute. */
 function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === "" ? undefined : wholePath(`$${name}`, value);
@@ -40,7 +35,7 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
-  // An empty `$HOME` is refused, because it names a place that does not exist. An unset one is not refused here.
+  // An empty `$HOME` names no place, so it is refused. An unset one is not refused here.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : chosenStore(inputs, store);
@@ -53,8 +48,7 @@ export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "conf
 function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   const scheme = storeScheme(store);
   if (scheme === undefined) return typedPath(cwd, "--store", store);
-  // The process of a store, its hooks and its socket are found by the folder. Therefore, all spellings of the folder
-  // must be the same.
+  // The folder's path identifies a store's process, hooks and socket. Therefore, all spellings of it must become one.
   if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
@@ -68,9 +62,8 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 }
 
 /**
- * Returns the folders of Chronicle's own data: the store and the configuration folder. If `--store` is given, also
- * returns the store that is used without it, if that store is known. A file that the user wants to have written must
- * not be in any of them. Throws `USAGE` as `placesOf` does.
+ * Returns the folders in which no file may be written for the user: the store, the configuration folder, and, if
+ * `--store` is given, the store that would be used without it (if known). Throws `USAGE` as `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);
@@ -80,10 +73,7 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/**
- * Returns the home folder. Throws `USAGE` if it is unknown, for instance because a container's user is not in the list
- * of users.
- */
+/** Throws `USAGE` if it is unknown, for instance because a container's user is not in the list of users. */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import { readWholeFile } from "./user-files.ts";
 import { usageError } from "./usage-error.ts";
 
-/** Reads a file that contains a JSON array. Throws `USAGE` for any other file. */
+/** Throws `USAGE` if the file does not contain a JSON array. */
 export function readJsonList(file: string, cwd: string): readonly unknown[] {
   const text = readUserFile(file, cwd);
   let value: unknown;
@@ -17,12 +17,12 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
   return value;
 }
 
-/** Returns the text of a file that the user has named (by `option`). Throws `USAGE` if it cannot be read. */
+/** `option` is the option that named the file. Throws `USAGE` if it cannot be read. */
 export function readUserFile(file: string, cwd: string, option?: string): string {
   return readUserBytes(file, cwd, option).toString("utf8");
 }
 
-/** Returns the bytes of a file that the user has named (by `option`). Throws `USAGE` if it cannot be read. */
+/** `option` is the option that named the file. Throws `USAGE` if it cannot be read. */
 export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
   try {
     return readWholeFile(resolve(cwd, file));

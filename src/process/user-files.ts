@@ -6,8 +6,8 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
 /**
- * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. The path must be
- * absolute, and links are followed. Throws system errors.
+ * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. Links are followed.
+ * Throws system errors.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -15,14 +15,12 @@ export function readWholeFile(path: string): Buffer {
 
 const PIECE = 256 * 1024;
 
-/**
- * Yields the bytes of a file as they are read. The path must be absolute, and links are followed. Throws system errors.
- */
+/** Links are followed. The path must be absolute. Throws system errors. */
 export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A pipe is refused, because its end cannot be told from a pause.
+    // A pipe is refused, because a pause of its writer looks like no end.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -57,12 +55,12 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/** Writes a whole file (an absolute path). A reader sees either the old or the new content. Throws system errors. */
+/** A reader sees either the old or the new content. Throws system errors. */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws the system error if that fails. */
+/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws system errors. */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
   if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
@@ -72,8 +70,8 @@ export function checkWritable(path: string): void {
 }
 
 /**
- * Reads a whole file as text. Returns `undefined` if there is no such file. Bytes that are not UTF-8 become U+FFFD, but
- * with `exactly` they cause a `TypeError`. Throws system errors.
+ * Returns `undefined` if there is no such file. Bytes that are not UTF-8 become U+FFFD; with `exactly`, they cause a
+ * `TypeError`. Throws system errors.
  */
 export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
   try {
@@ -87,8 +85,8 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 }
 
 /**
- * Writes a whole file of the user's configuration. A reader sees either the old or the new content. A link stays a
- * link, the mode stays the same (`mode` for a new file), and missing folders are made. Throws system errors.
+ * Writes a file of the user's configuration. A reader sees either the old or the new content. A link stays a link, the
+ * mode stays the same (`mode` for a new file), and missing folders are made. Throws system errors.
  */
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();
@@ -98,15 +96,12 @@ export function replaceUserFile(path: string, text: string, mode = 0o644): void 
   writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
 }
 
-/** Removes a file. Throws system errors. */
+/** Throws system errors. */
 export function removeUserFile(path: string): void {
   new NodeDisk().unlink(path);
 }
 
-/**
- * Makes a folder with this name in the folder of temporary files. Returns the path of the new folder, with links
- * resolved. Throws system errors.
- */
+/** Makes a folder among the temporary files, and returns its path with links resolved. Throws system errors. */
 export function makeEmptyFolder(name: string): string {
   const disk = new NodeDisk();
   const path = join(disk.realpath(tmpdir()), name);
@@ -114,7 +109,7 @@ export function makeEmptyFolder(name: string): string {
   return path;
 }
 
-/** Removes an empty folder. Throws system errors. */
+/** Throws system errors. */
 export function removeEmptyFolder(path: string): void {
   new NodeDisk().removeFolder(path);
 }

@@ -7,26 +7,24 @@ import { unitOf } from "../core/tree/sqlite-unit.ts";
 import { isInFurtherRoot, textMark, type WorkspacePath } from "../core/values/path.ts";
 import { printable } from "./printable.ts";
 
-/** Returns the path relative to a folder; `undefined` if it is not in the folder. */
 function beneath(folder: string, path: string): string | undefined {
   const inner = relative(folder, path);
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** Resolves the links in the path of the containing folder. The last component is never followed. */
+/** Resolves links, except one that the last component is. */
 function withRealFolder(path: string): string {
   try {
     return join(new NodeDisk().realpath(dirname(path)), basename(path));
   } catch (error) {
-    // Paths of deleted files may be in a missing folder, which has no links to resolve.
+    // The path of a deleted file may be in a missing folder, which has no links to resolve.
     if (errnoOf(error) === undefined) throw error;
     return path;
   }
 }
 
 /**
- * Returns the error for a path that begins with `/`, in a workspace without a folder. Such a workspace has no place on
- * this machine. The user may have meant a path within the workspace.
+ * A workspace without a folder has no place on this machine, but the user may have meant a path within the workspace.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
@@ -36,9 +34,8 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
-/** The properties of a workspace that are needed to translate paths. */
 interface PathOwner {
-  /** The folder of the workspace; empty if it has none. */
+  /** The workspace's folder, or an empty string. */
   readonly path: string;
   status(): Promise<{ readonly roots: readonly Root[] }>;
 }
@@ -46,13 +43,13 @@ interface PathOwner {
 interface Root {
   readonly id: string | null;
   readonly path: string;
-  /** The name of the file, if only one file in the folder is tracked. */
+  /** Set if only this file of the folder is tracked. */
   readonly only?: string;
 }
 
 /**
- * Returns the path beneath a root; `undefined` if it is elsewhere. If the root is a single file, only this file is
- * beneath it. If that file is a database, the files that form one unit with it are beneath the root as well.
+ * Returns `undefined` for a path that is not beneath the root. If the root is a single file, only this file is beneath
+ * it, and, for a database, the files that form one unit with it.
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
@@ -60,28 +57,27 @@ function beneathRoot({ path: folder, only }: Root, path: string): string | undef
   return isTracked ? inner : undefined;
 }
 
-/** Returns the text that names exactly this path beneath a root. */
 function asGiven(root: string | undefined, inner: string): string {
   return textMark(root, inner) + inner;
 }
 
 /**
- * Translates between the paths of a user and those of a workspace. The paths of a user are relative to the current
- * folder. The paths of a workspace begin at its root. `@<root id>:path` is a path beneath a further root, and
- * `base64:…` has the bytes of a path beneath the first root. Both are left unchanged.
+ * Translates between the paths of a user and those of a workspace. A user's paths are relative to the current folder. A
+ * workspace's paths begin at its root. `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes
+ * of a path beneath the first root. Both forms stay as they are.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
-  /** True if the workspace's folder is on another machine. The links in its path then cannot be resolved. */
+  /** True if the workspace's folder is on another machine. Links in its path cannot be resolved then. */
   readonly #isRemote: boolean;
-  /** The folder to which typed paths are relative. It is the user's current folder, or the workspace's folder. */
+  /** The folder to which typed paths are relative: the user's current folder, or the workspace's. */
   readonly #cwd: string;
   /** The workspace's folder; `/` for a workspace without a folder. */
   readonly #root: string;
 
   /**
-   * `cwd` is undefined if the workspace is on a server. `named` is true if the workspace was chosen by its name. Paths
-   * then begin at its root, unless the current folder is within the workspace.
+   * `cwd` is undefined if the workspace is on a server. `named` is true if the workspace was chosen by its name. Typed
+   * paths then begin at its root, except in a folder within the workspace.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -92,15 +88,15 @@ export class UserPaths {
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
-  /** Translates a typed path into the workspace's form. Throws `USAGE` for a path outside of the workspace. */
+  /** Throws `USAGE` for a path outside of the workspace. */
   async toWorkspace(typed: string): Promise<string> {
-    // Such a path is not resolved, because a slash is a digit in base64.
+    // Resolving would damage such a path: a slash is a digit in base64.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // The recorded folders of roots have their links resolved.
+    // Links in the recorded folders of roots are resolved.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);
@@ -120,7 +116,7 @@ export class UserPaths {
     );
   }
 
-  /** Returns a path of the workspace as the user would type it, on one line, without anything that moves the cursor. */
+  /** Returns a path as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
     if (here === undefined || here === "" || isInFurtherRoot(path)) return printable(path || ".");
@@ -130,10 +126,10 @@ export class UserPaths {
 }
 
 /**
- * Returns the absolute form of a typed path, which may be relative to the current folder. If `cwd` is a function, it is
- * called only for a relative path, because the current folder may be gone. Throws `USAGE` for an empty path, which
- * would mean the current folder itself. Throws `USAGE` for a path that begins with a `~` that no shell has replaced,
- * because it would name a folder in the current one. `what` names the option or argument in messages.
+ * Makes a typed path absolute. If `cwd` is a function, it is called only for a relative path, because the current
+ * folder may be gone. Throws `USAGE` for an empty path, which would mean the current folder itself, and for a path that
+ * begins with a `~` that no shell has replaced, which would name a folder in the current one. `what` names the option
+ * or argument in messages.
  */
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");
@@ -145,10 +141,7 @@ export function typedPath(cwd: string | (() => string), what: string, typed: str
   return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
 }
 
-/**
- * Returns the current folder of a process. Throws `NOT_FOUND` if it was removed, because the system then has no name
- * for it.
- */
+/** Throws `NOT_FOUND` if the current folder was removed, because the system then has no name for it. */
 export function standingFolder(cwd: () => string): string {
   try {
     return cwd();
@@ -161,7 +154,7 @@ export function standingFolder(cwd: () => string): string {
   }
 }
 
-/** Returns the current folder; `undefined` if it was removed. For callers that do not need it. */
+/** Returns `undefined` if the current folder was removed. */
 export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   try {
     return io.cwd();

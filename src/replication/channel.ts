@@ -1,29 +1,28 @@
 import { ChronicleError, errnoOf, type ErrorCode } from "../core/values/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
-/** The end of a channel. */
 export interface ChannelEnd {
-  /** The side that ended it, or `transport` if the connection broke. */
+  /** Which side ended the channel; `transport` if the connection broke. */
   readonly by: "us" | "peer" | "transport";
-  /** The reason; `undefined` if the channel ended normally. */
+  /** `undefined` if the channel ended normally. */
   readonly error: ChronicleError | undefined;
 }
 
 /**
- * A conversation with one peer: messages both ways, in order, each at most once. Flow control is by credit, in bytes:
- * each side may send as many bytes of *credited* messages (those that carry lines, contents or listings) as the other
- * side has granted. A side grants more as it consumes messages, so it never buffers more than its own window for its
- * peer. All other messages are small. They need no credit and overtake credited messages that wait, so that an answer,
+ * A connection to one peer that carries messages both ways, in order, each at most once. Flow control is by credit, in
+ * bytes: each side may send as many bytes of *credited* messages (those that carry lines, contents or listings) as the
+ * other side has granted. A side grants more as it consumes messages, so it never buffers more than its own window for
+ * its peer. All other messages are small, need no credit, and overtake credited messages that wait, so that an answer,
  * a heartbeat or an error gets through a full channel. Credited messages arrive in the order of their `send` calls, and
  * so do uncredited messages. Across the two kinds, a later uncredited message may arrive before an earlier credited
  * one, but never the other way round.
  */
 export interface Channel {
   /**
-   * Sends a message. Resolves once the message has its credit and the transport has accepted it, which does not mean
-   * that it has arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would
-   * refuse (the channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not
-   * wait until a credited message is sent: if both peers did so, they would wait for ever.
+   * Resolves once the message has its credit and the transport has accepted it, which does not mean that it has
+   * arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse (the
+   * channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not await a
+   * credited message: if both peers did, neither would ever go on.
    */
   send(message: Message): Promise<void>;
 
@@ -35,8 +34,8 @@ export interface Channel {
   receive(): AsyncIterable<Message>;
 
   /**
-   * The number of bytes that have arrived, consumed or not, including those of an incomplete frame. While it grows, the
-   * other side is alive, however long one frame takes.
+   * The bytes that have arrived, consumed or not, including those of an incomplete frame. While the number grows, the
+   * peer is alive, however long one frame takes.
    */
   readonly arrived: number;
 
@@ -44,42 +43,38 @@ export interface Channel {
   readonly pendingBytes: number;
 
   /**
-   * Ends the channel: sends the peer the reason, if there is one, and closes the connection. Messages that wait for
-   * credit are dropped. Idempotent.
+   * Sends the peer the reason, if any, and closes the connection. Messages that wait for credit are dropped.
+   * Idempotent.
    */
   close(reason?: ChronicleError): void;
 
-  /** Resolves when the channel has ended, whichever side ended it. Never rejects. */
+  /** Resolves when either side has ended the channel. Never rejects. */
   readonly ended: Promise<ChannelEnd>;
 }
 
-/** Moves bytes between two ends, in order and unchanged, as a socket does. A backend of `Channel` provides it. */
+/** Moves bytes between two ends, in order and unchanged, as a socket does. */
 export interface Wire {
   /**
    * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the other end has closed normally, the frame may be dropped without an error, so that the earlier bytes
-   * of that end can still be read.
+   * broke. If the peer has closed normally, the frame may be dropped without an error, so that the bytes that the peer
+   * sent before can still be read.
    */
   write(frame: Uint8Array): Promise<void>;
 
   /**
-   * Yields what the other end writes, in pieces of any size. It is called only once. Ends when the other end has closed
+   * Yields what the other end writes, in pieces of any size. Called only once. Ends when the other end has closed
    * normally. Throws when the connection broke.
    */
   read(): AsyncIterable<Uint8Array>;
 
   /**
    * Closes the connection, either after all written bytes have left (`gently`) or without sending them (`at once`).
-   * Idempotent; never throws. A transport that can give a reason for closing sends `code`. The peer also learns the
-   * reason from the channel's last message.
+   * Idempotent; never throws. A transport that can give a reason for closing sends `code`.
    */
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }
 
-/**
- * Returns any error as the reason for closing a channel. An error that is not a `ChronicleError` becomes `IO`, with its
- * errno.
- */
+/** An error that is not a `ChronicleError` becomes `IO`, with its errno. */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);

@@ -5,9 +5,9 @@ import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 /** The state of a path as it is recorded, or as the batch will record it. */
 export interface PathState {
   readonly entry: Entry | undefined;
-  /** The number of the iteration; 0 if the path was never recorded. */
+  /** 0 if the path was never recorded. */
   readonly iteration: number;
-  /** The seq of the event that recorded the state; 0 if there is none. */
+  /** The sequence number (seq) of the event that recorded the state; 0 if there is none. */
   readonly seq: number;
 }
 
@@ -19,7 +19,7 @@ export class WriteState {
   readonly #head: number;
   readonly #changed = new Map<WorkspacePath, PathState>();
 
-  /** `head` is the seq of the last event. The index is read as of this event. */
+  /** `head` is the seq of the last event, as of which the index is read. */
   constructor(index: IndexStore, head: number) {
     this.#index = index;
     this.#head = head;
@@ -29,7 +29,7 @@ export class WriteState {
     return this.#changed.get(path) ?? stateOf(await this.#index.iterationAt(path, this.#head));
   }
 
-  /** Returns everything that is at and beneath a path, in path order. */
+  /** Returns the entries at and beneath a path, in path order. */
   async beneath(path: WorkspacePath): Promise<Entry[]> {
     const entries: Entry[] = [];
     for await (const rows of this.#index.entriesAt(this.#head, path)) {
@@ -56,7 +56,7 @@ export class WriteState {
     return last;
   }
 
-  /** Notes that consecutive events record these changes. `seq` is the first of these events. */
+  /** Takes in changes that consecutive events record. `seq` is the first of these events. */
   async take(changes: readonly Change[], seq: number): Promise<void> {
     for (const [i, { path, after }] of changes.entries()) {
       const { iteration } = await this.at(path);

@@ -36,35 +36,33 @@ import { untilSettled } from "../undo/before-change.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { announceContent, applyWrites } from "./apply-writes.ts";
 
-/** The number of times that a write is tried, if somebody edits its paths between the scan and the change. */
+/** How often a write is tried if somebody edits its paths between the scan and the change. */
 const MAX_ATTEMPTS = 3;
 
-/** A round of writes, as it is prepared before the lock is taken. */
 interface PreparedRound {
-  /** The outcomes of writes that are already answered or refused. */
   readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
-  /** Returns the state on which the other writes are planned. Called with the lock held. */
+  /** Returns the state on which the undecided writes are planned. The caller holds the lock. */
   readonly ground: () => Promise<Omit<BatchGround, "head">>;
   /** Plans a write (see `WriteBatch.plan`). Also throws if this target cannot carry out the write. */
   readonly plan: (batch: WriteBatch, write: ReadyWrite) => Promise<PlannedWrite | FileWriteShape>;
 }
 
-/** The target of writes: a folder on disk, or the history alone. `writeTogether` takes the same steps for both. */
+/** The target of writes: a folder on disk, or the history alone. */
 interface WriteTarget {
-  /** Splits the writes into those that the next commit can take, and all later writes. The order is kept. */
+  /** Splits the writes into those that the next commit can take, and all later ones. The order is kept. */
   roundOf(writes: readonly ReadyWrite[]): {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
   };
-  /** Decides about writes as far as possible without the lock, and captures what they replace. */
+  /** Answers or refuses what can be decided without the lock, and captures what the other writes replace. */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
-  /** Carries out planned writes, once their contents are durable, and records them. */
+  /** Waits until the contents of the planned writes are durable, carries out the writes, and records them. */
   carryOut(commit: Commit, planned: readonly PlannedWrite[]): Promise<ReadonlyMap<PlannedWrite, TargetOutcome>>;
 }
 
 /**
  * Carries out writes in their order, and returns their outcomes. One sync makes all contents durable. Meanwhile the
- * target is captured, and the writes are planned; each round then becomes one commit.
+ * target is captured and the writes are planned. Each round becomes one commit.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -82,7 +80,7 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
   return writes.map((write) => outcomes.get(write) ?? (done.value.get(write) as Outcome));
 }
 
-/** Carries out writes in rounds of one commit each. A write that an edit has overtaken is tried again. */
+/** A write that an edit has overtaken is tried again. */
 async function writeTo(
   context: Context,
   target: WriteTarget,
@@ -105,7 +103,7 @@ async function writeTo(
   return outcomes;
 }
 
-/** Carries out one round. Resolves to `undefined` if an interrupted operation must be settled first. */
+/** Resolves to `undefined` if an interrupted operation must be settled first. */
 async function writeRound(
   context: Context,
   target: WriteTarget,
@@ -134,8 +132,8 @@ async function writeRound(
 }
 
 /**
- * Returns the target for a workspace without a folder. Once the contents are durable (`kept` resolves), one append
- * completes the round. Each write of a round sees the changes of the writes before it.
+ * The target of a workspace without a folder. Once the contents are durable (`kept` resolves), one append completes the
+ * round. Each write of a round sees the changes of the writes before it.
  */
 function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -163,10 +161,10 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * Returns the target for a workspace with a folder. The files that a write replaces are captured first. Its conditions
- * are then checked on what is really on disk, and nothing is lost. The next steps are the intents, the files, and the
- * commit that closes the intents. Writes that share a path are done in different rounds. No intent is recorded before
- * `kept` resolves.
+ * The target of a workspace with a folder. The files that a write replaces are captured first, so that the conditions
+ * of the write are checked on what is really on disk, and no content is lost. Then follow the intents, the changes of
+ * files, and the commit that closes the intents. Writes that share a path are done in different rounds. No intent is
+ * recorded before `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -221,9 +219,9 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 }
 
 /**
- * Records what is at the paths of writes. A file that is about to be replaced is recorded by name, even if the rules
- * leave it out. If the write replaces nothing (`asIs`), only what the rules take in is recorded. In a folder that an
- * agent's write names, too, only what the rules take in is recorded.
+ * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. Only
+ * what the rules take in is captured if the write replaces nothing (`asIs`), and in a folder that an agent's write
+ * names.
  */
 async function captureBefore(
   context: Context,
@@ -243,10 +241,7 @@ async function captureBefore(
   return captured;
 }
 
-/**
- * Refuses to replace a file that could not be recorded, or to remove it with a folder, because it could not be brought
- * back.
- */
+/** Refuses to replace or remove a file that could not be recorded, because its content could not be brought back. */
 function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
   const paths = pathsOf(write);
   const hit = omitted.find((one) => meet([one.path], paths));
@@ -260,8 +255,8 @@ function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void
 }
 
 /**
- * Returns the outcome of a write whose content exceeds the quota. The write is refused, unless it was done before: its
- * earlier answer is then returned, because nothing more is stored. Returns `undefined` if the content fits.
+ * Returns the outcome of a write whose content exceeds the quota, or `undefined` if the content fits. A write that was
+ * done before gets its earlier answer, because nothing more is stored. Any other write is refused.
  */
 async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
@@ -294,20 +289,19 @@ async function keepContents(context: Context, writes: readonly ReadyWrite[]): Pr
   await withBatch(context.blobs, putAll, { beside: true });
 }
 
-/** Returns the paths at which a write changes something. */
 function pathsOf(write: ReadyWrite): WorkspacePath[] {
   return write.kind === "move" ? [write.path, write.to] : [write.path];
 }
 
 /**
- * The decision about a write before anything is captured. `by-name`: the file that the write replaces may be recorded
- * by name. `as-it-is`: the write replaces nothing, so only what the rules take in is recorded.
+ * `by-name`: the file that the write replaces may be captured by name. `as-it-is`: the write replaces nothing, so only
+ * what the rules take in is captured.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 // The file that a write replaces is captured by name, even if the rules leave it out. A write that will be refused must
-// therefore be refused before the capture. Else a caller could have any file recorded and served by asking for a write
-// that fails.
+// therefore be refused before the capture. Otherwise, a caller could have any file recorded and served by asking for a
+// write that fails.
 async function decideBefore(context: Context, write: ReadyWrite): Promise<DecidedBefore> {
   try {
     const { session } = write.by;
@@ -327,7 +321,7 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
-      // Scan before the capture, which would record parts of the folder although the write is then refused.
+      // Scan first, because the capture would record parts of the folder although the write is then refused.
       const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
       refuseUncaptured(write, omitted);
     }
@@ -342,15 +336,15 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
  * the next commit runs.
  */
 function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
-  // Some file systems take other names for `.git`. Those names are always refused. A rule may take in `.git` itself.
+  // Some file systems treat other names as `.git`. These names are always refused. A rule may take in `.git` itself.
   const isLikeGit = namesIn(path).some((name) => name !== ".git" && isGitName(name));
   if (verdict?.rule !== "git" && !isStaging(path) && !isLikeGit) return;
   throw untouchable(path, "use git to change it, or take it in with forceInclude if it is `.git` itself");
 }
 
 /**
- * Refuses a path in a repository's own state in a hosted workspace, where no rule can take it in. The next
- * `restore --to` would put the file onto a disk. A file that is already recorded at such a path may be deleted.
+ * Refuses a path in a repository's own state in a hosted workspace, where no rule can take in such a path. A later
+ * `restore --to` would write the file to a disk. A file that is already recorded at such a path may be deleted.
  */
 function refuseGitState(write: ReadyWrite): void {
   if (write.kind === "delete") return;
@@ -391,7 +385,7 @@ interface Looked {
   readonly write: ReadyWrite;
 }
 
-/** Returns the entry at a path. The content is read only if the write names a hash that must be there. */
+/** The content is read only if the write names a hash that the file must have (`ifMatch`). */
 async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
   if (typeof stat !== "object" || stat.kind === "special") return undefined;
   if ([write.ifMatch ?? ""].flat().some(isHash)) return context.worktree.inspect(path);
@@ -399,7 +393,7 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Decides about a write by planning it on the state of the disk. The plan only shows whether anything changes. */
+/** Plans the write on the state of the disk, only to see whether the write changes anything. */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
@@ -412,7 +406,7 @@ async function decideOn(
   const state = {
     at: async (path: WorkspacePath): Promise<PathState> =>
       present.has(path) ? { ...(await recorded.at(path)), entry: present.get(path) } : recorded.at(path),
-    // The contents of a folder do not affect whether it may be written.
+    // What a folder contains does not affect whether it may be written.
     beneath: async (path: WorkspacePath): Promise<Entry[]> => {
       const entry = present.get(path);
       return entry === undefined ? [] : [entry];

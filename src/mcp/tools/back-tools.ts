@@ -39,7 +39,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   };
 }
 
-/** Describes what was changed. Mentions paths that the rules leave out only if nothing else was changed. */
+/** Mentions paths that the rules leave out only if nothing else was changed. */
 function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }
@@ -50,8 +50,7 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
 }
 
 /**
- * Returns the step that takes a restore back. The step names the restore's id, so it works whatever was done since.
- * Returns no step if the restore changed nothing.
+ * Names the restore's id, so that the step works whatever is done in between. No step if the restore changed nothing.
  */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
@@ -178,5 +177,4 @@ const restore = defineTool({
   },
 });
 
-/** Tools that undo, redo and restore. */
 export const BACK_TOOLS: readonly Tool[] = [undo, redo, rollback, restore];

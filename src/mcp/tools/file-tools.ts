@@ -127,7 +127,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Returns at most `most` bytes of a content, beginning at `offset`. Reads no pieces after these bytes. */
+/** Reads no pieces after these bytes. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;
@@ -142,14 +142,13 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
 }
 
 /**
- * Returns bytes as text. If the content was cut, leaves out an incomplete character at the end. Returns `undefined` if
- * the bytes are not text.
+ * If the content was cut, leaves out an incomplete character at the end. Returns `undefined` if the bytes are not text.
  */
 function wholeText(
   bytes: Buffer,
   wasCut: boolean,
 ): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
-  // At least one byte is returned, so that a client that reads on gets further.
+  // At least one byte is returned, so that a client that reads on makes progress.
   const most = wasCut ? Math.min(3, bytes.length - 1) : 0;
   for (let dropped = 0; dropped <= most; dropped += 1) {
     const kept = bytes.subarray(0, bytes.length - dropped);
@@ -180,5 +179,4 @@ const findFile = defineTool({
   },
 });
 
-/** Tools that read files and moments. */
 export const FILE_TOOLS: readonly Tool[] = [diff, fileHistory, readVersion, findFile];

@@ -57,8 +57,8 @@ const listHistory = defineTool({
 });
 
 /**
- * Returns a page of actions, newest first, and the cursor of the next page. The page begins with the action that
- * `cursor` names, or with the newest action if no cursor is given. Throws `NOT_FOUND` for an unknown cursor.
+ * Returns a page, newest first, and the cursor of the next page. `cursor` is the id of the page's first action; without
+ * it, the page begins with the newest. Throws `NOT_FOUND` for an unknown cursor.
  */
 function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
   const newestFirst = [...all].reverse();
@@ -71,7 +71,7 @@ function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: n
   return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
 }
 
-/** Returns the ids of operations that were undone and not redone. */
+/** Of operations that were undone and not redone. */
 async function undoneOnes(workspace: WorkspaceApi): Promise<ReadonlySet<string>> {
   return new Set((await workspace.operations()).flatMap(({ id, undone }) => (undone ? [id] : [])));
 }
@@ -205,5 +205,4 @@ const whatChanged = defineTool({
   },
 });
 
-/** Tools that show what was done, and by whom. */
 export const LOOK_TOOLS: readonly Tool[] = [listHistory, listActions, showAction, whatChanged];

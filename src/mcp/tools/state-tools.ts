@@ -84,5 +84,4 @@ const verify = defineTool({
   },
 });
 
-/** Tools about the workspace as a whole. */
 export const STATE_TOOLS: readonly Tool[] = [status, snapshot, verify];

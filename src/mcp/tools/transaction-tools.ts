@@ -25,19 +25,14 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/**
- * The session id of a transaction that is begun while no agent's session is open. No action belongs to this session.
- */
+/** The session of a transaction that is begun while no agent's session is open. No action belongs to it. */
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =
   "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
   "`chronicle agents install` has every edit recorded; `session` names one.";
 
-/**
- * Returns the id of the open session of an agent. Returns `undefined` if none is open. Throws `USAGE` if several are
- * open.
- */
+/** Returns `undefined` if none is open. Throws `USAGE` if several are open. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
   const open = (await workspace.sessions()).filter((one) => one.kind === "agent" && one.state === "running");
   const ids = open.map((one) => one.session_id);
@@ -73,8 +68,7 @@ const begin = defineTool({
       session: own ?? NO_SESSION,
       scope: "actions",
       actor: "agent",
-      // The owner is the process of this server. The work stays when that process ends, so that nothing is undone
-      // unnoticed.
+      // The owner is the process of this server. When it ends, the work stays, so that nothing is undone unnoticed.
       onOwnerDeath: "keep",
     });
     return {
@@ -89,10 +83,7 @@ const begin = defineTool({
   },
 });
 
-/**
- * Returns a sentence on how to undo a committed transaction. A transaction can be undone alone only if it is a step of
- * its own.
- */
+/** A transaction can be undone alone only if it is a step of its own. */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
   if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone with it.`;
   if (run !== undefined) return `It is part of the run ${run}, and is undone with it.`;

@@ -7,30 +7,28 @@ import { isCredited, type Message, type MessageOf } from "../protocol/messages.t
 import { errorFromMessage, errorToMessage, isOwnFailure } from "../protocol/wire-errors.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 
-/** Settings of a channel. */
 export interface FramedChannelOptions {
-  /** The number of bytes of credited messages that this side accepts before they are consumed. Default 4 MiB. */
+  /** How many bytes of credited messages this side accepts before they are consumed. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
-   * True if the wire delivers every frame exactly once and in order, as sockets do. Any other delivery is then damage,
-   * and ends the channel. Default true. Simulated networks set it to false.
+   * True if the wire delivers every frame exactly once and in order, as sockets do. Any other delivery then ends the
+   * channel. Default true; false in simulated networks.
    */
   readonly isReliable?: boolean;
-  /** Default: the platform's. */
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel, because the peer is not sent the failure's message.
-   * Returns the id under which the diagnostics have the failure. Default: no report.
+   * Called with each failure of this side that ends the channel. Returns the id of the failure in the diagnostics,
+   * because the peer gets the id instead of the message. Default: no report.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
 
 const DEFAULT_WINDOW = 4 * 1024 ** 2;
 
-/** The maximum number of uncredited bytes that may wait for the consumer. */
+/** How many uncredited bytes may wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
-/** The time after which a closed connection is ended although the peer has not read or closed, in ms. */
+/** How long a closed connection waits for the peer to read and close, in ms. */
 const GOODBYE_MS = 5_000;
 
 interface Outgoing {
@@ -46,7 +44,7 @@ interface Incoming {
   readonly credited: boolean;
 }
 
-/** A channel over any wire. Frames, checks and credit are the same for all wires. */
+/** A channel over any wire. */
 export class FramedChannel implements Channel {
   readonly ended: Promise<ChannelEnd>;
   readonly #wire: Wire;
@@ -125,7 +123,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) {
-      // Nobody can be told any more, but a failure is still reported.
+      // The peer gets no message any more, but a failure is still reported.
       if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
       return;
     }
@@ -134,7 +132,6 @@ export class FramedChannel implements Channel {
     void this.#sayGoodbye(reason);
   }
 
-  /** Starts the time limit within which the other side must close. */
   #beginGoodbye(): void {
     this.#goodbye = this.#timers.after(GOODBYE_MS, () => this.#wire.close("at once"));
   }
@@ -149,7 +146,6 @@ export class FramedChannel implements Channel {
       }
       this.#wire.close("gently", reason?.code);
     } catch {
-      // The peer is gone, so nobody can be told.
       this.#wire.close("at once");
     }
   }
@@ -169,14 +165,13 @@ export class FramedChannel implements Channel {
     return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
   }
 
-  /** Ends the channel because of an error of the peer, and reports the error to the peer. */
+  /** Ends the channel because of an error of the peer, and tells the peer. */
   #refuse(error: ChronicleError): void {
     if (this.#end !== undefined) return;
     this.#finish({ by: "peer", error });
     void this.#sayGoodbye(error);
   }
 
-  /** Sends the waiting frames one at a time, urgent frames first. */
   async #sendWaiting(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
@@ -192,7 +187,7 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
-      // `#finish` did not reject this message, because it is in no queue any more.
+      // `#finish` did not reject this message, because no queue has it any more.
       next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
@@ -214,8 +209,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // Reading goes on after the end. If TCP is closed with unread bytes, the connection is reset, and the peer may
-        // lose the reason.
+        // Keep reading after the end: closing TCP with unread bytes resets the connection, and the peer may lose the
+        // reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {
@@ -287,7 +282,6 @@ export class FramedChannel implements Channel {
 // arrives twice does no harm, and a lost frame is detected by the count in the next frame. A frame may be sent as long
 // as fewer bytes than the limit were sent. The last frame may exceed the limit, by at most its own length.
 
-/** Tracks how much this side may send. */
 class CreditTaker {
   #sent = 0;
   #limit = INITIAL_CREDIT_BYTES;
@@ -304,27 +298,23 @@ class CreditTaker {
     this.#sent += bytes;
   }
 
-  /** Sets the limit that the other side has granted. Ignores a limit that is lower than before. */
+  /** Ignores a limit that is lower than the present one. */
   granted(limit: number): void {
     this.#limit = Math.max(this.#limit, limit);
   }
 }
 
-/** Tracks how much the other side may send. */
 class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
   /**
-   * The limit before the present one. A peer that stopped at this limit, or just beyond it, may not have received the
-   * present one.
+   * The limit before the present one. A peer that stopped at it, or just beyond it, may not have received the present
+   * limit.
    */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /**
-   * The number of bytes of credited frames that have arrived and are not consumed. A frame that arrives twice counts
-   * twice.
-   */
+  /** Bytes of credited frames that have arrived and are not consumed. A frame that arrives twice counts twice. */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -332,9 +322,9 @@ class CreditGiver {
   }
 
   /**
-   * Notes an arrived frame. Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes
-   * wait to be consumed because frames arrive repeatedly. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count
-   * in the frame does not follow that of the frame before.
+   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes wait to be consumed
+   * because frames arrive repeatedly. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does
+   * not follow that of the frame before.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -350,8 +340,8 @@ class CreditGiver {
   }
 
   /**
-   * Notes that a frame was consumed. Returns the new limit once half of the window is free again, or the present limit
-   * if its grant may have been lost. Returns `undefined` if there is nothing to grant.
+   * The new limit once half of the window is free again, or the present limit if its grant may have been lost.
+   * `undefined` if there is nothing to grant.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;

@@ -2,35 +2,31 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
 
-/** One frame in transit. */
 export interface LinkFrame {
   readonly from: "a" | "b";
-  /** The number of the frame in its direction: 0, 1, 2 … */
+  /** Counted in each direction: 0, 1, 2 … */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
 
-/** One arrival of a frame. */
 export interface LinkArrival {
-  /** The delay in ms, by the clock of `later`. Frames that arrive at the same time keep their order. */
+  /** In ms, by the clock of `later`. Frames that arrive at the same time keep their order. */
   readonly afterMs: number;
-  /** The bytes that are delivered instead of the frame's: a part of the frame, or a damaged frame. */
+  /** Delivered instead of the frame's bytes: a part of the frame, or a damaged frame. */
   readonly bytes?: Uint8Array;
 }
 
-/** Simulated behaviour of the link. */
 export interface LinkOptions {
-  /** Returns the arrivals of a frame: none, one, or several. Default: one, at once. */
+  /** None, one, or several arrivals. Default: one, at once. */
   readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
   /** The clock. Default: a microtask for 0 ms, else a timer. A simulation provides its own clock. */
   readonly later?: (afterMs: number, run: () => void) => void;
 }
 
-/** Two ends, and control of the line between them. */
 export interface MemoryLink<End> {
   readonly a: End;
   readonly b: End;
-  /** Breaks the connection for both ends. Frames in transit are lost. */
+  /** For both ends. Frames in transit are lost. */
   cut(): void;
 }
 
@@ -39,7 +35,6 @@ function later(afterMs: number, run: () => void): void {
   else queueMicrotask(run);
 }
 
-/** Makes a pair of wires in memory. */
 export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   const a = new MemoryWire("a", options);
   const b = new MemoryWire("b", options);
@@ -55,7 +50,7 @@ export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
   };
 }
 
-/** Makes a pair of channels in memory. If `deliver` is less reliable than a socket, `isReliable` must be false. */
+/** If `deliver` is less reliable than a socket, `isReliable` must be false. */
 export function memoryChannels(options: LinkOptions & FramedChannelOptions = {}): MemoryLink<Channel> {
   const link = memoryWires(options);
   return { a: new FramedChannel(link.a, options), b: new FramedChannel(link.b, options), cut: () => link.cut() };
@@ -69,10 +64,7 @@ class MemoryWire implements Wire {
   #peer: MemoryWire | undefined;
   #written = 0;
   #isClosed = false;
-  /**
-   * In the state `closed`, the other end has closed, but arrived bytes can still be read. In `broken`, reading fails at
-   * once.
-   */
+  /** `closed`: the other end has closed, and arrived bytes can still be read. `broken`: reading fails at once. */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;
 
@@ -88,7 +80,7 @@ class MemoryWire implements Wire {
 
   async write(frame: Uint8Array): Promise<void> {
     if (this.#isClosed || this.#state !== "open") throw new ChronicleError("UNAVAILABLE", "the line is closed");
-    // The wire keeps a copy, since the writer may reuse its buffer.
+    // Copy the frame, because the writer may reuse its buffer.
     const bytes = Uint8Array.from(frame);
     for (const arrival of this.#deliver({ from: this.#name, index: this.#written++, bytes })) {
       this.#later(arrival.afterMs, () => this.#peer?.arrive(arrival.bytes ?? bytes));

@@ -2,20 +2,19 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** The maximum length of a frame that is held back to be sent together with others, in bytes. */
+/** Frames up to this length are held back to be sent together with others, in bytes. */
 const SMALL_BYTES = 8 * 1024;
 
-/** A wire over a connected Unix or TCP socket. From then on, nobody else may use the socket. */
+/** A wire over a connected Unix or TCP socket, which nobody else may use any more. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
   #isHeld = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Small messages are sent without delay, because somebody waits for such answers. This has no effect on a Unix
-    // socket.
+    // Small messages are answers that somebody waits for. This has no effect on a Unix socket.
     socket.setNoDelay(true);
-    // An error without a listener would end the process. The error is reported by whoever reads from the socket.
+    // An error without a listener would end the process. The reader of the socket reports the error.
     socket.on("error", () => undefined);
   }
 
@@ -38,10 +37,7 @@ export class SocketWire implements Wire {
     }
   }
 
-  /**
-   * Sends the small frames that are written in one turn of the event loop together, so that the other side receives
-   * them as one piece.
-   */
+  /** Sends the small frames of one turn of the event loop together, so that the peer receives one piece. */
   #holdForTurn(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;

@@ -3,34 +3,30 @@ import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 
-/** The number of bytes that the WebSocket may buffer before a writer must wait. */
+/** How much the WebSocket may buffer before a writer must wait. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * The size of the messages into which a longer frame is split. A WebSocket reports a message only when it is complete.
- * During a longer message, the receiver would therefore regard a slow line as dead.
+ * A longer frame is split into messages of this size. A WebSocket reports a message only when it is complete, so the
+ * receiver of a longer message would regard a slow line as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
-/** The number of unread bytes above which the connection is not read. */
+/** With more unread bytes than this, the connection is not read. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/**
- * Close codes without an error: done, going away, none given. Code 1006 is an error, because no close frame arrived.
- */
+/** Close codes without an error: done, going away, none given. Code 1006 (no close frame arrived) is an error. */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), of either side. A frame is one binary message, or several. The wire
- * must be made in the same turn of the event loop in which the socket opens, or the first messages are lost. The socket
- * must be made with `perMessageDeflate: false`, and with a `maxPayload` of one frame. Text messages are not part of the
- * protocol, and break the connection.
+ * A wire over an open WebSocket (package `ws`), of either side. The wire must be made in the same turn of the event
+ * loop in which the socket opens, or the first messages are lost. The socket must be made with `perMessageDeflate:
+ * false`, and with a `maxPayload` of one frame. A text message breaks the connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;
   readonly #unread: Uint8Array[] = [];
   #unreadBytes = 0;
-  /** True once this side has closed. */
   #isClosed = false;
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
@@ -49,8 +45,8 @@ export class WebSocketWire implements Wire {
     if (socket.readyState !== socket.OPEN) {
       if (this.#isClosed) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
-      // The peer has closed without an error, and receives nothing more. The write does not fail, because the failure
-      // would end the channel although the peer's earlier messages may be unread.
+      // The peer has closed without an error, and receives nothing more. A failure here would end the channel although
+      // earlier messages of the peer may be unread.
       return;
     }
     const left = this.#send(frame);
@@ -59,7 +55,6 @@ export class WebSocketWire implements Wire {
     left.catch(() => undefined);
   }
 
-  /** Sends a frame. Resolves once all of it has been sent. */
   #send(frame: Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       const sent = (error?: Error | null): void => (error ? reject(error) : resolve());

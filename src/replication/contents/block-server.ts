@@ -6,19 +6,20 @@ import { asFatal, type Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** Serves many contents of one workspace at once. Excludes what the store holds only for other workspaces. */
+/** Many contents of one workspace at once, without what the store holds only for other workspaces. */
 export interface WorkspaceBlocks {
-  /** Yields blocks as `BlobStore.blocks` does. They have only contents that some event of this workspace names. */
+  /**
+   * Yields blocks as `BlobStore.blocks` does. The blocks have only contents that some event of this workspace names.
+   */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Returns the hashes of the contents that are stored and that some event of this workspace names. */
+  /** Returns which contents are stored and named by some event of this workspace. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The maximum number of bytes of blocks in a message, unless the message has only one block. The replica checks one
- * message while the next is on its way.
+ * The most bytes of blocks in a message of several blocks. The replica checks one message while the next is on its way.
  */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
@@ -28,7 +29,6 @@ interface Lookup {
   readonly blocks: AsyncIterable<BlobBlock>;
 }
 
-/** Yields all results of an iterator whose first result was already requested. */
 async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncIterator<T>): AsyncGenerator<T, void> {
   try {
     for (let step = await first; step.done !== true; step = await rest.next()) yield step.value;
@@ -38,16 +38,15 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Answers requests for many contents. Sends them in blocks as they are stored, and in that order. Holds only one
- * message in memory while a slow replica receives it. A content that is requested again before it was sent is sent
- * once.
+ * Sends requested contents in blocks as they are stored, in that order. Holds only one message in memory while a slow
+ * replica receives it. A content that is requested again before it was sent is sent once.
  */
 export class BlockServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceBlocks;
-  /** Contents that were requested and not answered yet. */
+  /** Requested and not answered yet. */
   readonly #waiting = new Set<Hash>();
-  /** The contents of `#waiting` whose lookup has not begun. */
+  /** The part of `#waiting` whose lookup has not begun. */
   readonly #later = new Set<Hash>();
   #isServing = false;
 
@@ -56,7 +55,7 @@ export class BlockServer {
     this.#contents = contents;
   }
 
-  /** Notes a request. Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
+  /** Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
       const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
@@ -77,9 +76,9 @@ export class BlockServer {
         let next: Lookup | undefined;
         for await (const response of this.#answers(current)) {
           await this.#channel.send(response);
-          // The blocks can be freed, because they were copied into the frame, which has been sent.
+          // The channel has copied the blocks into the frame that it sent.
           freeBytes(response.blocks);
-          // The next contents are looked up while the remaining answers are sent.
+          // Look up the next contents while the remaining answers are sent.
           next ??= this.#begin();
         }
         current = next ?? this.#begin();
@@ -94,8 +93,8 @@ export class BlockServer {
   }
 
   /**
-   * Begins to look up all waiting contents together, because a block of which only a part is requested must be packed
-   * anew. Returns `undefined` if no content waits.
+   * Looks up all waiting contents together, because a block of which only a part is requested must be packed anew.
+   * Returns `undefined` if none waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;
@@ -103,7 +102,7 @@ export class BlockServer {
     this.#later.clear();
     const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
     const first = blocks.next();
-    // The sender awaits the promise later or never, so its rejection must be handled here.
+    // The promise is awaited later or never, so its rejection must be handled here.
     first.catch(() => undefined);
     return { asked, blocks: following(first, blocks) };
   }

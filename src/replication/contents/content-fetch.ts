@@ -9,13 +9,12 @@ type Response = MessageOf<"ContentFetchResponse">;
 
 interface Pending {
   readonly request: Request;
-  /** The result, shared by all callers that make the same request. */
+  /** Shared by all callers that make the same request. */
   readonly answer: Promise<Response | undefined>;
   readonly resolve: (response: Response | undefined) => void;
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Requests contents, and passes the answers to the callers. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
@@ -28,7 +27,7 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** True if anything was ever requested. Before that, no message is an answer. */
+  /** Before the first request, no message is an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }
@@ -36,7 +35,7 @@ export class ContentFetch {
   /**
    * Fetches a content, or its manifest. If `piece` is given, fetches only that piece. Resolves to `undefined` if the
    * origin does not have the content. Does not compare the content with its hash. Callers that request the same content
-   * at once share one answer. Rejects with `UNAVAILABLE` if the conversation ends.
+   * at once share one answer. Rejects with `UNAVAILABLE` if the session ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -45,7 +44,7 @@ export class ContentFetch {
     const key = keyOf(request);
     const asked = this.#pending.get(key);
     if (asked?.request.length === piece?.length && asked !== undefined) return asked.answer;
-    // An answer does not say which length was requested, so this request waits until the earlier one is answered.
+    // An answer does not say which length was requested, so this request waits for the answer to the earlier one.
     if (asked !== undefined) return asked.answer.then(() => this.get(content_hash, piece));
     const { promise: answer, resolve, reject } = Promise.withResolvers<Response | undefined>();
     this.#pending.set(key, { request, answer, resolve, reject });
@@ -53,7 +52,7 @@ export class ContentFetch {
     return answer;
   }
 
-  /** Passes an answer to its callers. Ignores an answer that nobody waits for, because it arrived twice. */
+  /** Ignores an answer that nobody waits for, because it has arrived twice. */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);
@@ -66,13 +65,13 @@ export class ContentFetch {
     pending.resolve(message);
   }
 
-  /** Called with each heartbeat. Repeats the requests without an answer when they are overdue. */
+  /** Called with each heartbeat. Repeats overdue requests. */
   beat(): void {
     if (!this.#patience.isOver()) return;
     for (const { request } of this.#pending.values()) this.#ask(request);
   }
 
-  /** Called at the end of the conversation. */
+  /** Called at the end of the session. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     for (const { reject } of this.#pending.values()) reject(this.#end);
@@ -88,7 +87,7 @@ export class ContentFetch {
   }
 
   #ask(request: Request): void {
-    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
+    // Ignore the error: a channel that has ended ends the session, which calls `end`.
     this.#channel.send(request).catch(() => undefined);
   }
 }

@@ -6,12 +6,11 @@ import type { Channel } from "../channel.ts";
 import { MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** The contents of one workspace. */
 export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
-   * store holds it for another workspace, because knowing a hash must not give access to another workspace's content.
-   * `isNamed` is true if the caller has the hash from an event of this workspace.
+   * store holds it for another workspace: who knows a hash must not get another workspace's content. `isNamed` is true
+   * if the caller has the hash from an event of this workspace.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -19,12 +18,10 @@ export interface WorkspaceContents {
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
-/** The maximum number of requests of one replica that wait. */
+/** How many requests of one replica may wait. */
 const MAX_WAITING = 1_000;
 
-/**
- * Answers requests for contents, one piece at a time. Holds only one piece in memory while a slow replica receives it.
- */
+/** Answers requests for contents, one at a time. Holds only one piece in memory while a slow replica receives it. */
 export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
@@ -32,7 +29,7 @@ export class ContentServer {
   readonly #onBytes: ((done: number, total: number) => void) | undefined;
   #isServing = false;
 
-  /** `onBytes` is called with the progress of a content that is sent in pieces. It must not throw. */
+  /** `onBytes` gets the progress of a content that is sent in pieces, and must not throw. */
   constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
     this.#channel = channel;
     this.#onBytes = onBytes;
@@ -40,8 +37,8 @@ export class ContentServer {
   }
 
   /**
-   * Queues a request. Ignores a request that is queued already, because a replica that waits long repeats its request.
-   * Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
+   * Ignores a request that is queued already, because a replica that waits long repeats its request. Does not block the
+   * reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -104,8 +101,8 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
 }
 
 /**
- * Makes a manifest of chunks that are one piece long, or several pieces if there would be too many chunks. Reads the
- * content once. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ * The chunks are one piece long, or several pieces if there would be too many chunks. Throws `LIMIT_EXCEEDED` if a
+ * chunk would be too large.
  */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;

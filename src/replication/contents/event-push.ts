@@ -10,28 +10,23 @@ import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { LogHistory } from "./log-history.ts";
 
-/** The number of bytes of lines that are read from the log at once for one replica. */
+/** How much of the log is read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The number of events whose small contents are read at once, which takes about a millisecond. */
+/** The small contents of so many events are read at once, which takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
 /** All pushes of this process together send 16 events per turn of the event loop, which takes some milliseconds. */
 const SLICES = new TurnSlices(16);
 
-/** Contents that are sent along with the events that name them. */
 export interface NamedContents {
-  /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
+  /** In any order. For a missing content, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
-  /**
-   * Returns true if the replica may have the content of this event. The index may not know the event yet. Default: the
-   * replica may have every content.
-   */
+  /** True if the replica may have the content of this event, which the index may not know yet. Default: always true. */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
 
-/** Options of a push. */
 export interface EventPushOptions {
   readonly history: LogHistory;
   readonly contents: NamedContents;
@@ -41,10 +36,9 @@ export interface EventPushOptions {
 }
 
 /**
- * Sends a replica the events after the last one that it has, in order. At most one `note` is pending, however many
- * events are recorded, because a note says only that the log must be read again. In addition to the channel's credit, a
- * window limits the bytes that were sent and not acknowledged, so that a replica with a slow disk is not sent events
- * that it would have to drop.
+ * Sends a replica the later events, in order. At most one `note` is pending, however many events are recorded, because
+ * a note only says that the log must be read again. In addition to the channel's credit, a window limits the bytes that
+ * were sent and not acknowledged. Otherwise, a replica with a slow disk would get events that it must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
@@ -52,16 +46,16 @@ export class EventPush {
   /** The last event that was sent; `undefined` if the replica is not known yet, or must reconcile. */
   #sent: Head | undefined;
   /**
-   * The last event that the replica may hold, because it was sent, offered, or held at `begin`. No later event can be
-   * acknowledged.
+   * The last event that the replica may hold, because the event was sent, offered, or held at `begin`. No later event
+   * can be acknowledged.
    */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
-  /** Messages that were sent and not acknowledged: the last event of each, and its bytes. */
+  /** Sent and not acknowledged messages: the last event and the bytes of each. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`. A page that is being sent then ends early. */
+  /** Incremented by `begin` and `stop`. This ends a page that is being sent. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -71,17 +65,15 @@ export class EventPush {
     this.#options = options;
   }
 
-  /** The last event that the replica holds durably. */
   get acknowledged(): number {
     return this.#acknowledged;
   }
 
-  /** The last event that the replica may hold (`#most`). */
   get sent(): number {
     return this.#most;
   }
 
-  /** The iteration of the last file event that ended a sent parcel; 0 if there was none. */
+  /** The iteration in the last sent parcel that ended with a file event; 0 if there was none. */
   get iteration(): number {
     return this.#iteration;
   }
@@ -91,7 +83,7 @@ export class EventPush {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
 
-  /** Called when the replica has everything up to `from`, and no later event is on its way. Sends the later events. */
+  /** Called when the replica has everything up to `from`, and no later event is on its way. */
   begin(from: Head): void {
     this.#epoch += 1;
     this.#sent = from;
@@ -101,13 +93,12 @@ export class EventPush {
     this.note();
   }
 
-  /** Stops sending until `begin`. */
   stop(): void {
     this.#epoch += 1;
     this.#sent = undefined;
   }
 
-  /** Called when the replica gets everything up to this event by a reconciliation, not by this push. */
+  /** Called when a reconciliation gives the replica everything up to this event. */
   offered(sequence: number): void {
     this.#most = Math.max(this.#most, sequence);
   }
@@ -119,7 +110,7 @@ export class EventPush {
   }
 
   /**
-   * Notes that the replica holds everything up to this event. Returns false if that was known already. As long as
+   * Called when the replica holds everything up to this event. Returns false if that was known already. As long as
    * nothing was sent, an acknowledgement of the empty history (0) returns true each time. Throws `INTEGRITY_VIOLATION`
    * for an event that the replica cannot have.
    */
@@ -159,8 +150,8 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // After another `begin` or `stop`, this page is out of date. If the window is full, an acknowledgement continues
-      // the push.
+      // After another `begin` or `stop`, this page is outdated. If the window is full, an acknowledgement continues the
+      // push.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -179,8 +170,8 @@ export class EventPush {
   }
 
   /**
-   * Yields one parcel for each event that can be sent as a notification, with its content if the content is small.
-   * Yields one parcel for each sequence of other events between them.
+   * Each event that can be sent as a notification is one parcel, with its content if that is small. Each run of other
+   * events between them is one parcel.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
@@ -214,8 +205,7 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // A content that is not stored, or whose size differs from that in the event, is left out. The replica then
-      // requests it.
+      // Leave out a content that is missing or has another size than the event says: the replica requests it.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;
@@ -235,7 +225,6 @@ async function bytesOf(reader: BlobReader): Promise<Uint8Array> {
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
 }
 
-/** Messages that are sent together. */
 interface Parcel {
   readonly last: SealedEvent;
   readonly bytes: number;

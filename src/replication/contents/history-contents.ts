@@ -21,9 +21,9 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 import type { SecretContents } from "./session-contents.ts";
 
-/** The number of contents that are looked up in one turn. */
+/** So many contents are looked up in one turn of the event loop. */
 const SLICE = 500;
-/** The number of events that are read together. */
+/** So many events are read together. */
 const PAGE = 5_000;
 
 /**
@@ -35,7 +35,8 @@ const PAGE = 5_000;
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
   /**
-   * The contents that records other than those of files name, up to event `#seq`, with their paths if these are stated.
+   * The contents that records of other kinds than files name, up to event `#seq`, with the paths that the records
+   * state.
    */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
@@ -73,8 +74,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The other contents belong to no path, now or earlier. They are a side of a conflict, or contents that an
-      // operation is about to write.
+      // The other contents belong to no path, now or earlier: they are a side of a conflict, or an operation is about
+      // to write them.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -88,7 +89,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** Returns all contents that protected paths have or had. This is fast, because few paths are protected. */
+  /** All contents that protected paths have or had. Few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -102,7 +103,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
-  /** Returns the contents that this history names. Yields to other tasks between slices. */
+  /** Yields to other tasks between slices. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
     const named: Hash[] = [];
     for await (const some of inSlices(hashes, SLICE)) {
@@ -115,7 +116,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   async #names(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const ofOthers = () => hashes.filter((hash) => this.#others.has(hash));
-    // Most contents belong to files, so the index already knows them.
+    // Most contents belong to files, and the index already knows them.
     const known = new Set([...ofOthers(), ...(await index.withContents(hashes))]);
     if (known.size === new Set(hashes).size) return known;
     return answer(this.#context, async ({ head }) => {
@@ -125,10 +126,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     });
   }
 
-  /**
-   * Reads the log up to an event, one page at a time. A concurrent caller waits for the running read, and then checks
-   * whether it has read far enough.
-   */
+  /** A concurrent caller waits for the running read, and then checks whether it has read far enough. */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {
       this.#reading ??= this.#readPage(upTo).finally(() => (this.#reading = undefined));
@@ -161,7 +159,7 @@ function contentsOf(event: LogEvent): Hash[] {
   return hashes;
 }
 
-/** Yields the contents of files that a record of another kind names, with their paths. */
+/** The contents of files that a record of another kind names. */
 async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,

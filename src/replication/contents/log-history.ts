@@ -8,22 +8,20 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
-/** The number of events between two remembered positions. */
 const MARK_EVERY = 256;
 
 /**
- * The delay before lines are read that another process may have written, in ms. That process is usually still writing,
- * and the read would delay it, because it locks out all writers.
+ * The delay in ms before reading lines that another process may have written. That process usually still writes, and
+ * the read would lock it out.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * The delay before replicas are told of the end of an operation, in ms, unless another event is recorded before. The
- * end changes no file, and would arrive while the replicas work on the operation's changes.
+ * The delay in ms before replicas are told of the end of an operation, if no other event is recorded earlier. The end
+ * changes no file, and would arrive while the replicas work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
-/** The other processes that write to a log. */
 interface OtherWriters {
   /** Locks out all writers. Throws `LOCKED`. */
   readonly holdOff: () => Promise<HeldLock>;
@@ -32,12 +30,11 @@ interface OtherWriters {
 
 interface LogHistoryOptions {
   /**
-   * Set if other processes write to the log. Lines that this process did not record are then reported only after they
-   * were read while nobody writes, because a line that another process has begun to write may be cut off. Default: no
-   * other process writes.
+   * Set if other processes write to the log. A line of another process is then reported only after it was read while
+   * nobody writes, because an incomplete line may be cut off. Default: no other process writes.
    */
   readonly others?: OtherWriters;
-  /** Returns the position of an event's line, which may be wrong. Default: the position is found by reading. */
+  /** Returns the position of an event's line, which may be wrong. Default: reads to find the position. */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
@@ -46,21 +43,16 @@ interface LogHistoryOptions {
  */
 export class LogHistory {
   readonly workspace: string;
-  /**
-   * The caller emits this when events may have been recorded. Otherwise, replicas notice them only at the next
-   * heartbeat.
-   */
+  /** Emitted when events may have been recorded. Without it, replicas notice them only at the next heartbeat. */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
-  /** Positions of events, sorted by seq. Each is a position in the file that has the event's line. */
+  /** Positions of events, by seq. Each is in the file that has the event's line. */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
   /** The seq of the log's first line when `#firstSeq` was found. */
   #logFirst: number | undefined;
-  /** The last event that is known to be permanent. */
   #permanent: Head | undefined;
-  /** The last events that this process has recorded. */
   readonly #own = new RecentEvents();
   #looking: Promise<Head> | undefined;
   #isToLook = false;
@@ -72,7 +64,7 @@ export class LogHistory {
     this.#options = options;
   }
 
-  /** Notes durable events that this process has recorded. May be called more than once for an event. */
+  /** Called with durable events that this process has recorded. May be called more than once for an event. */
   recorded(events: readonly SealedEvent[]): void {
     const { seq } = this.#own.head;
     this.#own.add(events);
@@ -83,8 +75,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the last event that is durable and cannot be cut off any more. If an origin could still lose a line that a
-   * replica has, one history would become two.
+   * Returns the last event that is durable and cannot be cut off any more. If the origin lost a line that a replica
+   * has, one history would become two.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -95,8 +87,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns a head as `head` does, but without a wait. The latest events of other processes may be missing. They are
-   * reported by `changed` a moment later.
+   * Like `head`, but without a wait. The latest events of other processes may be missing; `changed` reports them a
+   * moment later.
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
@@ -110,14 +102,14 @@ export class LogHistory {
   async #lookLater(): Promise<void> {
     this.#isToLook = false;
     const before = this.#permanent?.seq ?? 0;
-    // A failure is ignored here, because the next caller of `head` gets it.
+    // Ignore a failure: the next caller of `head` gets it.
     const { seq } = await this.head().catch(() => ({ seq: before }));
     if (seq > before) this.changed.emit();
   }
 
   /**
-   * Notes that any process may have recorded events. The log is read a moment later, because this process usually
-   * reports its own events itself before then.
+   * Called when any process may have recorded events. The log is read a moment later, because this process usually
+   * calls `recorded` for its own events before then.
    */
   grown(): void {
     const { others } = this.#options;
@@ -126,12 +118,12 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
-  /** Returns true if no later event is known. Later events of other processes are reported by `changed`. */
+  /** Later events of other processes are reported by `changed`. */
   isLastKnown(seq: number): boolean {
     return seq >= (this.#known?.seq ?? 0);
   }
 
-  /** The last event that is known to be permanent, from the last read or because this process has recorded it since. */
+  /** The last event known to be permanent: from the last read, or recorded by this process since. */
   get #known(): Head | undefined {
     const own = this.#own.head;
     return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
@@ -142,9 +134,7 @@ export class LogHistory {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /**
-   * Returns the hash of an event (`""` for event 0). Returns `undefined` if neither its line nor the next line exists.
-   */
+  /** `""` for event 0, `undefined` if neither its line nor the next line exists. */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
@@ -158,8 +148,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after `last`, at least one and about `maxBytes` of them. Returns none if `last` is the last
-   * event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
+   * At least one event, about `maxBytes` of them; none if `last` is the last event. Throws `LOG_DAMAGED` if the log
+   * does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -175,7 +165,7 @@ export class LogHistory {
       events.push(event);
       before = event;
       bytes += event.line.length;
-      // Later lines may not be durable, because they were written after the head was read.
+      // Later lines were written after the head was read, and may not be durable.
       if (event.seq === head.seq) break;
     }
     if (events.length === 0) throw brokenAt(last.seq + 1);
@@ -183,9 +173,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. That head
-   * must include every event that a replica was ever given, because a replica with more events would regard this as
-   * another history.
+   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. The known
+   * head includes every event that any replica was given: a replica with more events would take this for another
+   * history.
    */
   async #look(): Promise<Head> {
     try {
@@ -201,7 +191,7 @@ export class LogHistory {
     }
   }
 
-  /** Notes a permanent head. A read that began earlier and ends later does not move the head back. */
+  /** A read that began earlier and ends later does not move the head back. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
     if (this.#permanent === undefined || head.seq > this.#permanent.seq) this.#permanent = head;
@@ -218,7 +208,7 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  /** Yields the events from this seq on. Yields none if the line of that event is gone. */
+  /** Yields nothing if the line of event `seq` is gone. */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
@@ -227,8 +217,7 @@ export class LogHistory {
       // The first line shows whether the position is still right, however short the log is.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // Another process has dropped the archive since the position was noted. The log is read again from new
-        // positions.
+        // Another process has dropped the archive since the position was noted. Read again from new positions.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield event;
@@ -252,7 +241,7 @@ export class LogHistory {
     await this.#findFirst();
   }
 
-  /** Returns a position from which to read a line: the line's own position if it is known, else an earlier one. */
+  /** The line's own position if it is known, else an earlier one. */
   async #startFor(seq: number): Promise<LogPosition> {
     const mark = this.#marks.findLast((one) => one.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
     if (seq - mark.seq <= MARK_EVERY) return mark;
@@ -266,7 +255,6 @@ export class LogHistory {
       try {
         return readEventFast(line.bytes).seq === position.seq;
       } catch {
-        // No line begins at this position.
         return false;
       }
     }
@@ -274,7 +262,7 @@ export class LogHistory {
   }
 }
 
-/** Returns true if the event only marks the end of an operation. */
+/** True if the event only marks the end of an operation. */
 function isEnd({ recordId, record }: SealedEvent): boolean {
   return recordId.startsWith("intent:") && record["state"] !== "open";
 }
@@ -290,24 +278,23 @@ function brokenAt(seq: number): ChronicleError {
   });
 }
 
-/** The maximum number of characters of lines that are kept in memory. */
+/** How much text of lines is kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
- * The last events that this process has recorded. Readers that follow the log closely mostly need these events. They
- * need not read them from the disk to which they were just written.
+ * The last events that this process has recorded. Readers that follow the log closely get them without reading the disk
+ * to which they were just written.
  */
 export class RecentEvents {
   #events: SealedEvent[] = [];
   #characters = 0;
   #head: Head = EMPTY_HEAD;
 
-  /** The last event that was ever added. */
   get head(): Head {
     return this.#head;
   }
 
-  /** Adds durable events, in order. If an event does not follow the one before it, drops all events before it. */
+  /** Takes durable events, in order. An event that does not follow the one before it drops all events before it. */
   add(events: readonly SealedEvent[]): void {
     for (const event of events) {
       if (event.seq <= this.#head.seq) continue;
@@ -319,10 +306,7 @@ export class RecentEvents {
     if (this.#characters > MOST_CHARACTERS) this.#forget(this.#lastOnes());
   }
 
-  /**
-   * Returns the events after `last`, at least one and about this many characters of them. Returns none if the next
-   * event is not in memory.
-   */
+  /** At least one event, about this many characters of them; none if the next event is not in memory. */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
     if (first === undefined || last.seq < first.seq - 1) return [];
@@ -336,7 +320,7 @@ export class RecentEvents {
     return this.#events.slice(from, end < 0 ? undefined : end);
   }
 
-  /** Returns the last events, about half of what may be kept, so that the array is not copied for each new event. */
+  /** About half of what may be kept, so that not every new event copies the array. */
   #lastOnes(): SealedEvent[] {
     let characters = 0;
     const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);

@@ -1,15 +1,11 @@
 import type { Channel } from "../channel.ts";
 
-/**
- * The number of heartbeats after which an unanswered question is repeated, because the question or its answer may be
- * lost.
- */
+/** An unanswered question is repeated after so many heartbeats, because it or its answer may be lost. */
 const BEATS = 4;
 
-/** If more bytes than this arrive between two heartbeats, data is still arriving, and the answer may follow it. */
+/** If more bytes than this arrive between two heartbeats, the peer is still sending, and the answer may follow. */
 const QUIET_BYTES = 4_096;
 
-/** Decides at each heartbeat whether an unanswered question is repeated. */
 export class Patience {
   readonly #channel: Pick<Channel, "arrived">;
   #beats = 0;
@@ -19,12 +15,11 @@ export class Patience {
     this.#channel = channel;
   }
 
-  /** Called when an answer has arrived. */
   heard(): void {
     this.#beats = 0;
   }
 
-  /** Called with each heartbeat. Returns true if it is time to ask again. */
+  /** Returns true if it is time to ask again. */
   isOver(): boolean {
     const { arrived } = this.#channel;
     const isComing = arrived - this.#arrived > QUIET_BYTES;

@@ -7,15 +7,13 @@ import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
-/** Finds the contents of a workspace that are secrets by the names of their files. */
 export interface SecretContents {
-  /** Returns those of the hashes whose contents belong or belonged to a secret file, and to no ordinary path. */
+  /** Returns the contents that belong or belonged to a secret file, and to no ordinary path. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** Returns true if what is recorded at this path is a secret. */
+  /** True if the content that is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
 }
 
-/** The source of a session's contents. */
 export interface SessionSource {
   readonly contents: WorkspaceContents & NamedContents;
   readonly blocks?: WorkspaceBlocks;
@@ -24,7 +22,7 @@ export interface SessionSource {
 }
 
 /**
- * The contents of a workspace as one session serves them. Files that are secrets by their names are excluded until the
+ * The contents of a workspace as one session serves them. Secrets (by the names of their files) are left out until the
  * replica has requested them and may have them (`admitSecrets`).
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
@@ -36,19 +34,17 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
     this.#givesSecrets = source.secrets === undefined;
   }
 
-  /** From this call on, secrets are served too. */
   admitSecrets(): void {
     this.#givesSecrets = true;
   }
 
-  /** Returns true if the content that is recorded at this path may be served. */
   async gives(path: WorkspacePath): Promise<boolean> {
     return this.#givesSecrets || (await this.#source.secrets?.isSecretPath(path)) !== true;
   }
 
   /**
-   * Returns true if the content of an event may be served. The decision is based on the class in the event, because the
-   * event may be sent before its commit has ended, when no index knows its contents yet.
+   * Decides by the class in the event, because the event may be sent before its commit has ended, when no index knows
+   * its contents yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

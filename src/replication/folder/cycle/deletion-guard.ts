@@ -10,14 +10,13 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-// Guards against a folder that is missing, was replaced, or has lost many entries at once. In these cases, the sync
-// must halt. An unmounted disk looks like such a loss. If the sync mistook it for a person's work, it would delete
-// everything on the other side.
+// The sync must halt if its folder is missing, was replaced, or has lost many entries at once. An unmounted disk looks
+// like such a loss. If the sync mistook the loss for a person's work, it would delete everything on the other side.
 
-/** The maximum number of entries that may be lost at once as long as one stays. */
+/** So many entries may be lost at once if at least one stays. */
 const MAY_GO_AT_ONCE = 50;
 
-/** The number of entries that the folder has lost, and the number that the origin has lost. */
+/** How many entries the folder has lost, and how many the origin has lost. */
 interface Lost {
   readonly local: number;
   readonly upstream: number;
@@ -28,9 +27,9 @@ interface Lost {
  * entries are gone from the origin, and would be deleted in the folder.
  */
 export interface Losses extends Lost {
-  /** The entries among them that had been in the folder for longer than `MEMORY_MS`. */
+  /** Those of the entries that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
-  /** Further lost entries. They are not weighed, because the ignore rules leave them out. */
+  /** Lost entries that the ignore rules leave out. They are not weighed. */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
@@ -39,18 +38,16 @@ const NOTHING: Lost = { local: 0, upstream: 0 };
 
 export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
 
-/** A person's decision about a large deletion. */
 export type LossDecision = "deletions" | "restore";
 
-/** Returns the sides on which a decision restores what is missing there. */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
   return decided === "here" ? ["local"] : [];
 }
 
 /**
- * Returns the sides that get back what they have lost. These are the sides that halt. If no side halts, because its
- * losses are too few by now, they are the sides that lose anything. If no side loses anything, they are both.
+ * Returns the sides that get back what they have lost: the sides that halt. If no side halts (its losses may have
+ * become too few), the sides that have lost anything. If neither has, both.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
@@ -66,13 +63,12 @@ interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
-  /** Losses of the last moments. They are added, because a deletion may be noticed in several parts. */
+  /** Losses of the last moments, which are added because a deletion may be noticed in several parts. */
   readonly recent: Lost & Pick<Losses, "older">;
-  /** Returns the last own event that is older than `MEMORY_MS`. Called only if something is lost. */
+  /** The last own event that is older than `MEMORY_MS`. Called only if something is lost. */
   readonly since: () => Promise<number>;
-  /** Returns the paths of a side that the ignore rules leave out. */
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
-  /** Returns true if the path's deletion is already on its way to the origin. */
+  /** True if the path's deletion is already on its way to the origin. */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
@@ -84,9 +80,9 @@ interface PathChange {
 }
 
 /**
- * Compares the deletions on each side with the entries that the side had when both last agreed and still has (the kept
- * entries). New entries, entries that the other side has made since, and entries that are not shared in this direction
- * are not kept entries.
+ * Compares the deletions on each side with the kept entries: those that the side had when both last agreed, and still
+ * has. New entries, entries that the other side has made since, and entries that are not shared in this direction do
+ * not count as kept.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -96,7 +92,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // The rules are asked last, because many paths are only created, and need no answer.
+    // Ask the rules last: most paths are only created, and need no answer.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -115,8 +111,7 @@ export async function weighDeletions(
 }
 
 /**
- * The number of entries that a side has lost, the number of older ones among them, the number of kept entries (as far
- * as they were counted), and the resulting halt.
+ * What a side has lost, how much of it is older, what it has kept (as far as that was counted), and the resulting halt.
  */
 interface Weighed {
   readonly lost: number;
@@ -128,13 +123,13 @@ interface Weighed {
 interface Weighing {
   readonly side: Side;
   readonly changes: readonly PathChange[];
-  /** Returns the paths that are not weighed. Default: all are weighed. */
+  /** The paths that are not weighed. Default: none. */
   readonly ignored?: Pick<IgnoredPaths, "of">;
 }
 
 /**
- * Weighs one side without its ignored paths, because they were recorded before the rules named them, and are nobody's
- * work. If no other path is left, the whole side may be gone, so ignored paths are weighed, too.
+ * Weighs one side without its ignored paths, which were recorded before the rules named them, and are nobody's work. If
+ * no other path is left, the whole side may be gone. The ignored paths are then weighed, too.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -147,9 +142,8 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 }
 
 /**
- * Checks twice. First it compares all recent losses with all kept entries, and then the losses and kept entries that
- * are older than `MEMORY_MS`. Without the second check, entries that were created between two parts of a deletion would
- * be kept entries.
+ * Checks twice: all recent losses against all kept entries, then only those losses and kept entries that are older than
+ * `MEMORY_MS`. Without the second check, entries that were created between two parts of a deletion would count as kept.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -176,7 +170,7 @@ async function weighThese(ground: LossGround, { side, changes, ignored }: Weighi
 interface Counting {
   readonly side: Side;
   readonly since: number;
-  /** The numbers of entries at which counting stops. */
+  /** Counting stops at these numbers. */
   readonly enough: KeptCount;
   /** Entries that were renamed, and therefore stay. */
   readonly moved: KeptCount;
@@ -184,8 +178,8 @@ interface Counting {
 }
 
 /**
- * The number of entries that existed when both sides last agreed and still exist, and the number of those that are
- * older than `MEMORY_MS`.
+ * How many entries existed when both sides last agreed and still exist, and how many of these are older than
+ * `MEMORY_MS`.
  */
 interface KeptCount {
   readonly all: number;
@@ -240,10 +234,7 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/**
- * Returns a clause that names the top-level folder of at least half of the deleted entries; `""` if there is no such
- * folder.
- */
+/** A clause that names the top-level folder of at least half of the deleted entries, or `""`. */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -255,7 +246,7 @@ function mostlyIn(gone: Told["gone"]): string {
   return `, ${most[1]} of them in ${shownPath(most[0] as WorkspacePath)}/`;
 }
 
-/** Returns true if a side has no entry that the two sides share. */
+/** True if a side has no entry that the two sides share. */
 async function isBare({ own, local, mirror, head, rules }: LossGround, side: Side): Promise<boolean> {
   for await (const rows of withBreaths(side === "local" ? own.entriesAt(local) : mirror.entriesAt(head))) {
     if (rows.some(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir"))) return false;
@@ -264,8 +255,8 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Changes the decisions so that a side gets back each entry that it has lost and that the other side still has. Leaves
- * out paths for which `isMeant` returns true, because their deletion is intended.
+ * Changes the decisions so that a side gets back each entry that it has lost and the other side still has, except
+ * entries whose deletion is intended (`isMeant`).
  */
 export function putBack(
   decisions: readonly SettledDecision[],
@@ -286,8 +277,8 @@ export const ROOT_REPLACED: ReplicaHalt = {
 };
 
 /**
- * Returns a halt if there is no folder, or if it cannot be the known one. `known` is undefined if no folder was seen
- * yet. See also `isElsewhere`.
+ * Returns a halt if there is no folder, or if the folder cannot be the known one. `known` is undefined if no folder was
+ * seen yet. The device is not compared (see `isElsewhere`).
  */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
   if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
@@ -295,17 +286,16 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * Returns true if two identities may belong to the same folder. Ignores the device, because a file system may get
- * another number when it is mounted anew (btrfs, overlayfs, and after a restart of the machine every file system).
- * Compares birth times only if both are known.
+ * Ignores the device, because a file system may get another number when it is mounted anew (btrfs, overlayfs, and after
+ * a restart of the machine every file system). Compares birth times only if both are known.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
 }
 
 /**
- * Returns true if the folder is on another device than the known one. The root of another file system may have the same
- * inode number, so the caller must compare contents.
+ * True if the folder is on another device. The root of another file system may have the same inode number, so the
+ * caller must compare contents.
  */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
   return known !== undefined && now !== undefined && known.dev !== now.dev;
@@ -316,7 +306,7 @@ interface BeforeAfter {
   readonly after: Entry | undefined;
 }
 
-/** Counts the entries that are deleted and do not reappear under another name, because a moved entry is not lost. */
+/** Counts the deleted entries that do not reappear under another name: a moved entry is not lost. */
 export function countLost(changes: Iterable<BeforeAfter>): number {
   const came = new Map<string, number>();
   const went = new Map<string, number>();
@@ -334,7 +324,6 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
-/** The number of entries that one side loses at once, and the number that it keeps. */
 interface Loss {
   /** Entries that were lost in the last moments, or are lost now. */
   readonly lost: number;
@@ -342,18 +331,18 @@ interface Loss {
   readonly kept: number;
 }
 
-/** Returns true if so many entries may be lost only if at least as many are kept. */
+/** True if so many entries may be lost only if at least as many are kept. */
 function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }
 
-/** Returns the number of kept entries that allows a loss of `lost` entries. No more need be counted. */
+/** The number of kept entries that allows a loss of `lost` entries. */
 function enoughKept(lost: number): number {
   if (lost < 2) return 0;
   return isMuch(lost) ? lost : 1;
 }
 
-/** Returns the reason code of the halt; `undefined` if the loss is allowed. */
+/** Returns `undefined` if the loss is allowed. */
 export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
   if (kept >= enoughKept(lost)) return undefined;
   return kept === 0 ? "root-emptied" : "mass-deletion";
@@ -362,39 +351,37 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * The time for which a deletion is remembered, so that it is added to later ones as one large deletion. Entries that
- * were created within this time are not kept entries.
+ * A deletion is remembered for this long, so that it is added to later ones as one large deletion. Entries created
+ * within this time do not count as kept.
  */
 export const MEMORY_MS = 10_000;
 
-/** Up to this many deleted entries are probably all of the deletion, so the wait for more is short. */
+/** So few deleted entries are probably all of the deletion, so the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
 
-/** The wait if more entries are deleted, which may be the beginning of a large deletion. */
+/** The wait after more deleted entries, which may begin a large deletion. */
 const QUIET_MS = 400;
 
 /**
- * The maximum number of consecutive waits for a deletion that is not large yet. After that, somebody deletes
+ * How often in succession to wait for more of a deletion that is not large yet. After that, somebody is deleting
  * continually.
  */
 const MOST_WAITS = 10;
 
 /**
- * The maximum number of waits, and the duration of each in ms, before a large deletion at the origin halts the sync.
- * The deletion may be the first half of a slow rename there. Its entries may also be restored there already, but not
- * have arrived here yet.
+ * How often, and for how long, to wait before a large deletion at the origin halts the sync. The deletion may be the
+ * first half of a slow rename. Its entries may also be restored there already, and still be on their way.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
 
 const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
 
-/** Remembers recent deletions, because a large deletion is noticed in several parts. */
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;
-  /** Incremented when a person accepts deletions. Those of earlier generations are then forgotten. */
+  /** Incremented when a person accepts deletions. Deletions of earlier generations are then forgotten. */
   #generation = 0;
   #last: Lost = NONE;
   #waits = 0;
@@ -404,21 +391,19 @@ export class RecentDeletions {
     this.#timers = timers;
   }
 
-  /** The recent deletions that were carried out, by side. */
   get recent(): Counted {
     return this.#recent;
   }
 
   /**
-   * Returns the milliseconds to wait until no more entries are deleted; `undefined` to wait no longer. If more entries
-   * are gone than at the last call, this may be the beginning of a large deletion. `found` is the halt that would
-   * follow.
+   * How long to wait for more deletions, in ms; `undefined` to go on. If more entries are gone than at the last call, a
+   * large deletion may have begun. `found` is the halt that would follow.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
     found?: ReplicaHalt,
   ): number | undefined {
-    // Ignored paths are added, because they may be the first part of a deletion of other paths.
+    // Add ignored paths, because they may be the first part of a deletion of other paths.
     const { local, upstream } = sum(weighed, ignored, 1);
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
@@ -431,8 +416,8 @@ export class RecentDeletions {
   }
 
   /**
-   * Notes deletions that were carried out. If `isAccepted` is true, a person knows of them and of those before, so none
-   * of them is added to the next ones.
+   * Remembers deletions that were carried out. If a person has accepted them (`isAccepted`), neither they nor earlier
+   * ones are added to later ones.
    */
   note(lost: Counted, isAccepted = false): void {
     if (isAccepted) {

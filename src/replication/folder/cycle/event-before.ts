@@ -1,13 +1,12 @@
 import type { IndexStore } from "../../../storage/index-store.ts";
 import { isInBase } from "../../../engine/log/read-base.ts";
 
-/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 /**
- * Returns the seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by
- * more than `ms` milliseconds; 0 if there is no such event. An event before a jump of the clock qualifies, whether the
- * clock jumped forward or back.
+ * The seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by more
+ * than `ms` milliseconds; 0 if there is no such event. An event before a jump of the clock qualifies, whether the clock
+ * jumped forward or back.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

@@ -12,10 +12,10 @@ interface Known {
   readonly record: ReplicaRecord;
 }
 
-/** The last record that was read from each log. It is remembered because every cycle asks for it. */
+/** Remembered because every cycle asks for the record. */
 const known = memoKey<Known>("the sync's record");
 
-/** Returns the record of a workspace's last sync; `undefined` if there was none. */
+/** Returns `undefined` if the workspace never had a sync. */
 export async function findReplicaRecord(context: Context): Promise<ReplicaRecord | undefined> {
   const rows = await context.index.records(replicaRecordId(""));
   const last = rows.at(-1);
@@ -27,10 +27,7 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/**
- * Reads the event of a record. If the log is shorter than the index, throws the damage of the log, not only the missing
- * event.
- */
+/** If the log is shorter than the index, throws the damage of the log instead of the missing event. */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

@@ -56,7 +56,6 @@ import { StoodOn } from "../ground/stood-on.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts that a `FolderCycle` works with. */
 export interface CycleParts {
   readonly context: Context;
   readonly mirror: Mirror;
@@ -67,13 +66,13 @@ export interface CycleParts {
   readonly gitPaths: GitPaths;
   readonly secrets: CycleSides["secrets"];
   readonly notHeld: NotHeldPaths;
-  /** Returns the identity of the folder on disk; `undefined` if there is no folder. */
+  /** `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Returns a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
+  /** A halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
-   * Called before another folder, or the same folder on another device, is recorded as the workspace's. It drops the
+   * Called before another folder, or the same folder on another device, is recorded as the workspace's. Drops the
    * caches of the old one.
    */
   readonly beforeMove?: (() => void) | undefined;
@@ -83,7 +82,7 @@ export interface CycleParts {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** A change of the record. `undefined` removes a field. */
+/** `undefined` removes a field. */
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
@@ -94,7 +93,7 @@ export interface RecordChange {
   readonly halted?: ReplicaHalt | undefined;
 }
 
-/** A planned step, and the state from which it was planned. */
+/** A plan, and the state for which it was made. */
 interface Planned {
   readonly plan: CyclePlan;
   readonly contents: readonly Hash[];
@@ -102,26 +101,23 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
-  /** Paths that were compared because the origin had not accepted their entries. */
+  /** Paths that were compared because the origin had not accepted entries of them. */
   readonly again: readonly WorkspacePath[];
-  /** Paths that were in conflict when the step was planned. */
+  /** Paths that were in conflict at that time. */
   readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
 
-/**
- * The maximum number of own events that are searched for one about a conflict. If there are that many, such an event is
- * assumed.
- */
+/** So many own events are searched for one about a conflict. If there are more, such an event is assumed. */
 const MOST_SINCE = 1_000;
 
-/** The maximum number of waits for the rest of a partial commit, and the duration of each in ms. */
+/** How often, and for how long (ms), to wait for the rest of a partial commit. */
 const MOST_PARTS = 50;
 export const PART_MS = 20;
 
 /**
- * Synchronises a folder with the state of its origin that the mirror holds, one step at a time. The caller must
- * serialise the calls.
+ * Synchronises a folder with the origin's state that the mirror holds, one step at a time. The caller must serialise
+ * the calls.
  */
 export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
@@ -130,7 +126,6 @@ export class FolderCycle implements Disposable {
   readonly #losses: RecentDeletions;
   readonly #back: RestoredPaths;
   readonly #erasures: OriginErasures;
-  /** Finds out where the states of paths came from. */
   readonly #sources: Pick<CycleSides, "isOwn" | "stoodOn">;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled. The record in the log may lag behind it. */
@@ -140,11 +135,10 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
-  /** The names of secrets that people had added when the last step began. */
   #names: AddedNames;
   /**
-   * Paths that were in conflict when the last step was planned. They are compared again, because the end of a conflict
-   * may change no file.
+   * Paths that were in conflict when the last step was planned. The next step compares them again, because the end of a
+   * conflict may change no file.
    */
   #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was recognised as the same. */
@@ -182,7 +176,6 @@ export class FolderCycle implements Disposable {
     return this.#applied;
   }
 
-  /** Open conflicts with the origin, as of the last cycle. */
   get conflicts(): readonly IdentifiedConflict[] {
     return this.#open;
   }
@@ -192,15 +185,12 @@ export class FolderCycle implements Disposable {
     return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#answersTo;
   }
 
-  /** Forgets what is the same on both sides, so that the next cycle compares everything. */
+  /** Makes the next cycle compare everything. */
   compareAll(): void {
     this.#known = undefined;
   }
 
-  /**
-   * Makes the next cycle compare everything, after a halt whose cause may be gone. Only differences that persist are
-   * sent.
-   */
+  /** Like `compareAll`, after a halt whose cause may be gone. Only differences that persist are sent. */
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
@@ -211,19 +201,17 @@ export class FolderCycle implements Disposable {
     this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
 
-  /** Retries at once the changes that could not be written. */
   hurry(): void {
     this.#retries.hurry();
   }
 
-  /** The changes that could not be written and that wait to be retried. */
   get blocked(): Change[] {
     return this.#open.flatMap(({ record: { path, reason, current, wanted } }) =>
       reason === "blocked" && this.#retries.isWaiting(path) ? [{ path, before: current, after: wanted }] : [],
     );
   }
 
-  /** Retries these paths in the next cycle, because their obstacles are gone. */
+  /** Called when the obstacles of these paths are gone. */
   unblock(paths: ReadonlySet<WorkspacePath>): void {
     this.#retries.changed(paths);
   }
@@ -233,8 +221,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Compares both sides, and carries out the resulting step. `accepted` is a person's decision about a halt.
-   * `isRestAccepted` is true if a deletion at the origin was accepted and further parts of it may still arrive.
+   * `accepted` is a person's decision about a halt. `isRestAccepted` is true if a deletion at the origin was accepted
+   * and further parts of it may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -242,10 +230,10 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // `keeps` is read after settling, because settling may finish the step for which it was set.
+    // Read `keeps` after settling, because settling may finish the step for which it was set.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
-    // If the names have changed, everything is compared, because the affected paths may have no new event.
+    // Paths whose names have become secret, or ordinary, may have no new event.
     if (!isDeepStrictEqual(this.#names, this.#parts.rules.namedBefore)) this.#known = undefined;
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
@@ -257,7 +245,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // The plan is void if the mirror's index was wrong about the origin's files.
+    // The mirror's index was wrong about the origin's files.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -277,10 +265,7 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /**
-   * Samples the contents of a folder that is on another device than before. A recognised folder is sampled again only
-   * on yet another device.
-   */
+  /** A recognised folder is sampled again only on yet another device. */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
     if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
@@ -292,7 +277,6 @@ export class FolderCycle implements Disposable {
     return undefined;
   }
 
-  /** Writes the record as it is, or with `change` applied. */
   async write(change: RecordChange = {}): Promise<void> {
     await this.#settle();
     const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
@@ -306,23 +290,23 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Turns the sync into a new replica of an origin that has lost its events after `common`. First applies the lost
+   * Makes the sync a new replica of an origin that has lost its events after `common`. Before that, applies the lost
    * state, which the mirror still holds, to the folder. In the first step of the new replica, nothing is regarded as
    * deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if a conflict is open about
    * something that the origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // The record may not name the origin, if the origin was put back before anything of it came into the folder.
+    // The record names no origin yet if the origin was put back before anything came into the folder.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
     refuseDisputed(await this.openConflicts(), common);
-    // The mirror is rewound last, because the sync stays halted as long as the mirror has the lost events.
+    // Rewind the mirror last, because the sync stays halted as long as the mirror has the lost events.
     await this.write({ sandboxId, applied: common, keeps: "both" });
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Applies everything that the mirror holds to the folder. Deletes nothing. */
+  /** Deletes nothing in the folder. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -341,8 +325,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns true if a conflict was opened or settled or the workspace was configured since the last step, or if too
-   * many events were recorded to tell. Returns false if everything will be compared anyway.
+   * True if, since the last step, a conflict was opened or settled, the workspace was configured, or too many events
+   * were recorded to tell. False if everything will be compared anyway.
    */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
@@ -354,8 +338,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns, by path, the origin's events up to which settled conflicts decide about the path and everything beneath
-   * it. Without them, a path that cannot be written would raise a settled conflict again.
+   * By path: the origin's event up to which a settled conflict decides about the path and everything beneath it.
+   * Without them, a path that cannot be written would raise a settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -365,16 +349,15 @@ export class FolderCycle implements Disposable {
     return new Map(settled);
   }
 
-  /** Resolves to the conflicts with the origin that are open now. */
   async openConflicts(): Promise<readonly IdentifiedConflict[]> {
     await catchUp(this.#parts.context, { recover: false });
     return (this.#open = await this.#readConflicts());
   }
 
   /**
-   * Settles the conflict of a path, after it has recorded the folder's state. Resolves to the conflict as it is
-   * afterwards. Throws `NOT_FOUND` if there is no conflict. Throws `REFUSED` if the sides do not merge, if they are not
-   * the sides of `resolution`, if something is in the way, or if the mode is one-way and the origin's side is not kept.
+   * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards.
+   * Throws `NOT_FOUND` if there is no conflict, and `REFUSED` if the sides do not merge, if they are not the sides of
+   * `resolution`, if something is in the way, or if the mode is one-way and the origin's side is not kept.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
@@ -397,8 +380,8 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // If something was applied, the only blocked paths are folders with untracked files. Their conflicts stay open,
-      // and they are retried.
+      // If something was applied, only folders with untracked files are blocked. Their conflicts stay open, and they
+      // are retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -406,10 +389,7 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /**
-   * Finishes an operation that a crash has interrupted. If another caller has finished the operation, adopts the
-   * progress that is recorded in the log.
-   */
+  /** Finishes an operation that a crash has interrupted. If another caller did so, adopts the progress in the log. */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
     await settle(context);
@@ -432,7 +412,7 @@ export class FolderCycle implements Disposable {
     this.#parts.rules.reconciled();
   }
 
-  /** The sides on which nothing is regarded as deleted in the next step. */
+  /** The sides on which the next step regards nothing as deleted. */
   get #keeps(): Kept | undefined {
     return this.#isCatchingUp ? "both" : this.#record.keeps;
   }
@@ -474,7 +454,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // The origin need not be told about files that had disappeared and have reappeared by themselves.
+    // The origin need not learn of files that had disappeared and have reappeared by themselves.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -482,7 +462,7 @@ export class FolderCycle implements Disposable {
     await breatheAfter(paths.length);
     const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
     const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
-    // If nothing may be deleted, as in the first step of a new replica, erased contents stay in the folder as well.
+    // If nothing may be deleted, as in the first step of a new replica, erased contents stay in the folder, too.
     const leavesErased = decided !== "here" && decided !== "both";
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides, leavesErased, isMeant }), {
       origin: this.#record.origin,
@@ -502,8 +482,7 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns true if the conflict of the path, or of a folder above it, was settled for this event of the origin or a
-   * later one.
+   * True if the conflict of the path, or of a folder above it, was settled for this event of the origin or a later one.
    */
   #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
     if (this.#settledAt.size === 0) return false;
@@ -526,10 +505,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /**
-   * Returns the paths that could not be written, that have not changed at the origin since, and that wait for their
-   * retry.
-   */
+  /** The paths that could not be written, wait for their retry, and have not changed at the origin since. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -540,9 +516,7 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /**
-   * Returns true if the rest of a commit is probably on its way. A plan that takes long is equivalent to several waits.
-   */
+  /** True if the rest of a commit is probably on its way. A plan that takes long is equivalent to several waits. */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
@@ -551,8 +525,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Verifies the origin's files on which the plan is based against the origin's lines, as of now and as of the last
-   * agreement. A first plan is based on all files.
+   * Verifies the origin's files that the plan uses against the origin's lines, as of now and of the last agreement. A
+   * first plan uses all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -608,10 +582,7 @@ export class FolderCycle implements Disposable {
     if (this.#record.applied === head) await mirror.applied(head);
   }
 
-  /**
-   * Skips the own events that a step has written, because they need no comparison. If all of them came from the origin,
-   * none is sent.
-   */
+  /** Skips the events that the step has recorded itself. If all of them came from the origin, none is sent. */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
     if (from === local) this.#known = seq;
@@ -628,18 +599,15 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Notes that the record was written to the log. `isNews` is true if no event that was written with it is for the
-   * origin. If also all earlier events were answered, the new events are regarded as answered.
+   * Called when the record is in the log. `isNews` is true if no event that was written with it is for the origin. If
+   * all earlier events were answered, too, the new events count as answered.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;
     this.#answersTo = isNews && record.settled >= from ? seq : record.settled;
   }
 
-  /**
-   * Returns true if the origin's events are more than an echo of this replica's own work, although they change nothing
-   * in the folder.
-   */
+  /** True if some event of the origin is not an echo of this replica's own work. */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {
       if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;

@@ -24,53 +24,48 @@ import type { EditorFiles } from "../paths/editor-files.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import { StoodOn } from "../ground/stood-on.ts";
 
-/** A path about which the folder and its origin disagree. */
 interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
   readonly path: WorkspacePath;
 }
 
-/** The source of a folder's own changes, and the rules for what is written back. */
 interface JournalSource {
-  /** Reads the entries after an own event, in order, at most `limit`. */
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
-  /** Returns the origin's state of a path, as far as the mirror holds it. */
+  /** The origin's state of a path, as far as the mirror has it. */
   readonly there: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
   readonly hasWritten: (seq: number, path: WorkspacePath) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
-  /** Refreshes the names of secrets. Default: they never change. */
+  /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * Returns true if a change stays in the folder, because the path is an editor's own file, or is at or beneath an
-   * entry of the origin that the folder cannot hold. Default: false.
+   * True if a change stays in the folder, because the path is an editor's own file, or is at or beneath an entry of the
+   * origin that the folder cannot hold. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * Returns true if an entry is left to the next step, which compares both sides. The reason is that the folder never
-   * had the state that the entry claims to have seen, or has received a later one from the origin. Default: false.
+   * True if an entry is left to the next step, which compares both sides, because the folder never had the state that
+   * the entry claims to have seen, or has received a later one from the origin. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything was answered when the journal was opened. */
   readonly settled: number;
-  /** Returns the last event of the origin that the mirror holds. */
+  /** The origin's last event that the mirror holds. */
   readonly head: () => number;
 }
 
-/** The number of entries that are read at once. */
 const PAGE = 2_000;
 
 /**
- * Reads the changes of a folder for its origin from the folder's log, and passes them to the session, which sends them.
- * It passes on only released changes, so that the caller that guards the folder can examine them first.
+ * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Passes on only
+ * released changes, so that the deletion guard can examine them first.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
-  /** Emitted when some entries have been answered. */
   readonly answered = new Signal<WriteBackAnswer>();
   /**
-   * Emitted when the origin has forgotten which entries it has accepted. Paths that differ there must be proposed
-   * again.
+   * Emitted when the origin has forgotten which entries it has accepted. Paths that differ at the origin must be
+   * proposed again.
    */
   readonly forgotten = new Signal<void>();
   readonly #source: JournalSource;
@@ -78,12 +73,13 @@ export class FolderJournal implements WriteJournal {
   /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
   /**
-   * Paths whose answer names an event that the mirror does not hold yet, with its seq. They stay undecided until it
+   * Paths whose answer names an event that the mirror lacks, with the event's seq. They stay undecided until it
    * arrives.
    */
   readonly #awaited = new Map<WorkspacePath, number>();
   /**
-   * Paths with an entry that was not accepted, or may not have been. Nothing else causes another comparison of them.
+   * Paths with an entry that was not accepted, or may not have been. Nothing else would cause another comparison of
+   * them.
    */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for another reason than being stale. */
@@ -93,7 +89,7 @@ export class FolderJournal implements WriteJournal {
   #released: number;
   #settled: number;
   #isDoubtful = false;
-  /** The last entry that the origin has answered in the life of this object. */
+  /** The last entry that the origin has answered since this object was made. */
   #answeredTo = 0;
 
   constructor(source: JournalSource) {
@@ -105,38 +101,35 @@ export class FolderJournal implements WriteJournal {
     return this.#settled;
   }
 
-  /** The number of entries that have no answer, whether they were sent or not. */
+  /** Entries without an answer, sent or not. */
   get pending(): number {
     return this.#queue.length;
   }
 
-  /** The paths about which must be decided again. */
   get again(): ReadonlySet<WorkspacePath> {
     return this.#again;
   }
 
   /**
-   * Notes that `paths` were decided about. A path whose answer names an event that the mirror does not hold yet stays
-   * in `again`. The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
+   * Called after a decision about `paths`. A path whose answer names an event that the mirror lacks stays in `again`.
+   * The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
-  /** The refused paths. They are not sent again without a change. */
+  /** They are not sent again without a change. */
   get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
 
-  /** Returns true if a path must be compared again, or if its last change has no answer yet. */
+  /** True if a path must be compared again, or its last change has no answer yet. */
   isUndecided(path: WorkspacePath): boolean {
     return this.#again.has(path) || this.#waiting.has(path);
   }
 
-  /**
-   * Proposes refused paths again: all of them, those that were refused for the reason `why`, or only the path `only`.
-   */
+  /** Proposes refused paths again: all, those refused for the reason `why`, or only the path `only`. */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
       if ((why !== undefined && reason !== why) || (only !== undefined && path !== only)) continue;
@@ -145,15 +138,11 @@ export class FolderJournal implements WriteJournal {
     }
   }
 
-  /**
-   * Called after the rules for what is written back have changed. The queue is then judged again before anything is
-   * sent.
-   */
+  /** Called after the rules for what is written back have changed. The queue is judged anew before anything is sent. */
   doubt(): void {
     this.#isDoubtful = true;
   }
 
-  /** Reads the folder's own log to its end. */
   async scan(): Promise<void> {
     await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
@@ -165,7 +154,7 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
-  /** Skips these events of the log, because the origin needs nothing of them. */
+  /** Skips events of the log that the origin does not need. */
   passOver(from: number, to: number): void {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
@@ -174,8 +163,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws entries that were made on the origin's state to settle one of these disputes. Called because the person
-   * who had settled the dispute has undone that.
+   * Withdraws entries that were made on the origin's state to settle one of these disputes. Called when a person has
+   * undone the settlement.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -186,7 +175,6 @@ export class FolderJournal implements WriteJournal {
     if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
-  /** Allows the entries up to the own event `upTo` to be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;
     this.#released = upTo;
@@ -194,7 +182,7 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Drops the entries up to the own event `upTo`. They are never sent, unless they are proposed again. */
+  /** Drops the entries up to the own event `upTo`. They are sent only if they are proposed again. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
     this.#scanned = Math.max(this.#scanned, upTo);
@@ -202,9 +190,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Returns true if this state of a path has no answer yet, if the path was refused, or if its answer names an event
-   * that the mirror does not hold yet. An unanswered entry with another state is ignored, because a change of the
-   * origin has overwritten it.
+   * True if this state of a path has no answer yet, if the path was refused, or if its answer names an event that the
+   * mirror lacks. An unanswered entry with another state does not count, because a change of the origin has overwritten
+   * it.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -212,16 +200,13 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** Returns true if the path's last change was released, and the mirror does not hold its result yet. */
+  /** True if the path's last change was released, and the mirror lacks its result. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
   }
 
-  /**
-   * The last event of the origin that an answer has named and that the mirror does not hold yet; 0 if there is none. If
-   * it is not 0, more events must still be applied.
-   */
+  /** The last event of the origin that an answer has named and the mirror lacks; 0 if there is none. */
   get awaited(): number {
     let last = 0;
     for (const sequence of this.#awaited.values()) last = Math.max(last, sequence);
@@ -231,7 +216,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The origin has had more of this log than the log has now. The log's end is returned, so that the caller notices.
+    // The origin has seen more of this log than there is now. Return the log's end, so that the caller notices.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -244,8 +229,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer was lost, and the origin no longer remembers it. The origin's state will show whether it accepted the
-    // entry.
+    // The answer was lost, and the origin no longer remembers it. Only the origin's state will show whether it accepted
+    // the entry.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);
@@ -261,11 +246,11 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // The path is compared again. If it equals the origin's state by now, nothing is withheld.
+        // Compare the path again: if it equals the origin's state by now, nothing is withheld.
         this.#again.add(entry.path);
       }
     }
-    // Entries that were never sent are left out, because the origin cannot remember them.
+    // Leave out entries that were never sent, because the origin cannot remember them.
     const heard = [...answer.accepted, ...answer.rejected.filter(({ unheard }) => unheard !== true)];
     for (const { localSeq } of heard) this.#answeredTo = Math.max(this.#answeredTo, localSeq);
     this.#drop(upTo);
@@ -298,13 +283,12 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // The entry was made while the origin's file was withheld, so the step decides about the path.
+    // The step decides about a path whose entry was made while the origin's file was withheld.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;
   }
 
-  /** Drops queued entries that must not be sent any more. */
   async #judgeAnew(): Promise<void> {
     if (!this.#isDoubtful) return;
     this.#isDoubtful = false;
@@ -342,7 +326,7 @@ export class FolderJournal implements WriteJournal {
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }
 
-  /** If no entry waits for an answer, all events that were read and released are settled. */
+  /** If no entry waits for an answer, everything that was read and released is settled. */
   #settleIdle(): void {
     if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
   }
@@ -358,7 +342,6 @@ interface JournalParts {
   readonly record: () => Pick<ReplicaRecord, "origin" | "sandboxId">;
 }
 
-/** Opens the journal over the folder's own log. */
 export function openJournal(parts: JournalParts, { settled }: Pick<ReplicaRecord, "settled">): FolderJournal {
   const { context, mirror, rules, names, editorFiles, notHeld, record } = parts;
   const remoteOf = async (path: WorkspacePath) => (await mirror.iterationAt(path, mirror.head.seq))?.entry;

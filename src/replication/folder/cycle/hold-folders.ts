@@ -13,25 +13,21 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
 interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
-  /** The last event of the origin that the mirror holds. */
   readonly head: number;
   readonly rules: ReplicatedPaths;
-  /** The journal. Only folders whose deletion the origin has refused, or that were held before, are checked. */
+  /** Only folders whose deletion the origin has refused, or that were held before, are checked. */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
   readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
-  /**
-   * Knows what the folder's disk cannot hold. Such entries stay at the origin. Default: the disk can hold everything.
-   */
+  /** Entries that the folder's disk cannot hold stay at the origin. Default: the disk can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "leftOut"> | undefined;
 }
 
 /**
  * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if this
  * sync excludes it, if the folder's disk cannot hold it, if it is not written back, or if its deletion was refused.
- * Without this change, the folder's deletion would be sent again and again. A folder that stays becomes a conflict,
- * until it is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored without a
- * conflict.
+ * Without this change, the folder's deletion would be sent again and again. Such a folder is a conflict until it is
+ * empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -57,7 +53,7 @@ export async function holdFolders(
   });
 }
 
-/** Returns true if the origin's entry would be deleted or become another kind of entry. */
+/** True if the origin's entry would be deleted or become another kind of entry. */
 function isGoing({ sides, decision }: SettledDecision): boolean {
   return sides.remote !== undefined && decision.remote?.kind !== sides.remote.kind;
 }
@@ -66,7 +62,7 @@ function isFolder(one: SettledDecision | undefined): boolean {
   return one?.sides.remote?.kind === "dir";
 }
 
-/** Returns true if the origin keeps the entry, whatever happens to it in the folder. */
+/** True if the origin keeps the entry, whatever happens to it in the folder. */
 function stays(
   entry: Entry,
   going: ReadonlyMap<WorkspacePath, SettledDecision>,
@@ -78,7 +74,6 @@ function stays(
   return going.has(path) && (!rules.goesBack(path, entry) || journal.refused.has(path));
 }
 
-/** Marks all folders above a path, up to `top`, as held by this path. */
 function note(held: Map<WorkspacePath, WorkspacePath>, path: WorkspacePath, top: WorkspacePath): void {
   for (const folder of foldersAbove(path)) {
     if (!isWithin(folder, top) || held.has(folder)) break;
@@ -92,10 +87,7 @@ interface Holding {
   readonly rules: ReplicatedPaths;
 }
 
-/**
- * Returns the decision about a held folder. Only the topmost one becomes a conflict. The folders in it are settled with
- * it.
- */
+/** Only the topmost held folder becomes a conflict. The folders in it are settled with it. */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
@@ -106,14 +98,15 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
 }
 
 interface NameGround {
-  /** The name rules of the folder's disk; `undefined` if all names are distinct. */
+  /** `undefined` if all names are distinct. */
   readonly rules: NameRules | undefined;
   readonly index: Pick<IndexStore, "childrenAt">;
-  /** The folder's own last event. */
   readonly local: number;
 }
 
-/** Returns the new paths whose names collide with other names that the folder has or gets. They cannot be created. */
+/**
+ * Returns the new paths that cannot be created, because their names collide with others that the folder has or gets.
+ */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],
   { rules, index, local }: NameGround,

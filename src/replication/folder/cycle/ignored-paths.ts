@@ -8,19 +8,15 @@ import type { BlobStore } from "../../../storage/blob-store.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
-/** The sources of a side's ignore files. */
 export interface IgnoreGround {
-  /**
-   * The histories, each with the event as of which it is queried. A later history provides what the earlier ones do not
-   * have.
-   */
+  /** Each history with the event as of which it is queried. A later one provides what the earlier ones lack. */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
   readonly options: FilterOptions;
 }
 
 /**
- * Finds the recorded paths that the ignore rules leave out now. They were recorded before the rules named them. The
+ * Finds recorded paths that the ignore rules leave out now, because they were recorded before the rules named them. The
  * rules of a deleted ignore file still apply.
  */
 export class IgnoredPaths {
@@ -34,7 +30,6 @@ export class IgnoredPaths {
     this.#filter = compileFilter(ground.options);
   }
 
-  /** Returns those of the entries that the rules leave out. */
   async of(entries: Iterable<Pick<Entry, "path" | "kind">>): Promise<ReadonlySet<WorkspacePath>> {
     const all = [...entries];
     await this.#read(new Set(all.flatMap(({ path }) => [ROOT, ...foldersAbove(path)])));
@@ -60,7 +55,7 @@ export class IgnoredPaths {
     }
   }
 
-  /** Returns the text of an ignore file; `undefined` if the file is too long, or if its content is not in the store. */
+  /** Returns `undefined` if the file is too long or its content is not in the store. */
   async #text({ hash, size }: Entry): Promise<string | undefined> {
     if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
     const reader = await this.#ground.blobs.open(hash);
@@ -80,10 +75,7 @@ export class IgnoredPaths {
   }
 }
 
-/**
- * Returns the finder of a side's ignored paths. It uses the side's present ignore files, and those deleted since the
- * last agreement.
- */
+/** Uses the side's present ignore files, and those deleted since the last agreement. */
 export function ignoredOn(
   side: Side,
   {

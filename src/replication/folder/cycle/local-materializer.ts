@@ -11,36 +11,32 @@ import { applyUpstream, type UpstreamReport } from "../../../engine/replica/appl
 import type { Mirror } from "../../replica/mirror.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** One step that brings a folder closer to its origin. */
 export interface Materialised {
   /** The sync's record as it will be after the step. */
   readonly record: ReplicaRecord;
   readonly changes: readonly UpstreamChange[];
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
-  /** The hashes of merged contents. */
   readonly contents: readonly Hash[];
-  /** The decision in words, if a person has made the decision (see `UpstreamStep`). */
+  /** Set if a person has decided: the decision in words (see `UpstreamStep`). */
   readonly decision?: string;
   /**
-   * `seq` is the own event up to which the folder was known when the step was planned. `looked` has the paths that were
-   * compared for the step.
+   * `seq` is the own event up to which the folder was known when the step was planned. `looked` are the paths that were
+   * compared.
    */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }
 
 /**
- * The maximum number of changes of a first sync that are attributed one by one. If there are more, only the origin's
- * history tells whose work each change is.
+ * With more changes than this, those of a first sync are not attributed one by one. Only the origin's history then
+ * tells whose work each is.
  */
 const MOST_OF_FIRST = 4_096;
 
 interface KnownFolder {
-  /** Returns true if nothing of the origin has come into the folder yet. */
+  /** True as long as nothing of the origin has come into the folder. */
   readonly isFirst: () => boolean;
-  /** The folder's identity, if it is known. */
   readonly folder?: FolderIdentity | undefined;
-  /** Called before another folder, or the same folder on another device, is recorded as the workspace's. */
   readonly beforeMove?: (() => void) | undefined;
 }
 
@@ -50,7 +46,6 @@ export class LocalMaterializer {
   readonly #mirror: Pick<Mirror, "records">;
   readonly #isFirst: () => boolean;
   readonly #beforeMove: KnownFolder["beforeMove"];
-  /** The folder of the last step, if it is known. */
   #folder: FolderIdentity | undefined;
 
   constructor(context: Context, mirror: Pick<Mirror, "records">, { isFirst, folder, beforeMove }: KnownFolder) {
@@ -61,7 +56,7 @@ export class LocalMaterializer {
     this.#folder = folder;
   }
 
-  /** Carries out a step. Resolves once the step is durable. See `applyUpstream`. */
+  /** Resolves once the step is durable. See `applyUpstream`. */
   async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
     const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
     const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
@@ -71,7 +66,7 @@ export class LocalMaterializer {
     return report;
   }
 
-  /** Records a folder that has replaced the former one as the workspace's, so that it is recognised after a move. */
+  /** Records a folder that has replaced the former one as the workspace's, so that a later move is recognised. */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;
     this.#folder = now;
@@ -82,7 +77,6 @@ export class LocalMaterializer {
     await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino, ...born });
   }
 
-  /** Writes only the sync's record. */
   write(record: ReplicaRecord): Promise<UpstreamReport> {
     return applyUpstream(this.#context, { record, changes: [] });
   }

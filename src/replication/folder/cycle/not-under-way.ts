@@ -4,12 +4,12 @@ import { shownPath } from "../../../engine/log/shape.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { haltedBecause, hintFor } from "../link/sync-shape.ts";
 
-/** Returns the error `REFUSED` for a request that a halted sync cannot carry out, with the reason of the halt. */
+/** `REFUSED`, for a request that a halted sync cannot carry out. */
 export function haltedSync(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
 }
 
-/** Returns the error `REFUSED` for a rejoin with an origin that has lost nothing. */
+/** `REFUSED`, for a rejoin with an origin that has lost nothing. */
 export function nothingLost(): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -20,7 +20,7 @@ export function nothingLost(): ChronicleError {
   );
 }
 
-/** Returns the error `REFUSED` for a restore that is requested although the sync is not halted. */
+/** `REFUSED`, for a restore that is requested although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
   return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
     hint: "`chronicle undo`, or `chronicle restore PATH`, brings back what was deleted",
@@ -28,8 +28,8 @@ export function nothingHalted(): ChronicleError {
 }
 
 /**
- * Returns the error `REFUSED` for a request to a sync that is not running. The code tells clients not to retry, because
- * a person must act.
+ * `REFUSED`, for a request to a sync that is not running. The code tells clients not to retry, because a person must
+ * act.
  */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
