@@ -14,24 +14,22 @@ import type { Mirror } from "../../replica/mirror.ts";
 import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** How far a folder has followed its origin. */
 export interface Standing {
   readonly record: Pick<ReplicaRecord, "origin" | "settled">;
-  /** The origin's event up to which the folder is reconciled. */
+  /** The origin's event up to which the folder is reconciled with it. */
   readonly applied: number;
   /** Paths about which the folder and its origin disagree. */
   readonly disputed: readonly WorkspacePath[];
 }
 
-/** Applies an origin's erasures to the history of a folder that follows it. */
+/** Applies an origin's erasures to the history of the folder that follows the origin. */
 export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The origin's last erasure that was followed, together with all earlier ones. */
+  /** The last erasure that was followed, as were all earlier ones. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
-  /** The state of the waiting paths when they were last checked. */
   #state = "";
 
   constructor({ context, mirror, rules }: { context: Context; mirror: Mirror; rules: ReplicatedPaths }) {
@@ -41,13 +39,13 @@ export class OriginErasures {
   }
 
   /**
-   * Stops recording the paths that the origin has stopped recording because their contents were erased. The files stay
-   * in the folder. Called before a step is planned. Returns false if only a part of the erasure's commit has arrived.
+   * Stops recording the paths that the origin has stopped recording with an erasure. The files stay in the folder.
+   * Called before a step is planned. Returns false if only a part of the erasure's commit has arrived.
    */
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // A commit that erases contents ends with the erasure, so the rest of this commit has not arrived yet.
+    // A commit that erases contents ends with the erasure, so more of this commit will arrive.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);
@@ -58,9 +56,7 @@ export class OriginErasures {
     return true;
   }
 
-  /**
-   * Erases what the origin has erased, and withdraws the erasures that the origin has withdrawn. Called after a step.
-   */
+  /** Called after a step. Also withdraws the erasures that the origin has withdrawn. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;
@@ -87,8 +83,8 @@ export class OriginErasures {
   }
 
   /**
-   * Returns the paths that the origin has stopped recording with an erasure, if the folder has the state that the
-   * origin had before the erasure.
+   * The paths that the origin has stopped recording with an erasure, and that have in the folder the state that the
+   * origin had before.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
@@ -106,7 +102,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // The mirror does not hold the lines of events before a full reconciliation.
+      // The mirror lacks the lines of events before a full reconciliation.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;
@@ -118,7 +114,7 @@ export class OriginErasures {
     return found;
   }
 
-  /** Returns true if the folder still has the state of the last agreement, and the origin no longer has it. */
+  /** True if the folder still has the state of the last agreement, and the origin no longer has it. */
   async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
     const { index } = this.#context;
     const { seq: local } = await index.head();

@@ -9,43 +9,36 @@ import { settable } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The input of a plan, in addition to the decisions. */
 export interface CycleGround {
-  /** The origin's workspace. `applied` is the origin's event up to which the folder was reconciled before this step. */
+  /** `applied` is the origin's event up to which the folder was reconciled before this step. */
   readonly origin: string;
   readonly applied: number;
   readonly rules: ReplicatedPaths;
-  /** The paths that were compared. */
   readonly paths: readonly CyclePath[];
-  /** The open conflicts of this sync. */
   readonly conflicts: readonly IdentifiedConflict[];
   /** Paths whose names collide with other names in the folder (see `holdCollisions`). */
   readonly collisions: readonly WorkspacePath[];
-  /** Paths that could not be written, and that are not retried yet. */
+  /** Paths that could not be writtenand are not retried yet. */
   readonly waiting: ReadonlySet<WorkspacePath>;
-  /** Returns true if this state of a path is already on its way to the origin, or was refused there. */
+  /** True if this state of a path is already on its way to the origin, or was refused there. */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
-  /** Returns true if the journal would not send a proposal of this path. Default: false. */
+  /** True if the journal would not send a proposal of this path. Default: false. */
   readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
-  /** The time in ISO 8601. */
+  /** In ISO 8601. */
   readonly now: string;
 }
 
-/** The work of one step. */
 export interface CyclePlan {
-  /** Changes of the folder, not yet attributed to their authors. */
   readonly changes: readonly UpstreamChange[];
   /**
-   * Paths whose present state must be sent to the origin although this step does not change it in the folder. They are
-   * in the order in which they can be sent.
+   * Paths whose present state must be sent to the origin although this step does not change them in the folder, in
+   * sending order.
    */
   readonly proposals: readonly WorkspacePath[];
-  /** Conflicts that the step opens, updates or closes. */
   readonly conflicts: readonly IdentifiedConflict[];
 }
 
-/** Plans the step that carries the decisions out. */
 export function planCycle(decisions: readonly SettledDecision[], ground: CycleGround): CyclePlan {
   const byPath = new Map(ground.paths.map((one) => [one.path, one]));
   const changes: UpstreamChange[] = [];
@@ -73,21 +66,18 @@ interface Proposing {
   readonly ground: CycleGround;
 }
 
-/**
- * Returns true if the path's state must be proposed. A path that this step changes is never proposed, because its
- * change is a journal entry by itself.
- */
+/** A path that this step changes is never proposed, because its change is a journal entry by itself. */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Without this check, each comparison would write a proposal into the log that is never sent.
+  // Otherwise, each comparison would record a proposal that is never sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
 /**
- * Sorts deletions first, with children before their folder. The other paths follow, with folders before their children.
+ * Deletions come first, with children before their folder. The other paths follow, with folders before their children.
  */
 function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
   const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
@@ -102,8 +92,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path that was disputed before the folder above it stays disputed, because otherwise one side would win by
-    // default.
+    // A path that was disputed before the folder above it stays disputed. Otherwise, one side would win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -112,7 +101,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Conflicts are withdrawn if their sides agree again, or if their obstacle is gone or is removed by this step.
+  // Withdraw a conflict whose sides agree again, or whose obstacle is gone or is removed by this step.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -129,8 +118,7 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The children of a folder that only stays are not disputed. This step reconciles them, whatever their bases were
-  // before.
+  // The children of a folder that only stays are not disputed. This step reconciles them.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -170,7 +158,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** Limits a waiting conflict to its own path, because this step reconciles what is beneath the path. */
+/** This step reconciles what is beneath the path of a waiting conflict. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;
@@ -178,8 +166,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts of a step to report. A path that could not be written is reported as open, whatever was planned
- * about it. It is not reported if it was already open.
+ * Returns the conflicts to report. A path that could not be written is reported as open, unless it already was,
+ * whatever was planned about it.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],
@@ -192,7 +180,7 @@ export function toldConflicts(
   return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
 }
 
-/** Returns the paths that are the same on both sides after a step. */
+/** The paths that are the same on both sides after a step. */
 export function agreedPaths(
   { paths, plan }: { readonly paths: readonly CyclePath[]; readonly plan: CyclePlan },
   report: UpstreamReport | undefined,
@@ -203,14 +191,14 @@ export function agreedPaths(
   return [...taken, ...same].map(({ path }) => path);
 }
 
-/** Returns true if a step only applies changes of the origin, and sends nothing. */
+/** True if a step only applies changes of the origin, and sends nothing. */
 export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
   return proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
 }
 
 /**
- * Returns true if a step only applied changes of the origin, applied all of them, and met no concurrent change. Then
- * nothing needs another comparison.
+ * True if a step only applied changes of the origin, applied all of them, and met no concurrent change. No path then
+ * needs another comparison.
  */
 export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
   return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;

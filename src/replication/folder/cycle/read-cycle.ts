@@ -13,27 +13,24 @@ import type { SecretPaths } from "../paths/secret-paths.ts";
 import type { NotHeldPaths } from "../paths/not-held-paths.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** A history of files that is queried by seq: a mirror, or a workspace's own index. */
+/** A mirror, or a workspace's own index. */
 export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
 };
 
-/** The histories from which the three sides of a folder's paths are read. */
 export interface CycleSides {
   readonly mirror: FileHistory;
   readonly own: FileHistory & Pick<IndexStore, "iterations" | "protectedPaths">;
   /** The origin's event up to which the folder is reconciled. */
   readonly applied: number;
-  /** The origin's last event that the mirror holds. */
   readonly head: number;
-  /** The folder's own last event. */
   readonly local: number;
-  /** Open conflicts. The bases of their paths, and of the paths beneath them, are older ones. */
+  /** Open conflicts. Their paths, and those beneath them, have older bases. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
-  /** Returns true if this replica wrote the state that the origin recorded with this event. */
+  /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** See `onCommonGround`. Default: it is unknown on which of the origin's states the folder's states are based. */
+  /** See `onCommonGround`. Default: unknown. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
    * True if a path may be recorded as deleted in the folder because an erasure of the origin after `applied` has left
@@ -41,34 +38,33 @@ export interface CycleSides {
    */
   readonly mayHaveLeft?: boolean;
   /**
-   * Returns true if the folder's deletion of this path is on its way to the origin, refused or decided. `upstreamSeq`
-   * is the path's last event at the origin. Default: false.
+   * True if the folder's deletion of this path is on its way to the origin, refused or decided. `upstreamSeq` is the
+   * path's last event at the origin. Default: false.
    */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
-  /** Decides which of the editors' own files are left out. Default: none. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
-  /** Receives the compared paths, to find those that are a repository's own state. Default: none. */
+  /** Gets the compared paths, and finds those that are a repository's own state. */
   readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
-  /** Receives the compared paths, to find the secrets that stay on their side. Default: none. */
+  /** Gets the compared paths, and finds the secrets that stay on their side. */
   readonly secrets?: Pick<SecretPaths, "note"> | undefined;
-  /** Decides what the folder's disk cannot hold. Default: it can hold everything. */
+  /** Default: the folder's disk can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** The number of paths that are read at once. Other work may run between two such batches. */
+/** So many paths are read at once. Other work may run between two such batches. */
 const BATCH = 2_048;
 
-/** The maximum number of the origin's last changes of a path that are searched for this replica's own. */
+/** So many of the origin's last changes of a path are searched for this replica's own. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads these paths, and the paths that are needed to decide about them: the folders above them, and the contents of a
- * folder that is not a folder on all sides. Leaves out paths that a folder and its origin do not share.
+ * Reads the paths, and those that are needed to decide about them: the folders above them, and the contents of a folder
+ * that is not a folder on all sides. Leaves out paths that a folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // A conflict has held the paths beneath it. Once it is over, these paths must be decided about.
+  // A conflict has held the paths beneath it. After its end, these paths must be decided about.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
     .map(({ record }) => record.path);
@@ -93,7 +89,8 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * Drops editors' own files that stay on their side. Removes the base of those that both sides have made independently.
+ * Drops editors' own files that stay on their side. Removes the base of those that both sides have made independently
+ * of each other.
  */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
@@ -111,8 +108,8 @@ async function withoutEditorFiles(
 
 /**
  * Corrects the base of paths that an erasure of the origin has left out. They are recorded as deleted in the folder
- * before the step is planned, and both sides last agreed on that. If the origin has an entry at such a path again,
- * nobody has deleted it in the folder.
+ * before the step is planned, and that is what both sides last agreed on. If the origin has an entry at such a path
+ * again, nobody has deleted it in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -130,8 +127,8 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 
 /**
  * Moves the base of a path to the last state that this replica has written and the origin has accepted since both sides
- * agreed, because both present states were made from it. Without that, a deletion after the replica's own edit would
- * look like a conflict with this edit, and so would a change by the origin after it.
+ * agreed, because both present states were made from that state. Otherwise, a deletion here or a change at the origin
+ * after the replica's own edit would look like a conflict with this edit.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
@@ -144,10 +141,6 @@ async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promi
   return ground;
 }
 
-/**
- * Returns the last state of a path that this replica wrote and the origin accepted since both agreed; `undefined` if
- * none is found.
- */
 async function lastOwn({ path, base, judgedTo = 0, upstream }: CyclePath, sides: CycleSides) {
   const least = Math.max(base.seq, judgedTo);
   let seq = upstream?.seq ?? 0;
@@ -171,7 +164,7 @@ function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return paths;
 }
 
-/** Returns the paths that are not beneath another one of them. */
+/** The paths that are not beneath another one of them. */
 export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
   const tops: WorkspacePath[] = [];
   for (const path of paths.toSorted(comparePaths)) {
@@ -189,7 +182,7 @@ function isFolder(entry: Entry | undefined): boolean {
   return entry?.kind === "dir";
 }
 
-/** Returns true if the path is a folder on some sides, but not on all. Then its contents are needed. */
+/** A path that is a folder on some sides, but not on all. Its contents are needed. */
 function isUneven(path: CyclePath): boolean {
   const folders = statesOf(path).filter(isFolder).length;
   return folders > 0 && folders < 3;
@@ -224,10 +217,10 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // The folder cannot have deleted a path that it never had because a filter withheld it.
+      // A folder cannot have deleted a path that it never had because a filter withheld the path.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // In a dispute without a common state, both sides were judged when the dispute was last recorded.
+      // In a conflict without a common state, both sides were judged when the conflict was last recorded.
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
@@ -236,8 +229,8 @@ async function readInto(
 }
 
 /**
- * Returns the last agreed states of a folder and its origin. Such a state is the origin's state at the time when the
- * folder was reconciled, or when the conflict began.
+ * Returns the states that both sides last agreed on: those of the origin when the folder was reconciled, or when the
+ * conflict began.
  */
 async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
   const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
@@ -264,7 +257,6 @@ async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Pr
   return bases;
 }
 
-/** Returns the seq at which the nearest open conflict above a path sets the base of the path. */
 function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
   if (conflicts.size === 0) return undefined;
   for (const folder of foldersAbove(path)) {
@@ -274,21 +266,19 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
   return undefined;
 }
 
-/** The outcome of a cycle. */
 export type CycleOutcome =
-  /** A concurrent change came first, or the mirror's index was wrong. The cycle must run again. */
+  /** The cycle must run again, because of a concurrent change or a wrong index of the mirror. */
   | { readonly kind: "moved" }
-  /** Entries are being deleted. The caller must wait until that is over. */
+  /** Entries are being deleted. The caller must wait for the end of that. */
   | { readonly kind: "restless"; readonly waitMs: number }
-  /** Only a part of a commit of the origin has arrived. The rest is on its way. */
+  /** Only a part of a commit of the origin has arrived. */
   | { readonly kind: "partial" }
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
   | {
       readonly kind: "done";
-      /** The number of paths in the folder that were changed. */
+      /** How many paths in the folder were changed. */
       readonly applied: number;
-      /** Conflicts that were opened, updated or settled. */
       readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
-      /** True if the step wrote something that must be sent to the origin, or that must be compared once more. */
+      /** True if the step wrote something that must be sent to the origin or compared once more. */
       readonly isMore: boolean;
     };

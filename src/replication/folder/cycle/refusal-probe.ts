@@ -2,13 +2,11 @@ import type { WorkspacePath } from "../../../core/values/path.ts";
 import type { Timers } from "../../../util/timers.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 
-/** The journal to probe with, and when to do so. */
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** Returns true if something may be sent now. */
+  /** True if something may be sent now. */
   readonly mayAsk: () => boolean;
-  /** Called when a path must be proposed again. */
   readonly wake: () => void;
 }
 
@@ -17,9 +15,8 @@ const LONGEST_WAIT_MS = 900_000;
 
 /**
  * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
- * After waits of growing length, it proposes one of the paths that were refused for this reason, another path each
- * time. It does not propose all of them, because each attempt adds some lines to the log. Once a path is accepted, all
- * of them are sent.
+ * After waits of growing length, it proposes another one of the paths that were refused for this reason. Each attempt
+ * adds lines to the log, so all of these paths are sent only after one was accepted.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;
@@ -48,7 +45,7 @@ export class RefusalProbe implements Disposable {
     this.#timer = this.#options.timers.after(wait, () => this.#ask());
   }
 
-  /** Stops probing until the next answer. */
+  /** Stops until the next call of `look`. */
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

@@ -12,16 +12,15 @@ import { settable, type CyclePath } from "../ground/decide-cycle.ts";
 import { keepContents } from "../ground/settle-merges.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** A person's resolution of a conflict between a folder and its origin. */
 export interface Resolution {
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`, the content of the file. Default: the merge of both sides, if they merge. */
+  /** With `merge`: the file's content. Default: the merge of both sides, if they merge. */
   readonly content?: Uint8Array;
   /** The sides for which the decision was made (see `SyncResolution`). Default: the present sides. */
   readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
-/** A conflict, and the present states of its path and of the paths beneath it. */
+/** A conflict, with the present states of its path and of the paths beneath it. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
   /** All open conflicts. Those about paths beneath the conflict's path are settled with it. */
@@ -29,13 +28,11 @@ export interface Disputed {
   readonly paths: readonly CyclePath[];
 }
 
-/** The step that settles a conflict. */
 export interface ResolvingStep {
   readonly changes: readonly UpstreamChange[];
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
   readonly contents: readonly Hash[];
-  /** The decision in words. */
   readonly decision: string;
 }
 
@@ -45,10 +42,7 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
   merge: "merged",
 };
 
-/**
- * Returns the step that settles a conflict. Throws `REFUSED` if the sides must be merged and do not merge, or if the
- * decision was made for other sides.
- */
+/** Throws `REFUSED` if the sides must be merged and do not merge, or if the decision was made for other sides. */
 export async function resolveSyncConflict(
   blobs: BlobStore,
   disputed: Disputed,
@@ -67,7 +61,7 @@ export async function resolveSyncConflict(
   const content = resolution.content ?? (await merged(blobs, at));
   const [hash = sha256(content)] = await keepContents(blobs, [content]);
   const after = fileWith(at, { hash, size: content.length });
-  // Even if the content equals the folder's, it is sent to the origin.
+  // A content that equals the folder's must still be sent to the origin.
   if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base: at.base }], contents: [hash] };
 }
@@ -77,7 +71,7 @@ function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): bo
   return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
-/** Returns the conflict and those about paths beneath it, as settled. The conflict itself is the first. */
+/** The conflict itself comes first. */
 function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
   const { path } = conflict.record;
   const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
@@ -94,10 +88,7 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-/**
- * Returns the change that applies the origin's state. It has the common base, for the case that the path cannot be
- * written.
- */
+/** Applies the origin's state. The change has the common base, in case the path cannot be written. */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
@@ -126,7 +117,7 @@ function unmergeable(path: WorkspacePath): ChronicleError {
   );
 }
 
-/** Returns a file with this content, and with the permissions of the first side that has a file. */
+/** The file has the permissions of the first side that has a file. */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mode = (file?.mode ?? 0o644) & 0o777;
@@ -140,14 +131,14 @@ function changedMeanwhile(path: WorkspacePath): ChronicleError {
   });
 }
 
-/** Returns the error `NOT_FOUND` for a path without an open conflict. */
+/** `NOT_FOUND`, for a path without an open conflict. */
 export function noConflict(path: WorkspacePath): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
     hint: "`chronicle sync conflicts` lists those that are open",
   });
 }
 
-/** Returns the error `REFUSED` for a resolution that cannot be written. */
+/** `REFUSED`, for a resolution that cannot be written. */
 export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
   return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
@@ -155,10 +146,7 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
-/**
- * Returns the error `REFUSED` for a one-way mode. Nothing is written back in such a mode, so only the origin's side can
- * settle the conflict.
- */
+/** `REFUSED`, for a one-way mode: nothing is written back, so only the origin's side can settle the conflict. */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
     hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",

@@ -7,22 +7,21 @@ import type { CyclePath, SettledDecision } from "../ground/decide-cycle.ts";
 import type { Gone } from "../ground/recently-gone.ts";
 import { putBack } from "./deletion-guard.ts";
 
-/** A step that may restore entries. */
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
-  /** The sides that get back what they have lost. It is empty unless a person has decided so for this step. */
+  /** The sides that get back what they have lost. Empty if no person has decided so for this step. */
   readonly sides: ReadonlySet<Side>;
   /** True if contents that the origin has erased are not restored, because the origin would not accept them. */
   readonly leavesErased: boolean;
-  /** Returns true if somebody has decided that a path stays as it is. */
+  /** True if somebody has decided that a path stays as it is. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
- * Restores the entries of a large deletion that a person wants back. These are the entries that are not deleted on the
- * other side yet, and those that were deleted there just before the halt. The origin's event about one of the latter
- * may not have arrived yet. Once it arrives, the path is restored.
+ * Restores the entries of a large deletion that a person wants back. These are the entries that the other side still
+ * has, and those that were deleted there just before the halt. Such a deletion may still be on its way from the origin.
+ * The path is restored once the deletion has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -39,12 +38,11 @@ export class RestoredPaths {
     return this.#gone.keys();
   }
 
-  /** Sets the entries that were deleted just before the halt. They replace the entries of earlier calls. */
+  /** `gone` has the entries that were deleted just before the halt. It replaces that of earlier calls. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
 
-  /** Returns the decisions, with new decisions about the entries to restore. */
   async decide({ paths, decisions, sides, leavesErased, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
     if (sides.size === 0 && this.#gone.size === 0) return decisions;
     const erased = leavesErased ? await this.#erased() : new Set<Hash>();
@@ -69,8 +67,8 @@ export class RestoredPaths {
   }
 
   /**
-   * Notes that these paths were decided about. They are forgotten, except for those whose deletion is still on its way
-   * from the origin.
+   * Called after a decision about these paths. They are forgotten, except those whose deletion is still on its way from
+   * the origin.
    */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;

@@ -4,7 +4,7 @@ import type { Timers } from "../../../util/timers.ts";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** Schedules the retries of paths that could not be written, each time after a longer wait. */
+/** Schedules retries of paths that could not be written, after longer and longer waits. */
 export class Retries implements Disposable {
   readonly #timers: Timers;
   readonly #onDue: () => void;
@@ -16,12 +16,10 @@ export class Retries implements Disposable {
     this.#onDue = onDue;
   }
 
-  /** Returns true if the path must not be retried yet. */
   isWaiting(path: WorkspacePath): boolean {
     return this.#waiting.has(path);
   }
 
-  /** Notes a failed attempt. */
   failed(path: WorkspacePath): void {
     const attempts = this.#attempts.get(path) ?? 0;
     this.#attempts.set(path, attempts + 1);
@@ -34,14 +32,17 @@ export class Retries implements Disposable {
     this.#waiting.set(path, timer);
   }
 
-  /** Forgets a path whose change was carried out. */
+  /** Called when the path's change was carried out. */
   forget(path: WorkspacePath): void {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
     this.#attempts.delete(path);
   }
 
-  /** Notes a change at these paths, such as a new permission. Waiting paths at or beneath them may be retried now. */
+  /**
+   * Called after a change at these paths, such as a new permission. Waiting paths at or beneath them may be retried
+   * now.
+   */
   changed(paths: ReadonlySet<WorkspacePath>): void {
     for (const [path, timer] of this.#waiting) {
       if (!paths.has(path) && !foldersAbove(path).some((folder) => paths.has(folder))) continue;
@@ -50,7 +51,6 @@ export class Retries implements Disposable {
     }
   }
 
-  /** Allows all paths to be retried now. */
   hurry(): void {
     for (const timer of this.#waiting.values()) timer[Symbol.dispose]();
     this.#waiting.clear();

@@ -4,7 +4,6 @@ import type { Context } from "../../../engine/log/context.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 
-/** The means to recognise a folder by the files that it had in common with its origin. */
 export interface SampleGround {
   readonly context: Pick<Context, "worktree">;
   readonly mirror: Pick<FileHistory, "entriesAt">;
@@ -13,15 +12,14 @@ export interface SampleGround {
   readonly applied: number;
 }
 
-/** The number of sampled files, and the number of unchanged files among them. */
 export interface Sample {
   readonly looked: number;
   readonly same: number;
 }
 
 /**
- * The maximum number of files to read, the minimum number of files to choose from if there are so many, and the maximum
- * number of bytes to read in all. The first file is read whatever its size is.
+ * How many files to read, how many to choose from at least, and how many bytes to read in all. The first file is read
+ * whatever its size.
  */
 const MOST_LOOKED_AT = 16;
 const CHOSEN_FROM = 64;
@@ -29,7 +27,7 @@ const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
  * Reads some files from all over the folder, the shortest first, and compares them with the state that both sides had.
- * Does not use later recordings, because they may be of another folder.
+ * Later recordings are not used, because they may be of another folder.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const chosen = (await choose(ground)).toSorted((a, b) => a.size - b.size).slice(0, MOST_LOOKED_AT);
@@ -45,16 +43,16 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * Returns true if a folder with the same inode on another device is the known one. `isBorn` is true if both birth times
- * are known and equal to the nanosecond. Then one unchanged file is enough, and none is needed if no file was sampled.
- * Otherwise, at least half of the files must be unchanged.
+ * True if a folder with the same inode on another device is the known one. If both birth times are known and equal to
+ * the nanosecond (`isBorn`), one unchanged file is enough, or none if no file was sampled. Otherwise, at least half of
+ * the files must be unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
   return same > 0 && same * 2 >= looked;
 }
 
-/** Chooses some files, evenly from all. Holds at most twice `CHOSEN_FROM` entries. */
+/** Chooses evenly from all files. Holds at most twice `CHOSEN_FROM` entries. */
 async function choose({ mirror, rules, applied }: SampleGround): Promise<Entry[]> {
   let chosen: Entry[] = [];
   let [step, count] = [1, 0];

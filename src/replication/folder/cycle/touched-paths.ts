@@ -5,7 +5,7 @@ import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 
-/** Returns the paths that differ between two states of two histories, in path order. */
+/** In path order. */
 export async function differingPaths(
   [a, atA]: readonly [FileHistory, number],
   [b, atB]: readonly [FileHistory, number],
@@ -25,7 +25,7 @@ export async function differingPaths(
   return found;
 }
 
-/** Compares two rows by their paths. An exhausted side sorts last. */
+/** An exhausted side sorts last. */
 function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
   if (a === undefined) return 1;
   return b === undefined ? -1 : comparePaths(a.path, b.path);
@@ -36,14 +36,14 @@ async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGe
   return undefined;
 }
 
-/** The paths that a step has written into a folder. They need no comparison until they change again. */
+/** The paths that a step has written into a folder. Such a path needs no comparison until it changes again. */
 export interface JustDone {
   readonly paths: ReadonlySet<WorkspacePath>;
   /** The own event up to which the step was recorded. */
   readonly upTo: number;
 }
 
-/** Returns those of the paths that were changed after the step, or that the step has not written. */
+/** Leaves out the paths that the step has written and that have not changed since. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

@@ -10,35 +10,33 @@ import { settable, type CyclePath } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Stood, StoodOn } from "./stood-on.ts";
 
-/** The histories of an origin and of its replica's folder, from which their common states are found. */
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Finds out on which of the origin's states the folder's states are based. Default: that is unknown. */
+  /** Default: it is unknown on which of the origin's states the folder's states are based. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
-  /** Returns true if this replica wrote the state that the origin recorded with this event. */
+  /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
 }
 
 interface CycleHistories extends BothHistories {
-  /** Open conflicts. Their paths have bases of their own. */
+  /** The paths of open conflicts have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];
-  /** The folder's own last event. */
   readonly local: number;
 }
 
 /** The base of a path that both sides never had in common. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
-/** The maximum number of the origin's last changes of a path that are searched. */
+/** So many of the origin's last changes of a path are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Corrects the bases of paths that the two sides may have had without being reconciled. Such paths are secrets (until a
+ * Corrects the bases of paths that both sides may have had without reconciling them. Such paths are secrets (until a
  * person asked for them by `--with-protected`, or took their names off the list), editors' files, any path while a
- * filter withheld it, and paths that the folder's disk could not hold. At `applied`, the folder may not have been
- * reconciled with the origin's state of such a path. Therefore, its base must be a state that the folder has had, too.
+ * filter withheld it, and paths that the folder's disk could not hold. The origin's state of such a path at `applied`
+ * may never have been reconciled with the folder's. Therefore, its base must be a state that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -54,7 +52,7 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHi
   return ground;
 }
 
-/** Returns the paths of which some state was recorded in the folder as a secret. */
+/** The paths of which some state was recorded in the folder as a secret. */
 async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
   return new Set(await own.protectedPaths());
 }
@@ -70,9 +68,8 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 }
 
 /**
- * Returns true if the folder has had the state that its change claims to have seen, or if nothing makes this doubtful.
- * If it returns false, the change is not an edit of that state, and stays in the folder until a step has compared both
- * sides.
+ * True if the folder has had the state that its change claims to have seen, or if nothing makes this doubtful. If
+ * false, the change is not an edit of that state, and stays in the folder until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -88,7 +85,6 @@ export async function hasHadSeen(
   return common.seq === row.seq;
 }
 
-/** The means to tell whether both sides may have had a path without being reconciled. */
 interface Apart extends Pick<BothHistories, "rules"> {
   readonly keptHere: () => Promise<ReadonlySet<WorkspacePath>>;
 }
@@ -101,19 +97,18 @@ async function mayLieApart(
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
   if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
-  // If an earlier state was kept in the folder as a secret, the origin's states of that time were not compared.
+  // While a state of the path was a secret in the folder, the origin's states were not compared.
   return (await keptHere()).has(path);
 }
 
-/** The histories, and the own event up to which the folder's history is read. */
 interface AsOf extends BothHistories {
   readonly upTo: number;
 }
 
 /**
  * Returns the last state of the origin, up to the base, that the folder has had. This is the state on which the two
- * were last reconciled, or a later one that both had, whoever made it. If no reconciliation is known, returns the last
- * state that the folder had at any time. Returns `NEVER` if no such state is found.
+ * were last reconciled, or a later one that both had. If no reconciliation is known, it is the last state that the
+ * folder had at any time; if none is found, `NEVER`.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
   const { rows, left, stood } = await readSince(path, sides);
@@ -132,13 +127,10 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** A value for "no event". No event has this number, and no event comes before it. */
+/** Stands for no event: no event has this seq, and none comes before it. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
-/**
- * Reads the folder's iterations of a path, and the origin's event on which they are based. If a step has left the
- * origin's state out, reads only the later iterations.
- */
+/** If a step has left the origin's state out, reads only the later iterations. */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
   const left = (await stoodOn?.leftOut(path, all)) ?? NOWHERE;
@@ -147,7 +139,7 @@ async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
-/** Returns the last own event after which the folder had this state; 0 if it never had the state. */
+/** The last own event after which the folder had this state, or 0. */
 function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;

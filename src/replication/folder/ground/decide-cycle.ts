@@ -10,18 +10,16 @@ import {
 } from "../../../core/tree/reconcile.ts";
 import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 
-/** The states of one path in a folder and its origin, and the state that they last agreed on. */
+/** One path in a folder and its origin, and the state that both last agreed on. */
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
   /**
-   * The origin's event of the path up to which the common base was already judged. Earlier events are not searched for
-   * a base again.
+   * The path's event at the origin up to which the base was already judged. Earlier events are not searched for a base
+   * again.
    */
   readonly judgedTo?: number;
-  /** The folder's recorded state. */
   readonly local: Entry | undefined;
-  /** The origin's state. */
   readonly remote: Entry | undefined;
   /** The origin's last iteration of the path, which may be a deletion; `undefined` if the path never existed there. */
   readonly upstream: UpstreamIteration | undefined;
@@ -35,9 +33,8 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides about each of these paths (core/tree/reconcile.ts). The origin is alpha in every mode. The paths must be
- * complete: they must include the folders above each path, and everything in a folder that is not a folder on all three
- * sides.
+ * Decides by `core/tree/reconcile.ts`. The origin is alpha in every mode. The paths must be complete: they must include
+ * the folders above each path, and everything in a folder that is not a folder on all three sides.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -50,8 +47,8 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * Returns true if the parent folder of each entry exists on the entry's side. It may be missing if only a part of a
- * commit of the origin has arrived: first the deletion of a folder, and a moment later the deletions of its contents.
+ * True if the parent folder of each entry exists on the entry's side. A parent may be missing while only a part of a
+ * commit of the origin has arrived: the deletion of a folder arrives a moment before the deletions of its contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -65,17 +62,15 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so that no copy gets them from another
- * copy. Bits that a folder has inherited are not a difference, and are not sent to an origin.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so no copy gets them from another one.
+ * Inherited bits of a folder are no difference, and are not sent to an origin.
  */
 const NEVER_SET = 0o7000;
 
-/** Returns an entry as another copy would get it. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** Returns the paths that decisions create in the folder. */
 export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
   return decisions
     .filter(({ sides, decision }) => sides.local === undefined && decision.local !== undefined)
@@ -83,8 +78,8 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 }
 
 /**
- * Changes the decisions so that nothing at or beneath these paths comes into the folder, because the folder cannot hold
- * their names beside its own. They are conflicts with the reason `collision` until one of the two names is changed.
+ * Keeps everything at or beneath these paths out of the folder, which cannot hold their names beside its own. They are
+ * conflicts with the reason `collision` until one of the two names is changed.
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

@@ -13,22 +13,20 @@ import { addAll } from "../../../util/long-lists.ts";
 
 /** A deleted entry that was not created again. */
 export interface Gone {
-  /** The last state of the entry. */
   readonly entry: Entry;
-  /** The side on which it was deleted first. */
+  /** The side on which the entry was deleted first. */
   readonly lostOn: Side;
 }
 
-/** The time before a halt within which deletions may be the beginning of what halted the sync. */
+/** Deletions within this time before a halt may be the beginning of what halted the sync, in ms. */
 const BEFORE_MS = 10_000;
-/** The number of events that are read at once. */
 const WINDOW = 2_000;
 
 /**
  * Returns the entries that were deleted from the folder in the last seconds before a sync with this origin was halted,
- * and that were not created again. A large deletion is carried out in part before it is recognised. Reads the log,
- * because this may be another process than the one that carried it out. Excludes renamed entries, because they still
- * exist, and erased entries, because they cannot be restored.
+ * and not created again: a part of a large deletion is carried out before the deletion is recognised. Reads the log,
+ * because another process may have carried it out. Leaves out renamed entries, which still exist, and erased entries,
+ * which cannot be restored.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -64,13 +62,11 @@ async function withoutErased(
   return new Map([...gone].filter(([, { entry }]) => entry.hash === undefined || !erased.has(entry.hash)));
 }
 
-/** The event that brought a content. */
 interface Came {
   readonly hash: Hash;
   readonly seq: number;
 }
 
-/** Returns the paths whose content has another name since they were deleted. */
 function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<WorkspacePath, Came>): WorkspacePath[] {
   const last = new Map<Hash, number>();
   for (const { hash, seq } of came.values()) last.set(hash, Math.max(seq, last.get(hash) ?? 0));
@@ -80,7 +76,6 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
   });
 }
 
-/** Returns the events of files in the seconds before an event, in order. */
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
   // An event before a jump of the clock is not recent, whether the clock jumped forward or back.
   const isRecent = (row: EventRow): boolean =>

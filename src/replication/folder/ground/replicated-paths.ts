@@ -13,19 +13,18 @@ export interface ReplicationRules {
   readonly policy?: string;
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /** The `filterTo` of the last reconciliation of the folder. Default: the same. */
+  /** The `filterTo` of the folder's last reconciliation. Default: `filterTo`. */
   readonly filteredTo?: readonly string[] | undefined;
-  /** The names of secrets under which the folder was last reconciled. Default: only those of the table. */
+  /** The names of secrets under which the folder was last reconciled. Default: only those of the built-in table. */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
-  /** True if files that are secrets by their names are sent both ways, too. Default: each stays on its side. */
+  /** True if secrets (by their names) are sent both ways, too. Default: each stays on its side. */
   readonly withProtected?: boolean;
 }
 
-/** The built-in table of names, which both sides have. */
 const TABLE = new ProtectedNames();
 
-/** The names of secrets that apply in the folder (`here`) and at the origin (`there`). */
+/** The names that make a file a secret in the folder (`here`) and at the origin (`there`). */
 interface SecretNames {
   readonly here: ProtectedNames;
   readonly there: ProtectedNames;
@@ -39,13 +38,11 @@ export class ReplicatedPaths {
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters with patterns that are not the current ones, by these patterns. */
+  /** Filters with other patterns than the current ones, by these patterns. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
-  /** The names that people had added when the folder was last reconciled. */
   #namedBefore: AddedNames;
-  /** The names of secrets, by the names that people had added. */
   readonly #secretsBy = new Map<string, SecretNames>();
 
   /** Throws `USAGE` for an invalid pattern. */
@@ -60,7 +57,7 @@ export class ReplicatedPaths {
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
-  /** Returns true if both sides share the path. If not, neither side's changes concern the other. */
+  /** If false, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     if (!isFolder && this.#staysAsSecret(path, this.#names)) return false;
@@ -68,15 +65,15 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Returns true if the patterns or names of secrets under which the folder was last reconciled withheld the path. Then
-   * neither side knows the other's changes of the path.
+   * True if the patterns or names of secrets under which the folder was last reconciled withheld the path. Then neither
+   * side knows the other's changes of the path.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
     return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** Returns true if these patterns or names of secrets would withhold the path if they replaced the present ones. */
+  /** True if these patterns or names of secrets, in place of the present ones, would withhold the path. */
   isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
     if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
     return filters.some((patterns) => {
@@ -87,7 +84,6 @@ export class ReplicatedPaths {
     });
   }
 
-  /** Notes that the folder was reconciled under the current patterns. */
   reconciled(): void {
     this.#earlier = undefined;
   }
@@ -97,9 +93,7 @@ export class ReplicatedPaths {
     return this.#namedBefore;
   }
 
-  /**
-   * Notes that the folder was reconciled while these names were the added ones. More names may have been added since.
-   */
+  /** Called after a reconciliation with these added names. More names may have been added since. */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
   }
@@ -115,23 +109,21 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Returns true if the path stays on its side as a secret. Even if secrets are sent both ways, a path whose name was
-   * added in the folder stays there, unless the origin regards it as a secret, too. Otherwise, the origin would show
-   * the file to everybody.
+   * Even if secrets are sent both ways, a path whose name was added in the folder stays there, unless the origin
+   * regards it as a secret, too. An origin that does not know the file as a secret would show it to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
     return here.holds(path) || there.holds(path);
   }
 
-  /** Returns true if the path is a secret by its name. */
   isSecret(path: WorkspacePath): boolean {
     return this.#names.here.holds(path) || this.#names.there.holds(path);
   }
 
   /**
-   * Returns true if each side keeps its own state of a path, because one of these states was recorded as a secret.
-   * Returns false if secrets are sent both ways. A recorded secret is ignored if a person has removed its name.
+   * True if each side keeps its own state of a path because one of these states was recorded as a secret. False if
+   * secrets are sent both ways. A recorded secret does not count if a person has removed its name.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -139,28 +131,27 @@ export class ReplicatedPaths {
     return isRecordedSecret(local, path, here) || isRecordedSecret(remote, path, there);
   }
 
-  /** Returns true if each side keeps its own state of a file, because the file is a secret or was recorded as one. */
+  /** True if each side keeps its own state of a file, because the file is a secret or was recorded as one. */
   keepsSecret(sides: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { path } = sides;
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     return this.#staysAsSecret(path, this.#names) || this.keepsApart(sides);
   }
 
-  /** Sets the names of secrets. A name on either side makes a file a secret. Returns false if nothing has changed. */
+  /** A name on either side makes a file a secret. Returns false if nothing has changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
     if (!isSame) this.#names = { here, there };
     return !isSame;
   }
 
-  /** True if nothing is written back in this mode. */
   get isOneWay(): boolean {
     return this.mode === "one-way-safe" || this.mode === "one-way-replica";
   }
 
   /**
-   * Returns true if the folder's state is written back. `entry` is the present state, or the last state before a
-   * deletion. `remote` is the origin's state. It may be omitted if the caller has checked it before.
+   * `entry` is the present state, or the last state before a deletion. `remote`, the origin's state, may be omitted if
+   * the caller has checked it before.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

@@ -8,18 +8,17 @@ import {
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** The maximum length of a content that is merged, in bytes. Nobody edits longer contents by hand. */
+/** In bytes. Nobody edits longer contents by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** Decisions that need no further input. `contents` has the hashes of the merged contents, which are in the store. */
+/** `contents` has the hashes of the merged contents, which are in the store. */
 export interface SettledMerges {
   readonly decisions: readonly SettledDecision[];
   readonly contents: readonly Hash[];
 }
 
 /**
- * Carries out the pending merges. Uses `otherwise` if a content is missing or too long, or if the two sides do not
- * merge.
+ * Carries out pending merges. Uses `otherwise` if a content is missing or too long, or if the two sides do not merge.
  */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];
@@ -49,7 +48,7 @@ function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | u
   return hash === undefined ? Promise.resolve(undefined) : blobs.get(hash);
 }
 
-/** Stores contents durably, and returns their hashes. */
+/** Stores the contents durably. */
 export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
   if (contents.length === 0) return [];
   return withBatch(blobs, async (batch) => {

@@ -17,26 +17,23 @@ export interface Stood {
   readonly seq: number;
 }
 
-/** The maximum number of a path's last changes that are searched. */
+/** So many of a path's last changes are searched. */
 const MOST_LOOKED_BACK = 50;
-/** The maximum number of events between the end of a conflict and the merge that settled it. */
+/** A merge that settled a conflict is recorded at most so many events after the conflict's end. */
 const NEAR = 32;
 
-/** The fields of an own change that are judged. */
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
 
-/** The parts with which a folder's own log is read. */
 export interface StoodParts {
   readonly context: HistoryContext;
   readonly mirror: Pick<Mirror, "iterationAt">;
-  /** The origin's workspace. */
   readonly origin: () => string;
 }
 
 /**
  * Finds out from a folder's own log on which of the origin's events its state of a path is based. The evidence is the
- * last proposal, the last state that came from the origin, or the last merge with the origin's state. Each of these was
- * written by a step that knew the origin's state at that time.
+ * last proposal, the last state that came from the origin, or the last merge with the origin's state. A step that knew
+ * the origin's state at that time wrote each of these.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -46,8 +43,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event on which the path is based as of `upTo`. `rows` are the path's own iterations, up to an own
-   * event. Returns `undefined` if no event up to then shows it, or if the event exists only in a base.
+   * Returns the event on which the path is based as of `upTo`, or `undefined` if no own event up to then shows it, or
+   * if the event exists only in a base. `rows` are the path's own iterations, up to an own event.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -56,10 +53,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns true if the state that an own change claims to have seen came into the folder again after the change. Then
-   * the change is obsolete, and sending it would undo that state. A change of an older state is still sent, and the
-   * origin keeps it as a version. A file that replaced a folder is sent too, although it has lost to the origin's
-   * changes beneath that folder.
+   * True if the state that an own change claims to have seen came into the folder again after the change. Sending the
+   * change would undo that state. A change of an older state is still sent, and the origin keeps it as a version. A
+   * file that replaced a folder is sent, too, although the origin's changes beneath that folder have replaced it again.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
@@ -84,8 +80,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the origin's event whose state came into the folder with an own event. Returns `undefined` if no state did,
-   * or if the own event exists only in a base.
+   * Returns the origin's event whose state came into the folder with an own event. Returns `undefined` if there is
+   * none, or if the own event exists only in a base.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
@@ -102,8 +98,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns true if the origin's event has this state. An origin that was put back has other states under the same
-   * numbers. An event that the mirror no longer holds cannot be checked, and is accepted.
+   * An origin that was put back has other states under the same numbers. An event that the mirror no longer holds
+   * cannot be checked, and is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
@@ -111,8 +107,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns true if a step merged both sides, or if a person merged them to settle a conflict with the origin. The end
-   * of that conflict is recorded before the merge.
+   * True if a step merged both sides, or a person did to settle a conflict with the origin. The end of that conflict is
+   * recorded before the merge.
    */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
@@ -135,7 +131,6 @@ export class StoodOn {
     return last === undefined ? undefined : this.#asOf(path, last.seq);
   }
 
-  /** Returns the origin's event with which the folder was reconciled by the step that wrote an own event. */
   async #asOf(path: WorkspacePath, ownSeq: number): Promise<Stood | undefined> {
     const { context, mirror, origin } = this.#parts;
     const standing = await ReplicaState.at(context, origin(), ownSeq);
@@ -143,9 +138,7 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /**
-   * Returns the record of an own event; `undefined` if it is about another path, or if the event exists only in a base.
-   */
+  /** `undefined` if the event is about another path, or exists only in a base. */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

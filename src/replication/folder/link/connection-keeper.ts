@@ -4,37 +4,37 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** The state of a replica's connection to its origin. In the state `refused`, another attempt would not help. */
+/** In the state `refused`, another attempt would not help. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
-/** The parts that a `ConnectionKeeper` works with. */
 export interface KeeperOptions {
-  /** Opens a channel to the origin. Rejects if that fails, or once the signal aborts, which ends all attempts. */
+  /** Rejects if no channel can be opened, or once the signal aborts, which ends all attempts. */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** Begins a conversation. Must call `welcome` once the origin has admitted this replica. */
+  /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
-  /** Returns a number from 0 to 1. */
+  /** A number from 0 to 1. */
   readonly random: () => number;
-  /** Returns true if an error is permanent. Some errors are always permanent, and need not be recognised here. */
+  /**
+   * True if another attempt would end with this error, too. The codes that are always permanent need not be recognised
+   * here.
+   */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
-/** An attempt: the stage that it reached, and the error that ended it (`undefined` for a normal end). */
+/** The stage that an attempt reached, and the error that ended it (`undefined` for a normal end). */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
   readonly error: ChronicleError | undefined;
 }
 
 const FIRST_WAIT_MS = 100;
-/**
- * The longest wait after a fault of one of the two sides, because the next attempt will probably meet the same fault.
- */
+/** The longest wait after a fault of one of the two sides: the next attempt will probably meet the same fault. */
 const LONGEST_WAIT_MS = 10_000;
 /** The longest wait for a network or server that is away, so that its return is noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
-/** The time after which a connection is regarded as successful. The next failure then begins with the shortest wait. */
+/** After a connection of this length, the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
 /** The codes of errors that another attempt would meet again. */
@@ -47,10 +47,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** The codes of errors with which an origin permanently ends the conversation with an admitted replica. */
+/** The codes of errors with which an origin permanently ends the session of an admitted replica. */
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
-/** Keeps a replica connected. Retries, each time after a longer wait, until the origin refuses the replica. */
+/** Connects again, after longer and longer waits, until the origin refuses the replica. */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
   readonly #ending = new AbortController();
@@ -59,7 +59,7 @@ export class ConnectionKeeper {
   #channel: Channel | undefined;
   #state: LinkState = "connecting";
   #failures = 0;
-  /** True if the last attempt took at least as long as the longest wait for a network. */
+  /** True if the last attempt took `LONGEST_AWAY_MS` or longer. */
   #hasWaited = false;
   #wake: (() => void) | undefined;
 
@@ -71,7 +71,7 @@ export class ConnectionKeeper {
     return this.#state;
   }
 
-  /** The current conversation, once the origin has admitted this replica. */
+  /** `undefined` until the origin has admitted this replica. */
   get session(): ReplicaSession | undefined {
     return this.#state === "connected" ? this.#session : undefined;
   }
@@ -80,12 +80,11 @@ export class ConnectionKeeper {
     this.#running ??= this.#run();
   }
 
-  /** Retries at once. */
   hurry(): void {
     this.#wake?.();
   }
 
-  /** Ends the conversation, if there is one. Resolves when nothing is running. The keeper cannot be started again. */
+  /** Resolves when nothing is running. The keeper cannot be started again. */
   async stop(): Promise<void> {
     this.#ending.abort();
     this.#channel?.close();
@@ -138,7 +137,7 @@ export class ConnectionKeeper {
     return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
   }
 
-  /** Waits longer after each failure, up to `longest`, with jitter so that replicas do not all return at once. */
+  /** Jitter keeps replicas from returning all at once. */
   #pause(longest: number): Promise<void> {
     const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
@@ -160,9 +159,9 @@ export class ConnectionKeeper {
 }
 
 /**
- * Returns true if the origin would answer the same again, because it did so in answer to `Hello`, or because it
- * expelled the replica. A fault of either side in a conversation that had begun well may not occur again, and is
- * retried. Otherwise, a person would have to resume each sync of an origin that was broken for a while.
+ * True if the origin would answer the same again, because it refused `Hello` or expelled the replica. A fault of either
+ * side in a session that had begun well is retried. Otherwise, a person would have to resume each sync of an origin
+ * that was broken for a while.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
@@ -174,10 +173,7 @@ export function isRefusal({ stage, error }: Attempt): boolean {
   return FINAL.has(error.code) && !isOwnComplaint;
 }
 
-/**
- * Returns true if neither side is at fault, so that the next attempt may come soon. A fault of a side may occur again
- * at once.
- */
+/** True if neither side is at fault, so that the next attempt may come soon. */
 function isOfTheNetwork(error: ChronicleError | undefined): boolean {
   return error === undefined || error.code === "UNAVAILABLE";
 }

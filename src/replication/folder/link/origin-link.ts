@@ -17,28 +17,23 @@ import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
 import { isViolation, notOffered } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts with which a replica talks to its origin. */
 export interface OriginLinkOptions {
   readonly mirror: Mirror;
-  /** The parts of a session that are not named here. */
   readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token" | "early">;
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
-  /** Called when contents have arrived that were not fetched with their events. */
+  /** Called when contents that were not fetched with their events have arrived. */
   readonly onRegained: () => void;
   readonly record: () => ReplicaRecord;
   readonly timers: Timers;
   readonly random: () => number;
-  /** Called when the connection's state has changed, or when the origin has reported its state. */
+  /** Called when the connection's state has changed, or the origin has reported its state. */
   readonly onChange: () => void;
-  /** Called when the origin begins to accept what this replica writes. */
+  /** Called when the origin begins to accept this replica's changes. */
   readonly onMayWrite: () => void;
-  /** Reports how much of a first sync has arrived. */
   readonly onReceived: (done: number, total: number) => void;
-  /** Reports how much of a large content has been received or sent. */
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
-  /** Called when the origin refuses this replica. */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
 
@@ -62,47 +57,41 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** The reason why the link is not connected; `undefined` if there is none. */
+  /** Why the link is not connected. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
 
-  /** The conversation, while the origin admits this replica. */
+  /** `undefined` while the origin has not admitted this replica. */
   get session(): ReplicaSession | undefined {
     return this.#keeper?.session;
   }
 
-  /** The last event of the origin that it has reported. */
+  /** The last event that the origin has reported. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** True if the origin is connected, and the mirror holds all events that the origin has reported. */
   get isCaughtUp(): boolean {
     return this.session !== undefined && this.#options.mirror.head.seq >= this.#sequence;
   }
 
-  /**
-   * True if the link is connecting, or if it is connected and the origin has reported events that the mirror does not
-   * hold.
-   */
+  /** True if the link is connecting, or if it is connected and the origin has reported events that the mirror lacks. */
   get isCatchingUp(): boolean {
     return this.#state === "connecting" || (this.session !== undefined && !this.isCaughtUp);
   }
 
-  /**
-   * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds), if that is known.
-   */
+  /** In epoch milliseconds, by the origin's clock. */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
-  /** True if the origin accepts nothing from this replica, as the origin has last reported. */
+  /** True if the origin accepts nothing from this replica, by its last report. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
 
-  /** True if the origin has admitted this replica in the life of this object. */
+  /** True if the origin has admitted this replica since this object was made. */
   get wasReached(): boolean {
     return this.#wasReached;
   }
@@ -123,7 +112,7 @@ export class OriginLink {
     keeper.start();
   }
 
-  /** Ends the connection. Resolves when nothing is running. */
+  /** Resolves when nothing is running. */
   async stop(): Promise<void> {
     const keeper = this.#keeper;
     this.#keeper = undefined;
@@ -131,20 +120,19 @@ export class OriginLink {
     if (this.#keeper === undefined) this.#become("ended", undefined);
   }
 
-  /** Retries at once. */
   hurry(): void {
     this.#keeper?.hurry();
   }
 
-  /** Requests lacking contents again, after the wanted contents have changed. */
+  /** Requests lacking contents again. Called when other contents are wanted. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
   }
 
   /**
-   * Connects. If the server was this replica's origin, a missing offer of replication is not a refusal, because the
-   * server may offer it again.
+   * If the server was this replica's origin, a missing offer of replication is no refusal: the server may offer it
+   * again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;
@@ -166,7 +154,8 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Early files are for a folder that was never reconciled. In any other folder, the step decides what is written.
+      // Early files are only for a folder that was never reconciled. In any other folder, the step decides what is
+      // written.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...optional({ asked }),
@@ -181,7 +170,7 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // An origin that was put back to an earlier state has fewer events than it reported in an earlier conversation.
+        // An origin that was put back to an earlier state has fewer events than it reported in an earlier session.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -191,7 +180,7 @@ export class OriginLink {
     });
   }
 
-  /** Returns the lacking contents. Once there are none, returns none without a search until `regain`. */
+  /** Once nothing is lacking, does not search again until `regain`. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -205,7 +194,7 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // The halt that follows is reported. The link is not reported as offline before it.
+    // Report only the halt that follows, not an offline link before it.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -222,7 +211,6 @@ function reasonOf({ code }: ChronicleError): string {
   return code === "ROLLBACK_DETECTED" ? "forked" : code.toLowerCase();
 }
 
-/** Returns the error as it is reported while the connection is retried. */
 function explained(error: ChronicleError): ChronicleError {
   if (!isViolation(error)) return error;
   const {
@@ -234,10 +222,7 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/**
- * Returns true if a note says that the origin has sent a contradictory history, or if the note is damaged and may say
- * so.
- */
+/** True if a note says that the origin has sent a contradictory history, or if the note is damaged and may say so. */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -254,8 +239,8 @@ interface LackingFolder {
 }
 
 /**
- * Returns the contents of the origin's present files that were not fetched with their events and that the folder needs
- * now, because a filter was removed or because secrets are now requested.
+ * The contents of the origin's present files that were withheld and that the folder needs now, because a filter was
+ * removed or secrets are now requested.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

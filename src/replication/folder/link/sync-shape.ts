@@ -18,7 +18,6 @@ import { errnoIn } from "../../../core/values/failure-in-words.ts";
 import { isOwnFailure } from "../../protocol/wire-errors.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The facts about a sync. */
 export interface SyncFacts {
   readonly id: string;
   readonly folder: string;
@@ -26,43 +25,33 @@ export interface SyncFacts {
   readonly link: LinkState;
   readonly linkError: ChronicleError | undefined;
   readonly wasReached: boolean;
-  /** The time since which the origin's folder is missing, in epoch milliseconds. */
+  /** Since when the origin's folder is missing, in epoch milliseconds. */
   readonly originAwaySince: number | undefined;
-  /** The error of the last cycle, if it failed. */
   readonly failure: ChronicleError | undefined;
-  /** The reasons why paths cannot be written in the folder (see `ConflictShape.detail`). */
+  /** Why paths cannot be written in the folder (see `ConflictShape.detail`). */
   readonly blocked: readonly string[];
   /** The time of the next retry, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /**
-   * The last known event of the origin. `head` is the last event that the mirror holds, and `applied` is the last
-   * applied one.
-   */
+  /** The origin's last known event. `head` is the last one that the mirror holds, `applied` the last applied one. */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;
   readonly pending: number;
   /** Paths whose last change the origin has refused. They stay in the folder without being sent. */
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
-  /** Editors' own files, which stay on their side. */
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
-  /** The state of git repositories, which stays on its side. */
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
-  /** Files that are secrets by their names, which stay on their side. */
   readonly secrets: ReadonlyMap<WorkspacePath, SidesOf>;
-  /** Paths that the folder's disk cannot hold. */
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
-  /** Paths with an erased content in the folder. It is neither recorded nor sent. */
+  /** Paths with an erased content in the folder. The content is neither recorded nor sent. */
   readonly erased: readonly WorkspacePath[];
-  /** True if the origin accepts nothing from this replica. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
   readonly progress: SyncShape["progress"];
 }
 
-/** Returns a sync in the form in which it is reported. */
 export function syncShape(given: SyncFacts): SyncShape {
   const facts = withOwnFailure(given);
   const { record, linkError } = facts;
@@ -97,8 +86,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If this side's disk has ended a connection (no room, a limit of file sizes), returns the facts as those of a failed
- * step, because the origin is neither at fault nor away. Otherwise, returns the facts unchanged.
+ * If this side's disk has ended a connection (no room, a limit of file sizes), makes the facts those of a failed step,
+ * because the origin is neither at fault nor away.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -107,10 +96,9 @@ function withOwnFailure(facts: SyncFacts): SyncFacts {
   return { ...facts, link: "connected", linkError: undefined, failure: failure ?? linkError };
 }
 
-/** The maximum number of refused paths in the answer to a flush. */
 const MOST_AFTER_FLUSH = 1_000;
 
-/** Returns a sync in the form of the answer to a flush, with the refusals of the origin that still apply. */
+/** The answer to a flush names the refusals of the origin that still apply. */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
   const shape = syncShape(facts);
@@ -165,24 +153,24 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A running sync whose link has not begun to connect will connect in a moment.
+  // The link of a running sync that is not started yet will connect in a moment.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
-/** Returns true if the origin accepts nothing. Returns false in the modes that write nothing back anyway. */
+/** False in the modes that write nothing back anyway. */
 function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
 
-/** Returns the reason for a halt, in words for people. */
+/** In words for people. */
 export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** Returns what a person can do about a halt. */
+/** What a person can do about a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it is on no list any more once its history is given up: chronicle forget ID";
@@ -248,7 +236,6 @@ function changes(count: number): string {
 
 type Kind = SyncTroubleShape["kind"];
 
-/** The facts about a sync that may be in trouble. See `SyncFacts`. */
 interface Facts {
   readonly record: Pick<ReplicaRecord, "halted" | "stopped" | "paused">;
   readonly link: LinkState;
@@ -257,7 +244,6 @@ interface Facts {
   readonly blocked: readonly string[];
 }
 
-/** The kinds of trouble, by the system error with which a write on this side fails. */
 const ERRNOS: Readonly<Record<string, Kind>> = {
   ENOSPC: "disk-full",
   EDQUOT: "disk-full",
@@ -267,7 +253,6 @@ const ERRNOS: Readonly<Record<string, Kind>> = {
   EROFS: "no-permission",
 };
 
-/** The kinds of trouble, by the reason of a blocked path. */
 const BLOCKS: Readonly<Record<string, Kind>> = { "no-space": "disk-full", "not-permitted": "no-permission" };
 
 const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
@@ -281,7 +266,7 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: it is tried again by itself, every few seconds",
 };
 
-/** Returns the first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
+/** The first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -297,13 +282,13 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
   return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
 }
 
-/** Returns the trouble of a sync that is halted, or that was halted when it was stopped. */
+/** For a sync that is halted, or that was halted when it was stopped. */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // Another process still has the store open that the server must open.
+  // The server must open a store that another process still has open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);
@@ -317,18 +302,16 @@ function troubleShape(kind: Kind, message: string, next = NEXT[kind]): SyncTroub
 
 const MOST_NAMED = 20;
 
-/** Returns the paths that the folder's disk cannot hold, in the form of `leftOutPaths`, with the reasons. */
 function notHeldPaths(notHeld: ReadonlyMap<WorkspacePath, NotHeld>): NotHeldPathShape[] {
   const first = [...notHeld].toSorted(([a], [b]) => comparePaths(a, b)).slice(0, MOST_NAMED);
   return leftOutPaths(new Map(first)).map((one, i) => ({ ...one, why: first[i]?.[1].why ?? "" }));
 }
 
-/** Returns the paths with an erased content in the folder, in the form of `leftOutPaths`. */
 function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
   return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
 }
 
-/** Returns the first paths that a sync leaves out, in path order, and the side on which each of them is. */
+/** The first `MOST_NAMED` paths, in path order. */
 function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
   const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({

@@ -10,9 +10,8 @@ import { hasWritten } from "../../../engine/replica/journal.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** A path that a sync leaves out because it is an editor's own file. */
 export interface LeftOut extends SidesOf {
-  /** The files to which the path belongs. */
+  /** The files to which the editor's file belongs. */
   readonly beside: readonly WorkspacePath[];
 }
 
@@ -23,15 +22,12 @@ interface Sides {
 }
 
 /**
- * The judgement of a path. `goes`: the path is replicated. `left-out`: it stays on its side. `apart`: it is replicated
- * without a base, because neither side has received it from the other.
+ * `goes`: the path is replicated. `left-out`: it stays on its side. `apart`: it is replicated without a base, because
+ * neither side has received it from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
-/**
- * A past state of a path on one side. `wasSent` is true if the state came from the other side, and `undefined` if that
- * is unknown.
- */
+/** `wasSent` is true if the state came from the other side, and `undefined` if that is unknown. */
 interface State {
   readonly entry: Entry | undefined;
   readonly wasSent: boolean | undefined;
@@ -44,13 +40,13 @@ interface Past {
   readonly wasSame: boolean;
 }
 
-/** The maximum number of a path's last changes that are searched. */
+/** So many of a path's last changes are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
  * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
- * they were made, in both directions. A path that was replicated before is regarded as a person's file, whatever its
- * name is, and replication of it continues.
+ * they were made. A path that was replicated before counts as a person's file, whatever its name, and its replication
+ * continues.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -70,22 +66,21 @@ export class EditorFiles {
     this.#isOn = editorFiles !== "sync";
   }
 
-  /** Returns true if a state of a path looks like an editor's own file, without a check of the files beside it. */
+  /** Does not check the files beside the path. */
   looksMade(entry: Entry): boolean {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** The paths that are left out, as far as they were judged. */
+  /** As far as paths were judged. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }
 
-  /** Returns the left-out paths that must be judged again, because a file to which they belong has changed. */
+  /** The left-out paths that must be judged again because a file to which they belong has changed. */
   besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
     return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
   }
 
-  /** Judges a path, and remembers the result. */
   async judge(sides: Sides): Promise<Judged> {
     const { path, local, remote } = sides;
     if (!isEditorName(path) || sameEntry(local, remote)) {
@@ -102,7 +97,7 @@ export class EditorFiles {
     return past.wasSent || past.wasSame ? "goes" : "apart";
   }
 
-  /** Returns true if a change of this folder is not sent to the origin. `entry` is undefined for a deletion. */
+  /** True if a change of this folder is not sent to the origin. `entry` is undefined for a deletion. */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
     const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
@@ -113,8 +108,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns the path as left out if it is an editor's own file on each side that has it, and if the files to which it
-   * belongs exist; else `undefined`. Ignores the past of the path.
+   * Returns `undefined` if some side has a file that is not an editor's own, or if a file to which the path belongs is
+   * missing. Ignores the past of the path.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -125,10 +120,7 @@ export class EditorFiles {
     return { here: local !== undefined, there: remote !== undefined, beside };
   }
 
-  /**
-   * Returns true if either side has a file at the path. Both sides are checked, because a file may be missing here for
-   * a moment.
-   */
+  /** Checks both sides, because a file may be missing here for a moment. */
   async #isFile(path: WorkspacePath): Promise<boolean> {
     const { index } = this.#context;
     const here = await index.iterationAt(path, (await index.head()).seq);
@@ -137,8 +129,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns what both histories say about a path. A base does not say who made a state. Therefore, a state from a base
-   * is regarded as sent if both sides had the same state.
+   * A base does not say who made a state. Therefore, a state from a base counts as sent if both sides had the same
+   * state.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -162,8 +154,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns true if this folder wrote the state, now or under an earlier replica id. Under an earlier id, the folder's
-   * own event with that number must have the same state.
+   * True if this folder wrote the state, perhaps under an earlier replica id. The folder's own event with that number
+   * must then have the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

@@ -8,23 +8,21 @@ export interface SidesOf {
   readonly there: boolean;
 }
 
-/**
- * Returns the outermost folder with git's own state on this side's disk that contains the path or is the path itself.
- */
+/** The outermost folder with git's own state on this side's disk that contains the path or is the path itself. */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The paths of git's own state in one of the two histories. They are not replicated in either direction. Only the
- * topmost of these paths are noted. Such a path is a name that some disk treats as `.git`, or a folder in which a
- * repository on this side's disk keeps its state. A history may have such a path because it was included by name,
- * because it was recorded before this rule, or because it is an ordinary folder on the other side.
+ * The topmost paths of git's own state in the two histories. They are not replicated in either direction. Such a path
+ * has a name that some disk treats as `.git`, or is a folder in which a repository on this side's disk keeps its state.
+ * A history may have such a path because it was included by name, was recorded before this rule, or is an ordinary
+ * folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
   readonly #onDisk: () => GitTopOf;
   #topOf: GitTopOf = () => undefined;
 
-  /** `onDisk` reads the state of the disk whenever it is called. */
+  /** `onDisk` reads the disk at each call. */
   constructor(onDisk: () => GitTopOf) {
     this.#onDisk = onDisk;
   }
@@ -35,19 +33,17 @@ export class GitPaths {
   }
 
   /**
-   * Returns true if the path is in a folder in which git keeps its own state on this side's disk, whatever the folder's
-   * name is. If `isFolder` is true, the path may also be that folder itself.
+   * True if the path is in a folder in which git keeps its own state on this side's disk, whatever the folder's name. A
+   * folder (`isFolder`) may also be that folder itself.
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;
   }
 
-  /** The noted paths, each with the sides that have it. */
   get leftOut(): ReadonlyMap<WorkspacePath, SidesOf> {
     return this.#found;
   }
 
-  /** Notes whether a compared path is git's own state, and which sides have it. */
   note({ path, local, remote }: Pick<CyclePath, "path" | "local" | "remote">): void {
     if (splitRoot(path).root !== undefined) return;
     const isFolder = local?.kind === "dir" || remote?.kind === "dir";

@@ -5,10 +5,7 @@ import { NEVER } from "../ground/common-ground.ts";
 import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/**
- * A path of the origin that the folder's disk cannot hold, with the reason and the sides that have an entry at the
- * path.
- */
+/** A path of the origin that the folder's disk cannot hold, and the sides that have an entry there. */
 export interface NotHeld extends SidesOf {
   readonly why: string;
 }
@@ -25,27 +22,27 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** The paths that are left out, as far as they were compared. */
+  /** As far as paths were compared. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }
 
-  /** Returns the sides about which must be decided, without the paths that do not concern the folder. */
+  /** Leaves out the paths that do not concern the folder. */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
     if (traits.modes && holdsAllEntries(traits)) return [...paths];
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // If a folder was made at such a path, its contents have no place at the origin.
+    // The contents of a folder that was made at such a path have no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
   }
 
   /**
-   * Returns true if a change of the folder stays in the folder, because it would replace an entry of the origin that
-   * the folder cannot hold, at this path or above it.
+   * True if a change stays in the folder, because it would replace an entry of the origin that the folder cannot hold,
+   * at this path or above it.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -61,14 +58,14 @@ export class NotHeldPaths {
   }
 
   /**
-   * Returns true if a step's proposal stays in the folder, for the same reason as in `keepsHere`. The caller must have
-   * passed the path and the folders above it to `sides`.
+   * True if a step's proposal stays in the folder, for the same reason as in `keepsHere`. The caller must have passed
+   * the path and the folders above it to `sides`.
    */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
   }
 
-  /** Returns true if the origin's entry may come into the folder, which must have no entry at the path. */
+  /** True if the origin's entry may come into the folder, which must have no entry at the path. */
   mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
     const traits = this.#traits();
     return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
@@ -77,8 +74,7 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // If the folder still has the state of the base, that state is outdated, because the origin has replaced the entry.
-    // It is then deleted.
+    // If the folder still has the state of the base, delete it: the origin has replaced the entry.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }
@@ -94,7 +90,7 @@ export class NotHeldPaths {
   }
 }
 
-/** Removes a base that the folder could not hold, because the folder never had that state. */
+/** The folder never had a base that it cannot hold. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };

@@ -6,7 +6,6 @@ import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 /** The origin's refusal of a path's change. The change is not sent again as it is. */
 export interface Refusal {
   readonly reason: WriteBackReason;
-  /** True if the change was a deletion. */
   readonly isDeletion: boolean;
   /** Set if the change was not even sent. */
   readonly unheard?: true;
@@ -14,10 +13,7 @@ export interface Refusal {
 
 const MOST_NAMED = 20;
 
-/**
- * Returns the first `most` paths whose last change was refused, in path order. Each has the reason, and says what to do
- * about it.
- */
+/** The first `most` paths, in path order, with what to do about each. */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, most).map(([path, refusal]) => ({

@@ -17,7 +17,6 @@ export class SecretPaths {
     return this.#found;
   }
 
-  /** Notes whether a compared path stays on its side, and which sides have it. */
   note(sides: Pick<CyclePath, "path" | "local" | "remote">): void {
     const { path, local, remote } = sides;
     const isThere = local?.kind === "file" || remote?.kind === "file";

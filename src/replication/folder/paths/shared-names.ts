@@ -16,7 +16,6 @@ interface NamingSides {
 
 /** The names of secrets that apply in a sync: those that people have added in the folder, and those at the origin. */
 export class SharedNames {
-  /** Emitted when the names have changed. */
   readonly changed = new Signal<void>();
   readonly #sides: NamingSides;
   readonly #rules: ReplicatedPaths;
@@ -26,7 +25,7 @@ export class SharedNames {
     this.#rules = rules;
   }
 
-  /** Reads the present names. Returns the names that people have added. */
+  /** Returns the names that people have added. */
   async refresh(): Promise<AddedNames> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
@@ -36,16 +35,13 @@ export class SharedNames {
   }
 }
 
-/** Returns the names of secrets that apply in the folder, and those among them that a person has added there. */
+/** All names of secrets that apply in the folder, and those that a person has added there. */
 async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
   return [await protectedNames(context), own];
 }
 
-/**
- * Rethrows the error. If the log is damaged, throws the damage as `catchUp` finds it, because that error says what a
- * person can do.
- */
+/** Rethrows the error, or the damage of the log as `catchUp` finds it: that error says what a person can do. */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")
     throw (await catchUp(context, { recover: false })).damage ?? error;

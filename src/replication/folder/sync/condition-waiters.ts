@@ -7,11 +7,10 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** The callers that wait for a condition. */
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  /** Checks all conditions again. Called after a change. */
+  /** Called after a change. */
   look(): void {
     for (const waiter of this.#waiters) {
       if (!waiter.isThere()) continue;
@@ -20,7 +19,7 @@ export class ConditionWaiters {
     }
   }
 
-  /** Resolves once the condition is true. Rejects with the signal's reason if the signal aborts before. */
+  /** Resolves once the condition is true. Rejects with the signal's reason if the signal aborts first. */
   async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (isThere()) return;
@@ -35,10 +34,7 @@ export class ConditionWaiters {
   }
 }
 
-/**
- * Resolves to the result of `work`. If the signal aborts before, rejects with its reason. The work then continues, and
- * its result is ignored.
- */
+/** Rejects with the signal's reason if the signal aborts first. The work then continues, and its result is ignored. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason as Error);
@@ -51,13 +47,13 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** What prevents a sync from coming to rest, in words for people, and what to do about it. */
+/** Why a sync does not come to rest, in words for people, and what to do about it. */
 interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
 }
 
-/** Returns a signal that aborts after `ms`, or when `outer` aborts. Its disposal stops both. */
+/** Returns a signal that aborts after `ms`, or when `outer` aborts. Disposal stops both. */
 function timeLimit(
   timers: Timers,
   ms: number,
@@ -81,28 +77,22 @@ function timeLimit(
   };
 }
 
-/** The limits of a flush. */
 export interface FlushOptions {
-  /** The time limit in ms. Default 60,000. */
+  /** In ms. Default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** The parts of a sync that a flush uses. */
 export interface Flushed {
   readonly timers: Timers;
   readonly waiting: ConditionWaiters;
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
-  /** Throws `REFUSED` if the sync is not under way. */
   readonly refuseIdle: () => void;
-  /** Records all changes in the folder. If `unhinted` is true, also finds changes without a hint. */
+  /** If `unhinted` is true, also finds changes without a hint. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
-  /** Returns the known obstacle, if there is one. */
   readonly obstacle: () => Obstacle;
-  /**
-   * Returns true if everything up to this event of the origin is applied, and all changes of the folder are answered.
-   */
+  /** True if everything up to this event of the origin is applied, and all changes of the folder are answered. */
   readonly isQuiet: (sequence: number) => boolean;
 }
 
@@ -126,10 +116,7 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
   }
 }
 
-/**
- * Returns the origin's last event; `undefined` if the connection broke meanwhile, so that the origin must be asked
- * again.
- */
+/** `undefined` if the connection broke meanwhile, so that the origin must be asked again. */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);
 }

@@ -14,50 +14,45 @@ interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
   readonly timers: Timers;
-  /** Returns the time in epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
-  /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Returns true if the sync is running. */
   readonly isActive: () => boolean;
   /** Records the changes in the folder, then calls `looked` or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
-  /** Returns the connection. It tells the origin's last event, and whether the mirror holds everything up to it. */
   readonly link: () => Pick<OriginLink, "sequence" | "isCaughtUp" | "isCatchingUp">;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** The time for which the record may lag behind the origin's answers, and behind the origin's echo of own changes. */
+/** So long may the record lag behind the origin's answers, and behind its echo of own changes. */
 const LAZY_MS = 1_000;
 
-/** The number of consecutive cycles that concurrent changes may overtake, and the pause after that many. */
+/** After so many consecutive cycles that concurrent changes have overtaken, the loop pauses. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
- * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait lets
- * the next step become larger. In a small step, each file has its own fsync, but the files of a larger step share one
- * (see the worktree's `apply`). Other work, such as storing what arrives, can run meanwhile.
+ * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The next step
+ * becomes larger by that. Each file of a small step has its own fsync, but the files of a larger step share one (see
+ * the worktree's `apply`). Meanwhile, other work can run, such as storing what arrives.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * The longest pause after an expensive cycle without effect. The pause is as long as that cycle took, up to this limit.
- * An immediate repetition would cost as much again, and would leave no time for what the cycle waits for.
+ * After a cycle without effect, the pause is as long as that cycle took, up to this limit. An immediate repetition
+ * would cost as much again, and leave no time for what the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 
-/** The longest wait before a retry. It is short, because no event reports that a disk has room or is writable again. */
+/** Short, because no event reports that a disk has room or is writable again. */
 const LONGEST_RETRY_MS = 8_000;
 
-/**
- * After a failure, the wait is at least `parts` times as long as the cycle took, but at most `mostMs` for this reason.
- */
+/** After a failure, wait at least `parts` times as long as the cycle took, but for this reason at most `mostMs`. */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
-/** Runs cycles, one after another, as long as there is work. Retries a failed cycle after a while. */
+/** Runs cycles, one after another, as long as there is work. Retries failed ones. */
 export class CycleLoop {
   readonly #options: CycleLoopOptions;
   readonly #arrivals: Arrivals;
@@ -65,8 +60,8 @@ export class CycleLoop {
   #isWanted = false;
   #decided: LossDecision | undefined;
   /**
-   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, because the folder
-   * may have been missing.
+   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, if the folder was
+   * missing.
    */
   #isLooked = false;
   /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
@@ -75,7 +70,6 @@ export class CycleLoop {
   #failures = 0;
   #retryAt: number | undefined;
   #moves = 0;
-  /** The duration of the last cycle, in ms. */
   #spentMs = 0;
   #later: Disposable | undefined;
   #lazy: Disposable | undefined;
@@ -85,30 +79,28 @@ export class CycleLoop {
     this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: () => options.link().sequence });
   }
 
-  /** True if a cycle runs, or is about to run. */
   get isBusy(): boolean {
     return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
   }
 
-  /** The error of the last cycle. It is cleared when a cycle succeeds. */
+  /** Cleared when a cycle succeeds. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
   }
 
   /**
-   * True if something is to be restored. The loop first waits for the origin's latest events, such as erasures. While
-   * the origin cannot be reached, the state that the mirror holds is used.
+   * Before a restore, the loop waits for the origin's latest events, such as erasures. While the origin cannot be
+   * reached, the mirror's state is used.
    */
   get isRestoring(): boolean {
     return this.#decided === "restore";
   }
 
-  /** The time of the next retry in epoch milliseconds; `undefined` if no retry is due. */
+  /** In epoch milliseconds; `undefined` if no retry is due. */
   get retryAt(): number | undefined {
     return this.#retryAt;
   }
 
-  /** Retries at once what has failed. */
   hurry(): void {
     this.#failures = 0;
     if (this.#retryAt === undefined) return;
@@ -116,7 +108,6 @@ export class CycleLoop {
     this.#retryNow();
   }
 
-  /** Runs a cycle now, or in `afterMs` milliseconds. */
   wake(afterMs = 0): void {
     if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
     this.#isWanted = true;
@@ -124,7 +115,7 @@ export class CycleLoop {
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.#options.tell({ kind: "state" });
-      // Work may have arrived in this very moment, so the loop runs again.
+      // Work may have arrived in this very moment.
       if (this.#isWanted) this.wake();
     });
   }
@@ -139,13 +130,16 @@ export class CycleLoop {
     this.#isRestAccepted = false;
   }
 
-  /** Notes that everything in the folder was scanned, or that the folder is missing. */
+  /** Called when everything in the folder was scanned, or the folder is missing. */
   looked(): void {
     this.#isLooked = true;
     this.wake();
   }
 
-  /** Notes a failure that took `spentMs`. After a while, the folder is scanned, and everything is compared. */
+  /**
+   * Called after a failure of a cycle that took `spentMs`. After a while, the folder is scanned, and everything is
+   * compared.
+   */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
     const failure = asFatal(codedError(error));
@@ -159,7 +153,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** Schedules a write of the record, if the record lags behind. Changes within `LAZY_MS` share one write. */
+  /** Changes within `LAZY_MS` share one write of the record. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -170,7 +164,7 @@ export class CycleLoop {
     });
   }
 
-  /** Resolves when no cycle runs. The loop may be woken again. */
+  /** Resolves when no cycle runs. `wake` starts the loop again. */
   async rest(): Promise<void> {
     this.#later?.[Symbol.dispose]();
     this.#later = undefined;
@@ -204,13 +198,13 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
-  /** Returns the ms to wait until more of the known events have arrived; `undefined` if a cycle may run now. */
+  /** In ms; `undefined` if a cycle may run now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 
-  /** Runs one cycle. Returns `undefined` if more of the origin must be known first. */
+  /** Returns `undefined` if more of the origin must be known first. */
   async #step(): Promise<CycleOutcome | undefined> {
     const { cycle, mirror, tell, now, link } = this.#options;
     if (mirror.workspace === "") return undefined;
@@ -246,7 +240,7 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // The step's own writes need a cycle, as all changes do, because there may be more to send.
+        // The step's own writes need a cycle like all changes: there may be more to send.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -272,7 +266,6 @@ export class CycleLoop {
     });
   }
 
-  /** Scans everything in the folder after a while. A cycle follows the scan. */
   #lookLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
     this.#isWanted = true;
@@ -286,9 +279,7 @@ export class CycleLoop {
   }
 }
 
-/** An event of one sync. */
 export type SyncEvent =
-  /** The sync's state has changed, or it has advanced. */
   | { readonly kind: "state" }
   | { readonly kind: "applied"; readonly from: number; readonly to: number; readonly paths: number }
   | { readonly kind: "pushed"; readonly accepted: number; readonly rejected: number; readonly refused?: number }
@@ -296,44 +287,37 @@ export type SyncEvent =
   | { readonly kind: "halted"; readonly reason: string; readonly hint?: string }
   | { readonly kind: "degraded"; readonly reason: string };
 
-/**
- * The reasons for refusing changes that the origin has overtaken. Such changes are compared again. Changes that were
- * refused for other reasons stay in the folder.
- */
+/** Changes that were refused for these reasons are compared again. All other refused changes stay in the folder. */
 const OVERTAKEN: ReadonlySet<string> = new Set(["stale", "causal-lie"]);
 
-/** Returns the event for the answers to changes that were written back. */
 export function pushed(accepted: number, rejected: readonly RejectedEntry[]): SyncEvent {
   const refused = rejected.filter(({ reason }) => !OVERTAKEN.has(reason)).length;
   return { kind: "pushed", accepted, rejected: rejected.length, ...(refused === 0 ? {} : { refused }) };
 }
 
 interface ArrivalsOptions {
-  /** Returns the last event that the mirror holds. */
   readonly held: () => number;
-  /** Returns the last event that the origin has reported since the sync was opened; 0 if it has reported none. */
+  /** The last event that the origin has reported since the sync was opened, or 0. */
   readonly told: () => number;
 }
 
-/** The time between two checks, in ms. */
 const LOOK_MS = 100;
 
-/** Up to this many missing events do not justify a wait. */
+/** So few missing events do not justify a wait. */
 const FEW = 500;
 
-/** The maximum number of consecutive checks without progress, and of all checks. */
+/** The limits of consecutive checks without progress, and of all checks. */
 const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 
 /**
- * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. History arrives in
- * the order in which it happened. A moment in the middle of it is of no use, because it may have files that were
- * deleted long ago, or one half of a renamed folder. Also, each decision about a part of a large history costs as much
- * as one about the whole history.
+ * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in
+ * their order. A moment in the middle is of no use: it may have files that were deleted long ago, or one half of a
+ * renamed folder. Also, a decision about a part of a large history costs as much as one about the whole.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** The event for which to wait. It is the origin's last event at the time when many events were missing. */
+  /** The event to wait for: the origin's last one when many events were missing. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -344,13 +328,13 @@ export class Arrivals {
   }
 
   /**
-   * Returns the milliseconds to wait; `undefined` if a cycle may run now. `isFirst` is true if the folder has received
-   * nothing from this origin so far.
+   * In ms; `undefined` if a cycle may run now. `isFirst` is true if the folder has received nothing from this origin so
+   * far.
    */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    // An origin that was put back to an earlier state no longer has the event that is waited for.
+    // An origin that was put back to an earlier state no longer has the event of `#goal`.
     const isWaiting = isFirst
       ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
       : held() < (this.#goal ?? 0) && this.#isComing();
@@ -360,10 +344,7 @@ export class Arrivals {
     return undefined;
   }
 
-  /**
-   * Returns true if more events are arriving. Returns false after a limit, because other work may be more urgent than
-   * events that do not arrive, or that never end.
-   */
+  /** False after a limit, because other work may be more urgent than events that do not arrive or never end. */
   #isComing(): boolean {
     const held = this.#options.held();
     this.#still = held > this.#last ? 0 : this.#still + 1;
