@@ -2,28 +2,25 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * The number of silent heartbeats after which the other side is declared gone. The timer counts heartbeats, not
- * milliseconds. If this process was busy or its machine slept, the late heartbeat is therefore only one, and the bytes
- * that have arrived meanwhile are read before the next one.
+ * After so many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds: if
+ * this process was busy or its machine slept, the late heartbeat counts once, and the bytes that have arrived meanwhile
+ * are read before the next one.
  */
 const SILENT_BEATS = 3;
 
-/** The inputs and callbacks of a heartbeat. None of them may throw. */
+/** None of these may throw. */
 interface HeartbeatActions {
-  /**
-   * The number of bytes that have arrived. While it grows, the other side is alive, however long processing them takes.
-   */
+  /** How many bytes have arrived. While the number grows, the other side is alive, however long processing takes. */
   readonly arrived: () => number;
-  /** Sends a heartbeat. Called when one is due. */
   readonly beat: () => void;
   /**
-   * Called once nothing has arrived for three heartbeats, with their duration in ms. The silence lasted at least that
-   * long. No heartbeat follows.
+   * Called once nothing has arrived for `SILENT_BEATS` heartbeats, with their duration in ms, the least duration of the
+   * silence. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }
 
-/** Keeps a conversation alive, and notices when the other side has fallen silent (a half-open connection). */
+/** Keeps a connection alive, and notices when the other side has fallen silent (a half-open connection). */
 export class HeartbeatTimer implements Disposable {
   readonly #timers: Timers;
   readonly #everyMs: number;
@@ -54,7 +51,7 @@ export class HeartbeatTimer implements Disposable {
   };
 }
 
-/** Returns the error that ends a connection whose other side (`who`) has sent nothing for `ms`. */
+/** The error for a connection whose other side (`who`) has sent nothing for `ms`. */
 export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
   return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
     hint: "it is tried again by itself; is the other side running, and is the network between the two up?",

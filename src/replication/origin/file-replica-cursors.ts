@@ -15,22 +15,18 @@ const MAGIC = "chronicle replica cursors 2";
 const MAGIC_BEFORE = "chronicle replica cursors 1";
 const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}) (\d{1,16})(?: (\S{1,4096}))?$/;
 
-/** The delay after which a moved cursor is written. */
 export interface CursorDelay {
   readonly timers: Timers;
   readonly ms: number;
 }
 
-/** The factor by which the delay is longer before a failed write is tried again. */
+/** After a failed write, the delay is longer by this factor. */
 const RETRY_DELAYS = 10;
 
-/** Options for storing cursors. */
 export interface FileCursorOptions {
-  /** Default: cursors are written at once. */
+  /** Default: moved cursors are written at once. */
   readonly delay?: CursorDelay;
-  /**
-   * Called when a delayed write fails. After that, not called again until a write has succeeded. Default: no report.
-   */
+  /** Called when a delayed write fails, and not again until a write has succeeded. Default: no report. */
   readonly onFailed?: (error: unknown) => void;
   /**
    * Called once for each holder with too many replicas, when the first of these replicas is forgotten. Default: no
@@ -40,10 +36,10 @@ export interface FileCursorOptions {
 }
 
 /**
- * Stores cursors in one small file, which each write replaces. Only one process may use the file: the one that serves
- * the replicas. A file of another format is refused with `LOG_DAMAGED`, and never overwritten. If there is a delay,
- * moved cursors are written together after it, and on disposal, because hundreds of replicas acknowledge each event. A
- * stored cursor that is too low does no harm, since each replica names its last event when it connects.
+ * Stores cursors in one small file, which each write replaces. Only the process that serves the replicas may use the
+ * file. A file of another format is refused with `LOG_DAMAGED`, and never overwritten. If there is a delay, moved
+ * cursors are written together after it, and on disposal, because hundreds of replicas acknowledge each event. A stored
+ * cursor that is too low does no harm, since each replica names its last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -51,7 +47,6 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #delay: CursorDelay | undefined;
   readonly #onFailed: (error: unknown) => void;
   readonly #onDropped: (holder: string) => void;
-  /** Holders for whom `onDropped` was called. */
   readonly #told = new Set<string>();
   #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
@@ -73,7 +68,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // Only the order of the replicas changes, and the order need not be written.
+    // Only the order of the replicas changes, which need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -92,7 +87,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
-  /** Writes the moved cursors that are not written yet. Throws `IO` if the write fails. */
+  /** Writes what is not written yet. Throws `IO` if the write fails. */
   [Symbol.dispose](): void {
     if (this.#pending === undefined) return;
     this.#pending[Symbol.dispose]();
@@ -108,10 +103,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     this.#pending ??= delay.timers.after(ms, () => this.#writeLate(delay));
   }
 
-  /**
-   * Writes after the delay, when no caller waits. The file is replaced as a whole, so the next write can succeed after
-   * a failed one (a full disk).
-   */
+  /** The file is replaced as a whole, so the next write can succeed after a failed one (a full disk). */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;
     try {
@@ -124,7 +116,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  /** Applies a change durably: `get`, `holder` and `list` show it only after it is written. */
+  /** `get`, `holder` and `list` show the change only after it is durable. */
   #change(change: (cursors: MemoryReplicaCursors) => void): void {
     const next = new MemoryReplicaCursors(this.#cursors.list());
     change(next);
@@ -160,7 +152,7 @@ function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [st
   }
 }
 
-/** Decodes a text; `null` if the encoding is invalid. */
+/** `null` if the encoding is invalid. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);

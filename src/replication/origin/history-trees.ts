@@ -31,10 +31,9 @@ export class HistoryTrees implements TreeSource {
     const row = await index.record(`workspace:${workspaceId}`);
     if (row === undefined || head.hash === "") throw new Error("an open workspace must have its record");
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
-    // Computes the hashes of the folders as of this event, and stores them in the index for `treeHashAt`.
+    // Store the hashes of the folders as of this event in the index, for `treeHashAt`.
     await rootAtHead(context, head.seq);
-    // The replica accepts the state only if the state has this root. Therefore, the root comes from the log, not from
-    // the index.
+    // Take the root from the log, not from the index: the replica accepts the state only if it has this root.
     const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     const erasures = await erasureRows(context);
@@ -47,8 +46,8 @@ export class HistoryTrees implements TreeSource {
 }
 
 /**
- * Returns the last event of each `erase:` record, as record rows of a base. Leaves out the earliest events if the rows
- * are longer than `MAX_ERASURES_BYTES`.
+ * The last event of each `erase:` record, as record rows of a base. Beyond `MAX_ERASURES_BYTES`, the earliest ones are
+ * left out.
  */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
@@ -67,7 +66,6 @@ async function erasureRows(context: Context): Promise<Buffer> {
 interface Changes {
   /** Folders that contain a changed path, at any depth. */
   readonly folders: ReadonlySet<WorkspacePath>;
-  /** Deleted paths, by folder. */
   readonly deleted: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
 }
 
@@ -121,7 +119,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // A path that was a folder before is marked as well, because everything in it was deleted.
+      // Mark also a path that was a folder before: everything in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
@@ -130,7 +128,7 @@ class IndexedView implements TreeView {
     return this.#changes.folders.has(folder);
   }
 
-  /** Returns the Merkle hash of a folder; `undefined` if the path is not a folder at that event. */
+  /** `undefined` if the path is not a folder at that event. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
     const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;

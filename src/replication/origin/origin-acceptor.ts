@@ -19,35 +19,31 @@ import { RecentMap } from "../../util/recent-map.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/** The time within which a client must send `Hello`, in ms. */
+/** The client must send `Hello` within this time. */
 const HELLO_MS = 10_000;
 
-/** The interval at which a replica is told that its `Hello` is being processed, in ms. */
+/** At this interval, a replica is told that its `Hello` is being processed. */
 const BUSY_MS = 1_500;
 
-/** The maximum number of forked replicas whose last report is remembered. */
 const MOST_FORKED = 1_000;
 
-/** The options of one session. They are disposed of at the session's end. */
+/** Disposed of at the session's end. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
 interface OriginAcceptorOptions {
-  /** Returns the options for serving a workspace to a client (`admission`). */
   readonly originOf: (workspace: WorkspaceApi, admission: ReplicaAdmission) => Promise<ServedOrigin>;
-  /** Called with errors that the administrator of this side should see. */
+  /** Called with errors for the administrator of this side. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Runs a session with each replica that connects. */
 export class OriginAcceptor implements ReplicaAcceptor {
   readonly #options: OriginAcceptorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
-  /** The last report about each forked replica. */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
-  /** The ids of workspaces that were put back to an earlier state, according to a replica. */
+  /** The ids of workspaces that, according to a replica, were put back to an earlier state. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
@@ -81,9 +77,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Enforces that a replica has one connection at a time. If the replica answers on an earlier connection, there are
-   * two copies of it, and the later connection (`session`) is closed. An earlier connection that does not answer may be
-   * dead, and is ignored.
+   * If the replica answers on an earlier connection, there are two copies of the replica, and the later connection
+   * (`session`) is closed. An earlier connection that does not answer may be dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -95,9 +90,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
     }
   }
 
-  /**
-   * Reports a failure of this side, and returns the id of the report. The replica is told only the kind of the failure.
-   */
+  /** Returns the id of the report. The replica is told only the kind of the failure. */
   #noteFailure(failure: ChronicleError): string {
     const id = randomUUID();
     const { cause = failure } = failure;
@@ -108,7 +101,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
     return id;
   }
 
-  /** Reports a forked replica once, although it connects again and again. */
+  /** A forked replica connects again and again, but is reported once. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -117,8 +110,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports a workspace that was put back, only once. A replica that searches for the last common event is contradicted
-   * many times, and other replicas are contradicted too.
+   * Reports each workspace once. A replica that searches for the last common event is contradicted many times, and
+   * other replicas are contradicted too.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -177,7 +170,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 }
 
-/** Returns the error that tells the administrator that this side was put back to an earlier state. */
+/** Tells the administrator that this side was put back to an earlier state. */
 function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const { message, hint = "" } = cause;
   return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
@@ -187,7 +180,6 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
   });
 }
 
-/** Returns the error that reports a replica which does not answer any more. */
 function lost({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} was ended`;
   return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });
@@ -199,7 +191,7 @@ function doubled(): ChronicleError {
   });
 }
 
-/** Returns the error that reports a replica which waits for a decision of its own user. */
+/** Reports a replica that waits for a decision of its own user. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
     hint: "nothing of it was taken; run `chronicle sync adopt-as-new` on its machine to continue",
@@ -218,10 +210,7 @@ function leaving(): ChronicleError {
   });
 }
 
-/**
- * A channel whose `Hello` was read in advance, to find out which workspace it is about. `receive` yields the `Hello`
- * first.
- */
+/** A channel whose `Hello` was read in advance, to find out the workspace. `receive` yields the `Hello` first. */
 class BegunChannel implements Channel {
   readonly #channel: Channel;
   readonly #first: Message;
@@ -234,9 +223,9 @@ class BegunChannel implements Channel {
   }
 
   /**
-   * Waits for `Hello`, and sets its workspace to the id that `meant` returns. Closes the channel if no `Hello` comes
-   * within `withinMs`. Throws `USAGE` if another message comes first, and `UNAVAILABLE` if the connection ends before
-   * `Hello`. Also throws what `meant` throws, and the channel's own errors.
+   * Sets the workspace in `Hello` to the id that `meant` returns. Closes the channel if no `Hello` comes within
+   * `withinMs`. Throws `USAGE` if another message comes first, and `UNAVAILABLE` if the connection ends before `Hello`.
+   * Also throws what `meant` throws, and the channel's own errors.
    */
   static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();
@@ -281,7 +270,7 @@ interface HelloDeadline {
 }
 
 interface BeginOptions extends HelloDeadline {
-  /** Returns the id of the workspace that the replica asks for. */
+  /** The id of the workspace that the replica asks for. */
   readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
 }
 

@@ -25,18 +25,15 @@ import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/log/signed-head.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The parts from which an origin serves a replica, and the rights of the client that connects as that replica. */
+/** The parts from which an origin serves a replica, and the rights of the client that connects as the replica. */
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents & NamedContents;
-  /** Serves many contents at once. Default: replicas request contents one by one. */
+  /** Default: replicas request contents one by one. */
   readonly blocks?: WorkspaceBlocks;
-  /**
-   * Tells which contents are secrets. They are sent only on request, and only if `mayHaveSecrets` is true. Default: no
-   * content is.
-   */
+  /** Secrets are sent only on request, and only if `mayHaveSecrets` is true. Default: no content is a secret. */
   readonly secrets?: SecretContents;
-  /** True if the client is a person, who may have secrets. Default: false, as for an agent or a reader. */
+  /** True if the client is a person, who may have secrets. Default: false. */
   readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
   /**
@@ -44,38 +41,34 @@ export interface OriginOptions {
    * replica.
    */
   readonly admit?: (replica: string) => void;
-  /** Called once the client has named its replica and is admitted as that replica. Must not throw. */
+  /** Called once the client is admitted as the replica that it has named. Must not throw. */
   readonly onReplica?: () => void;
-  /** Decides what replicas write back. Default: nothing is accepted. */
+  /** Default: nothing is accepted. */
   readonly writeBack?: WriteBackParts;
   /** True if the client may only follow. A replica with the capability `read-only` is told so. */
   readonly readOnly?: boolean;
-  /** The timers for heartbeats. Default: the platform's. */
   readonly timers?: Timers;
-  /** The interval of heartbeats, in ms. Default 2,000. */
+  /** Between two heartbeats. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
-  /**
-   * The number of bytes of lines and inline contents that may be sent before the replica acknowledges them. Default 4
-   * MiB.
-   */
+  /** How many bytes of lines and inline contents may be sent before the replica acknowledges them. Default 4 MiB. */
   readonly windowBytes?: number;
-  /** Returns a signed head (docs/format.md) that replicas keep as witnesses; `undefined` if there is none. */
+  /** A signed head (docs/format.md) that replicas keep as witnesses. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * Serves the present state to replicas that cannot follow any more, so that they can reconcile in full. Default: such
-   * a replica is only told that it cannot follow.
+   * For replicas that cannot follow any more, and reconcile in full. Default: such a replica is only told that it
+   * cannot follow.
    */
   readonly trees?: TreeSource;
   /** Emits contents before their events are durable. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Returns the time since which the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is
-   * there. Called for each heartbeat.
+   * Since when the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is there. Called for
+   * each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
-  /** Records the changes in the workspace's folder up to now. Default: nothing, because the workspace is hosted. */
+  /** Records the changes in the workspace's folder up to now. Default: nothing, as for a hosted workspace. */
   readonly look?: () => Promise<void>;
 }
 
@@ -84,10 +77,10 @@ const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
- * The origin's side of a conversation with one replica (docs/protocol.md, "A conversation"). The replica is sent every
- * event after the last one that it holds, in order, and each content that it requests and may have. First, the
- * replica's history is compared with the log. A different history is reported, and ends the conversation. A slow
- * replica delays nobody else, because events that it has no room for are not read from the log.
+ * The origin's side of a session with one replica (docs/protocol.md, "A conversation"). First, the replica's history is
+ * compared with the log. A different history is reported, and ends the session. Then the replica is sent every event
+ * after its last one, in order, and each content that it requests and may have. A slow replica delays nobody else:
+ * events that it has no room for are not read from the log.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -100,22 +93,19 @@ export class OriginSession {
   readonly #fetch: ContentFetch;
   readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
-  /** The `sequence` of each barrier request that is being answered. */
+  /** The `sequence` of each barrier request under way. */
   readonly #confirming = new Set<number>();
   #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
-  /** The last head (as a sequence number) that was sent to the replica. */
+  /** The `seq` of the last head that was sent to the replica. */
   #told = 0;
-  /** True once `HelloAck` was sent. */
   #isAnswered = false;
   /** The last event that the replica claims to hold, by its `Hello`. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
-  /** The number of calls of `isThere`. */
   #asked = 0;
-  /** The callbacks of pending calls of `isThere`, by the hash of the content that the call asks for. */
+  /** The callbacks of pending calls of `isThere`, by the hash that the call asks for. */
   readonly #questions = new Map<Hash, () => void>();
-  /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
 
   constructor(channel: Channel, options: OriginOptions) {
@@ -131,29 +121,28 @@ export class OriginSession {
     if (writeBack !== undefined) this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#known);
   }
 
-  /** The replica's id, once it has named itself. */
+  /** `undefined` until the replica has named itself. */
   get replica(): string | undefined {
     return this.#replica;
   }
 
-  /** The error that says which event the replica holds and this log does not; `undefined` if none is known. */
+  /** Says which event the replica holds and this log does not. */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
 
-  /** The last event that the replica holds durably, as far as this conversation knows. */
+  /** The last event that the replica holds durably, as far as this session knows. */
   get acknowledged(): number {
     return this.#push.acknowledged;
   }
 
-  /** The workspace of this conversation. */
   get workspace(): string {
     return this.#options.history.workspace;
   }
 
   /**
    * Checks whether the replica is alive, by asking it for a content that nobody has. A live replica denies the content
-   * at once, and the result is `true`. The result is `false` if the conversation ends before the answer.
+   * at once, and the result is `true`. The result is `false` if the session ends first.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -165,20 +154,20 @@ export class OriginSession {
     return promise;
   }
 
-  /** Ends the conversation with an error, for instance because another copy of the replica is connected. */
+  /** For instance because another copy of the replica is connected. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }
 
   /**
    * Resolves once the replica holds this event durably (a barrier). Rejects with `UNAVAILABLE` if the connection ends
-   * before.
+   * first.
    */
   reaches(sequence: number): Promise<void> {
     return this.#reached.wait(sequence);
   }
 
-  /** Runs the conversation to its end. Never rejects: the channel's end holds the error. */
+  /** Never rejects: the channel's end holds the error. */
   async run(): Promise<ChannelEnd> {
     using _listening = this.#options.history.changed.listen(() => this.#push.note());
     using _foreseeing = this.#options.foreseen?.listen((content) => this.#sendAhead(content));
@@ -206,7 +195,7 @@ export class OriginSession {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
-    // Errors are ignored: the receiving loop reports the end of the connection, and the event carries the content too.
+    // Ignore errors: the receiving loop reports the end of the connection, and the event carries the content, too.
     this.#given.gives(content.path).then(
       (gives) => (gives ? this.#channel.send(message).catch(() => undefined) : undefined),
       () => undefined,
@@ -234,10 +223,7 @@ export class OriginSession {
     await this.#sayHead();
   }
 
-  /**
-   * Sends the head, unless the replica was told it already. A replica that has received only part of a commit then
-   * knows that more follows, and does not act on that part.
-   */
+  /** A replica that has received only part of a commit then knows that more follows, and does not act on that part. */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
     this.#sayHead().catch((error: unknown) => this.#channel.close(asFatal(error)));
@@ -309,7 +295,6 @@ export class OriginSession {
 
   async #hello(message: MessageOf<"Hello">): Promise<void> {
     const { versions, capabilities, workspace, sandbox_id, head, settled_local_seq } = message;
-    // A network may deliver a frame twice.
     if (this.#replica !== undefined) return;
     const { history } = this.#options;
     if (!versions.includes(PROTOCOL_VERSION)) {
@@ -340,7 +325,7 @@ export class OriginSession {
       heartbeat_ms: this.#heartbeatMs,
     });
     this.#isAnswered = true;
-    // The replica may have lost these answers in a crash, or with its last connection.
+    // The replica may have lost the last answers in a crash, or with its connection.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (this.#folderAway() !== undefined) await this.#beat();
     if (!(await this.#canFollowFrom(head))) return;
@@ -349,15 +334,15 @@ export class OriginSession {
     await this.#sendSignedHead();
   }
 
-  /** Lets the replica have secrets. Throws `FORBIDDEN` if the client may not have them. */
+  /** Throws `FORBIDDEN` if the client may not have them. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
   /**
-   * Returns the fields of `HelloAck` about the replica's own entries. If entries are later decided over another
-   * connection of this replica, the intake refuses the entries of this connection.
+   * If entries are later decided over another connection of this replica, the intake refuses the entries of this
+   * connection.
    */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
@@ -365,14 +350,14 @@ export class OriginSession {
   }
 
   /**
-   * Returns true if the replica can be sent the events after this head. Returns false after it has told the replica
-   * that it cannot. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
+   * True if the replica can be sent the events after this head. If not, the replica is told so, and the result is
+   * false. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
    */
   async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     const known = await history.hashAt(sequence);
-    // This check comes after `hashAt`, which may be the first to notice that the archive was dropped.
+    // Check after `hashAt`, which may be the first to notice that the archive was dropped.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
@@ -392,7 +377,6 @@ export class OriginSession {
     return false;
   }
 
-  /** Notes that the replica holds every event up to this one. */
   #acknowledge(sequence: number): void {
     if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
     this.#options.cursors.advance(this.#replica, sequence);
@@ -400,8 +384,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. As long as nothing was sent, this is the head of the replica's
-   * `Hello`, because a replica that must reconcile may write back before it has reconciled.
+   * The last event that the replica can have seen. As long as nothing was sent, this is the head in its `Hello`: a
+   * replica that must reconcile may write back before.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -424,9 +408,7 @@ export class OriginSession {
     this.#fetch.took(message);
   }
 
-  /**
-   * Sends the events after the replica's position. The replica asks after frames were lost, or once it has reconciled.
-   */
+  /** The replica asks after frames were lost, or once it has reconciled. */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
@@ -447,7 +429,7 @@ export class OriginSession {
 
   /**
    * Answers a barrier request once earlier changes in the folder are recorded. Runs in the background, because
-   * recording may take long. If recording fails, no answer is sent, and the replica asks again with its next heartbeat.
+   * recording may take long. If recording fails, no answer is sent, and the replica asks again at its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;
@@ -483,8 +465,8 @@ export class OriginSession {
 }
 
 /**
- * Returns the error for a replica whose history contradicts this origin's log. All lines of a replica came from its
- * origin, so either the replica lies or the origin has lost lines.
+ * All lines of a replica came from its origin, so a contradiction means that the replica lies or that the origin has
+ * lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

@@ -3,11 +3,11 @@
  * replica holds durably, and only grows. The holder is the client that presents the replica. At most `MOST_HELD`
  * replicas are kept for each holder. A further replica replaces the one of the same holder that was away longest. A
  * forgotten replica that connects again names its last event itself, and is listed again. Backends:
- * `MemoryReplicaCursors`, `FileReplicaCursors`. The list is not a record of the workspace, because each acknowledgement
- * would then be an event that had to be acknowledged too.
+ * `MemoryReplicaCursors`, `FileReplicaCursors`. The list is not a record of the workspace. Otherwise, each
+ * acknowledgement would be an event to be acknowledged.
  */
 export interface ReplicaCursors {
-  /** Returns the cursor of a replica; `undefined` if the replica never connected, or is forgotten. */
+  /** `undefined` if the replica never connected, or is forgotten. */
   get(replica: string): number | undefined;
   /**
    * Moves a cursor forward, durably (in some backends after a delay). A lower value is ignored. Throws `IO` if a write
@@ -15,28 +15,26 @@ export interface ReplicaCursors {
    */
   advance(replica: string, sequence: number): void;
   /**
-   * Returns the client that may present a replica (`admitReplica`). Returns `undefined` if nobody has presented the
-   * replica since holders were introduced, or if the replica is unknown.
+   * The client that may present a replica (`admitReplica`). `undefined` if nobody has presented the replica since
+   * holders were introduced, or if the replica is unknown.
    */
   holder(replica: string): string | undefined;
-  /** Sets the holder of a replica, durably. Throws `IO` if the write fails. */
+  /** Durable. Throws `IO` if the write fails. */
   hold(replica: string, holder: string): void;
-  /** Returns all replicas, the most recently seen last. */
+  /** The most recently seen replica comes last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 
-/** The state that is kept of one replica. */
 export interface KeptReplica {
   readonly sequence: number;
   readonly holder?: string;
 }
 
-/** The maximum number of replicas that are kept for one holder. */
+/** So many replicas are kept for one holder. */
 export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };
 
-/** Cursors in memory. They last as long as this object. */
 export class MemoryReplicaCursors implements ReplicaCursors {
   readonly #replicas: Map<string, KeptReplica>;
 
@@ -65,7 +63,7 @@ export class MemoryReplicaCursors implements ReplicaCursors {
     return [...this.#replicas];
   }
 
-  /** Stores a replica as the most recently seen one. */
+  /** As the most recently seen replica. */
   #put(replica: string, kept: KeptReplica): void {
     const known = this.#replicas.get(replica);
     this.#replicas.delete(replica);

@@ -2,8 +2,8 @@ import type { Channel } from "../channel.ts";
 import type { Timers } from "../../util/timers.ts";
 
 /**
- * Tells a replica that its `Hello` is being processed. Before `HelloAck`, the protocol allows only `Credit`. Therefore,
- * a grant of 0 bytes is sent.
+ * Tells a replica that its `Hello` is being processed, by a grant of 0 bytes: before `HelloAck`, the protocol allows
+ * only `Credit`.
  */
 export async function sayBusy(channel: Channel): Promise<void> {
   await channel.send({ type: "Credit", limit: 0 });
@@ -16,7 +16,7 @@ export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number
   let next: Disposable;
   const say = (): void => {
     next = timers.after(everyMs, say);
-    // The end of the channel is reported by whoever reads from it.
+    // The reader of the channel reports its end.
     sayBusy(channel).catch(() => undefined);
   };
   next = timers.after(everyMs, say);

@@ -18,21 +18,17 @@ type Listing = MessageOf<"TreeResponse">["folders"][number];
 type Child = Listing["children"][number];
 type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 
-/** The maximum number of requests of one replica that wait. */
 const MAX_WAITING = 64;
 
-/**
- * The maximum number of counted bytes in one answer. The other 64 KiB of the head are left for fields that are not
- * counted.
- */
+/** The limit of counted bytes in one answer. The other 64 KiB of the head are for fields that are not counted. */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 
-/** The number of bytes counted for a folder in addition to its path and children. */
+/** Counted for a folder in addition to its path and children. */
 const FOLDER_BYTES = 256;
 
 /**
- * Answers a replica that reconciles in full. Answers one request at a time, so that no more than one answer is in
- * memory while a slow replica receives it.
+ * Answers a replica that reconciles in full, one request at a time, so that at most one answer is in memory while a
+ * slow replica receives it.
  */
 export class TreeServer {
   /** True if the capability `times` was agreed on. */
@@ -50,8 +46,7 @@ export class TreeServer {
   }
 
   /**
-   * Returns the present state. Further calls return the same state until `end`, and requests about it are answered
-   * until then.
+   * Returns the present state. Until `end`, further calls return the same state, and requests about it are answered.
    */
   async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
     const { seq, hash, root, frontier, record } = (this.#anchor ??= await this.#trees.anchor());
@@ -65,7 +60,7 @@ export class TreeServer {
     this.#view = undefined;
   }
 
-  /** Queues a request. Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state other than that of `begin`. */
+  /** Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state other than that of `begin`. */
   ask(request: Request): void {
     // A network may repeat a frame after the reconciliation is over.
     if (this.#anchor === undefined) return;
@@ -107,7 +102,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** Yields the requested piece. Yields nothing if the reconciliation has ended meanwhile. */
+  /** Yields nothing if the reconciliation has ended. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -118,9 +113,7 @@ export class TreeServer {
     yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
   }
 
-  /**
-   * Yields answers with all requested folders. A folder whose children do not all fit is the last one of its answer.
-   */
+  /** A folder whose children do not all fit is the last of its answer. */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
@@ -143,13 +136,12 @@ export class TreeServer {
   }
 }
 
-/** The folders of one `TreeResponse`. */
 class Answer {
   readonly folders: Listing[] = [];
   #children = 0;
   #bytes = 0;
 
-  /** True while less than half of the answer is used. Only then may one more folder be added. */
+  /** One more folder may be added only while less than half of the answer is used. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }
@@ -201,48 +193,42 @@ export interface TreeAnchor extends Head {
   readonly hash: Hash;
   readonly root: Hash;
   readonly frontier: readonly Hash[];
-  /** The workspace record in force. */
   readonly record: BaseRecord;
   /** The last event of each `erase:` record up to that state, as record rows of a base. */
   readonly erasures: Buffer;
 }
 
-/** A requested folder. */
 export interface AskedFolder {
   readonly path: WorkspacePath;
-  /** Only names after this one are requested. */
+  /** Only the names after this one are requested. */
   readonly after: string | undefined;
   /** The folder's Merkle hash at the replica. */
   readonly hash: Hash | undefined;
 }
 
-/** A name in a folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
+/** `row.entry` is undefined for a path that was deleted after the replica's event. */
 export interface ListedChild {
   readonly name: string;
   readonly row: IterationRow;
-  /** The hash of the content, the link target, or the folder. */
+  /** Of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
   /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
   readonly touched: boolean | undefined;
 }
 
-/** The answer about a folder. `hash` is undefined if the state has no such folder. */
+/** `hash` is undefined if the state has no such folder. */
 export interface ListedFolder {
   readonly hash: Hash | undefined;
   /** True if something in the folder has an event after the replica's. */
   readonly touched: boolean;
-  /** The children, sorted by name; none if the folder has the replica's hash and was not touched. */
+  /** Sorted by name; none if the folder has the replica's hash and was not touched. */
   readonly children: readonly ListedChild[];
 }
 
-/** The states of a workspace, folder by folder, for replicas that reconcile in full. */
 export interface TreeSource {
-  /** Returns the present state. The state can be viewed as long as this object lasts. */
+  /** The present state, which can be viewed as long as this object lasts. */
   anchor(): Promise<TreeAnchor>;
-  /**
-   * Returns the state of an anchor, for a replica that holds the events up to `since`. With 0 (no event), every
-   * deletion is new.
-   */
+  /** For a replica that holds the events up to `since`. With 0 (no event), every deletion is new. */
   view(seq: number, since: number): Promise<TreeView>;
 }
 

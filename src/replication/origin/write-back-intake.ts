@@ -18,20 +18,17 @@ import type { ContentFetch } from "../contents/content-fetch.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** The parts of a `WriteBackIntake`. All sessions of a workspace share them. */
+/** All sessions of a workspace share them. */
 export interface WriteBackParts {
   readonly target: WriteBackTarget;
   readonly blobs: BlobStore;
   readonly received: ReceivedContents;
 }
 
-/** The maximum number of batches that wait. A correct replica has one unanswered batch, which it may send again. */
+/** The limit of waiting batches. A correct replica has one unanswered batch, which it may send again. */
 const MAX_WAITING = 16;
 
-/**
- * The number of heartbeats to wait for a content. The wait is limited because a lease is held meanwhile, and the lease
- * stops the collector.
- */
+/** So many heartbeats to wait for a content. Meanwhile, a lease is held, which stops the collector. */
 const PATIENCE_BEATS = 75;
 
 /** Codes of errors that may pass. `NOT_FOUND` means that the folder is missing. */
@@ -48,11 +45,11 @@ export class WriteBackIntake {
   readonly #channel: Channel;
   readonly #parts: WriteBackParts;
   readonly #contents: ContentIntake;
-  /** Returns the last event that the replica can have seen. */
+  /** The last event that the replica can have seen. */
   readonly #seen: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
-  /** The replica's last decided entry, as far as this conversation knows. */
+  /** The replica's last decided entry, as far as this session knows. */
   #settled: number | undefined;
   #isRunning = false;
   #isFetching = false;
@@ -66,14 +63,14 @@ export class WriteBackIntake {
     this.#seen = seen;
   }
 
-  /** Called with the last decided entry that the replica is told in `HelloAck`. */
+  /** Called with the last decided entry that `HelloAck` names. */
   begin(settled: number): void {
     this.#settled = settled;
   }
 
   /**
-   * Queues a batch. Ignores a batch that is queued already, because a replica without an answer sends its batch again.
-   * Throws `LIMIT_EXCEEDED` if too many batches wait.
+   * Ignores a batch that is queued already, because a replica without an answer sends its batch again. Throws
+   * `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
@@ -84,13 +81,12 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Called when a content or a part of one has arrived. */
   heard(): void {
     this.#beats = 0;
   }
 
   /**
-   * Called with each heartbeat. Ends the conversation if a fetch receives nothing for more than `PATIENCE_BEATS`
+   * Called with each heartbeat. Closes the channel if a fetch receives nothing for more than `PATIENCE_BEATS`
    * heartbeats.
    */
   beat(): void {
@@ -101,7 +97,7 @@ export class WriteBackIntake {
       );
   }
 
-  /** Called at the end of the conversation. Drops the batches that wait. The current batch may still be decided. */
+  /** Drops the batches that wait. The current batch may still be decided. */
   end(): void {
     this.#isEnded = true;
     this.#waiting.length = 0;
@@ -143,8 +139,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Durably stores the contents of the entries that may be accepted. Returns the hashes of the contents that neither
-   * side has.
+   * Durably stores the contents of the entries that may be accepted, and returns the hashes of the contents that
+   * neither side has.
    */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
     const { target } = this.#parts;
@@ -169,8 +165,8 @@ export class WriteBackIntake {
 }
 
 /**
- * Returns an error that makes the replica connect again, if entries under its id were decided over another connection
- * (`ROLLBACK_DETECTED`). From the next `HelloAck`, the replica finds out whether a copy of it wrote those entries.
+ * If entries under the replica's id were decided over another connection (`ROLLBACK_DETECTED`), returns an error that
+ * makes the replica connect again. From the next `HelloAck`, it finds out whether a copy of it wrote those entries.
  * Returns `undefined` for any other error.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
@@ -189,14 +185,14 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
   return PASSING.has(error.code) ? "unavailable" : undefined;
 }
 
-/** The maximum number of hashes that are remembered. The oldest is forgotten first. */
+/** So many hashes are remembered. The oldest is forgotten first. */
 const MOST = 100_000;
 
 /**
  * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
- * content that the store holds only for other workspaces must be sent, because whoever knows its hash could read it
- * otherwise. A secret must be sent as well, because whoever knows its hash from the log could read it under an ordinary
- * name.
+ * content that the store holds only for other workspaces must be sent, because otherwise anybody who knows its hash
+ * could read it. A secret must be sent as well, because anybody who knows its hash from the log could read it under an
+ * ordinary name.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -212,7 +208,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // The store is asked as well, because the collector may have freed a received content.
+    // Ask the store as well: the collector may have freed a received content.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -228,15 +224,12 @@ export class ReceivedContents implements HeldContents {
   }
 }
 
-/** Decides what replicas write back to a workspace. */
 export interface WriteBackTarget {
-  /** Returns the last decided entry of a replica. */
   settled(replica: string): Promise<SettledWriteBack>;
   /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
   reserve(bytes: number): void;
   /**
-   * Returns the reason to refuse an entry whatever its content is; else `undefined`. The content of a refused entry is
-   * not fetched.
+   * The reason to refuse an entry whatever its content, or `undefined`. The content of a refused entry is not fetched.
    */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /**
- * An addition to the protocol that needs no new version. It is used only if both sides have named it (docs/protocol.md,
+ * An addition to the protocol that needs no new version. Used only if both sides have named it (docs/protocol.md,
  * "Versions").
  */
 export type Capability =
@@ -17,7 +17,7 @@ export type Capability =
   | "ahead"
   | "times";
 
-/** The message types of which every message needs a capability. */
+/** The message types whose messages always need a capability. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
@@ -30,12 +30,11 @@ const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   ContentAhead: "ahead",
 };
 
-/** Returns the capabilities that both sides have named. */
 export function agreedOn(theirs: readonly string[], ours: readonly Capability[]): ReadonlySet<Capability> {
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that exact times in a message need; `undefined` if the message has no exact times. */
+/** For exact times in a message. */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -43,17 +42,13 @@ function neededByFields(message: Message): Capability | undefined {
   return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
 }
 
-/**
- * Returns the capability that a message needs because of its type, or of its field `folder_away_since` or `anchor`.
- * Returns `undefined` if it needs none.
- */
+/** For the type of a message, or its field `folder_away_since` or `anchor`. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";
   return OF_MESSAGE[message.type];
 }
 
-/** Throws `USAGE` for a message that needs a capability which was not agreed on. */
 export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
   const needed = [neededBy(message), neededByFields(message)].find((one) => one !== undefined && !agreed.has(one));
   if (needed === undefined) return;

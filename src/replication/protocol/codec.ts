@@ -5,15 +5,15 @@ import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
 /**
- * Encodes a message as the payload of a frame. The head is the message as JSON, with a number of bytes in place of each
- * byte field. The body is the bytes of these fields, concatenated in the order of the head. Throws the error with which
- * the other side would refuse the message: `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
+ * The head is the message as JSON, with a number of bytes in place of each byte field. The body is the bytes of these
+ * fields, concatenated in the order of the head. Throws the error with which the other side would refuse the message:
+ * `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
   const pieces: Uint8Array[] = [];
   const head = Buffer.from(JSON.stringify(detached(checked, pieces)));
-  // A notification needs no check, because `checkMessage` has ensured that it is flat and has at most a dozen fields.
+  // A notification needs no check: `checkMessage` has ensured that it is flat and has at most a dozen fields.
   if (checked.type !== "Notification") checkJson(head);
   const hasBody = pieces.length > 0;
   return { head, body: hasBody ? concatenated(pieces) : undefined };
@@ -24,7 +24,7 @@ function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
 }
 
-/** Returns the message with a length in place of each byte field. Adds the bytes of the fields to `pieces`. */
+/** Puts a length in place of each byte field, and adds the bytes to `pieces`. */
 function detached(message: Message, pieces: Uint8Array[]): object {
   const field = bytesFieldOf(message.type);
   if (field === undefined) return message;
@@ -38,9 +38,8 @@ function detached(message: Message, pieces: Uint8Array[]): object {
 }
 
 /**
- * Decodes the message in a payload. The byte fields of the message are views of the payload. Throws `USAGE` for an
- * invalid message, `PATH_INVALID` for a refused path, and `LIMIT_EXCEEDED` for a head that is nested too deeply or has
- * too many parts.
+ * The byte fields of the message are views of the payload. Throws `USAGE` for an invalid message, `PATH_INVALID` for a
+ * refused path, and `LIMIT_EXCEEDED` for a head that is nested too deeply or has too many parts.
  */
 export function decodeMessage({ head, body }: FramePayload): Message {
   checkJson(head);
@@ -62,7 +61,7 @@ function isObject(value: unknown): value is Fields {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** Puts the bytes of the body into their fields. Checks each length, because the head is not validated yet. */
+/** Checks each length, because the head is not validated yet. */
 function attach(head: Fields, body: Uint8Array): void {
   const field = bytesFieldOf(head["type"]);
   if (field === undefined) refuse("its type has no bytes");

@@ -17,13 +17,12 @@ interface FileState {
   readonly entry: Entry | undefined;
 }
 
-/** Returns the path and state of a file's event; `undefined` for other events. */
 function stateOf(event: LogEvent): FileState | undefined {
   const [change] = event.op === "upsert" ? changesOf(event) : [];
   return change === undefined ? undefined : { path: change.path, entry: change.file.entry };
 }
 
-/** Converts a state to fields of a message. The fields of an event's state must agree with its line. */
+/** The fields of an event's state must agree with its line. */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
     ...pathToFields(path),
@@ -35,7 +34,7 @@ export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Om
   };
 }
 
-/** Converts the fields of a message to a state and its path. Throws `PATH_INVALID` for a refused path. */
+/** Throws `PATH_INVALID` for a refused path. */
 export function stateFromFields(fields: StateFields & { readonly mtime_ms: number }): {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -52,9 +51,9 @@ function goesInline(size: number): boolean {
 }
 
 /**
- * Returns the notification of an event. Returns `undefined` if the event is not about a file, if its line is too long,
- * or if the protocol refuses its path. The line is then sent in `Events`. A small `content` is sent inline. Omit
- * `content` if the replica may not have it.
+ * Returns `undefined` if the event is not about a file, its line is too long, or the protocol refuses its path. The
+ * line is then sent in `Events`. A small `content` is sent inline. The caller omits `content` if the replica may not
+ * have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -64,10 +63,7 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
   return { type: "Notification", sequence, ...stateToFields(state.path, state.entry), line, ...inline };
 }
 
-/**
- * Returns the message that sends a content ahead of its event. Returns `undefined` if the event's notification would
- * not have the content inline.
- */
+/** Returns `undefined` if the event's notification would not have the content inline. */
 export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
   return { type: "ContentAhead", ...pathToFields(path), content_hash: hash, content: bytes };
@@ -83,8 +79,8 @@ function isAcceptable(path: WorkspacePath): boolean {
 }
 
 /**
- * Returns one message for the deletion of a path and the creation of another path in the next event. Returns
- * `undefined` if the two events cannot be sent as a rename.
+ * One message for the deletion of a path and the creation of another path in the next event. Returns `undefined` if the
+ * two events cannot be sent as a rename.
  */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
@@ -115,8 +111,7 @@ function samePath(a: PathFields, b: PathFields): boolean {
 }
 
 /**
- * Packs consecutive events into as few `Events` messages as the limit allows. A line that exceeds the limit is sent in
- * parts.
+ * Packs consecutive events into as few messages as the limit allows. A line that exceeds the limit is sent in parts.
  */
 export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
   let held: Buffer[] = [];
@@ -152,9 +147,8 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
- * with the other fields of the message, or if the inline content does not match its hash. Throws `PATH_INVALID` for a
- * refused path.
+ * Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees with the other fields of the message, or
+ * if the inline content does not match its hash. Throws `PATH_INVALID` for a refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);
@@ -171,7 +165,7 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
   return event;
 }
 
-/** Returns both events of a rename. Throws as `openNotification` does. */
+/** Throws as `openNotification` does. */
 export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
   const [first, second] = message.lines;
   const { event: gone, state: from } = openLine(Buffer.from(first), prev);
@@ -188,7 +182,7 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
   return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} disagrees with its lines`);
 }
 
-/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification` does. */
+/** For a message that has whole lines (no `part`). Throws as `openNotification` does. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];
@@ -206,7 +200,6 @@ export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"
   return events;
 }
 
-/** Throws `INTEGRITY_VIOLATION` if an inline content does not match its hash. */
 export function checkInline(fields: {
   readonly content_hash: Hash | null;
   readonly inline_content?: Uint8Array | undefined;
@@ -218,7 +211,7 @@ export function checkInline(fields: {
 
 interface OpenedLine {
   readonly event: LogEvent;
-  /** The state of the file; `undefined` if the event is not about a file. */
+  /** `undefined` if the event is not about a file. */
   readonly state: FileState | undefined;
 }
 
@@ -230,8 +223,8 @@ function openLine(line: Uint8Array, prev: Head): OpenedLine {
 }
 
 /**
- * Decodes the state of an event that a peer has sent. Throws `PATH_INVALID` for a refused path, and
- * `INTEGRITY_VIOLATION` for an invalid state.
+ * For an event that a peer has sent. Throws `PATH_INVALID` for a refused path, and `INTEGRITY_VIOLATION` for an invalid
+ * state.
  */
 function soundState(event: LogEvent): FileState | undefined {
   try {

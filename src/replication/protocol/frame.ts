@@ -25,7 +25,7 @@ const CRC_AT = 24;
 type FrameKind = "control" | "content";
 
 interface FrameHeader {
-  /** The protocol version. It can be trusted only once the checksum is verified. */
+  /** Must not be trusted before the checksum is verified. */
   readonly version: number;
   readonly kind: FrameKind;
   readonly headBytes: number;
@@ -34,26 +34,23 @@ interface FrameHeader {
   readonly crc: number;
 }
 
-/** The contents of a frame. */
 export interface FramePayload {
   readonly head: Uint8Array;
-  /** The body; `undefined` in a control frame. */
+  /** `undefined` in a control frame. */
   readonly body: Uint8Array | undefined;
 }
 
-/** A frame that was read. */
 export interface Frame extends FramePayload {
   readonly sent: number;
-  /** The length of the frame with its header, in bytes. */
+  /** The length of the frame with its header. */
   readonly bytes: number;
 }
 
-/** Returns the length of a frame in bytes. */
 export function frameBytes({ head, body }: FramePayload): number {
   return HEADER_BYTES + head.length + (body?.length ?? 0);
 }
 
-/** Encodes a frame. Throws `LIMIT_EXCEEDED` if it is too long. */
+/** Throws `LIMIT_EXCEEDED` if the frame is too long. */
 export function encodeFrame(payload: FramePayload, sent: number): Buffer {
   const { head, body } = payload;
   checkLengths(head.length, body?.length ?? 0);
@@ -85,9 +82,8 @@ function checkStart(bytes: Buffer): void {
 }
 
 /**
- * Decodes the header at the beginning of `bytes`, which must have at least `HEADER_BYTES` bytes. Throws
- * `INTEGRITY_VIOLATION` for an invalid header, `UNAVAILABLE` for an HTTP answer, and `LIMIT_EXCEEDED` for lengths over
- * the limits.
+ * `bytes` must begin with a header of `HEADER_BYTES` bytes. Throws `INTEGRITY_VIOLATION` for an invalid header,
+ * `UNAVAILABLE` for an HTTP answer, and `LIMIT_EXCEEDED` for lengths over the limits.
  */
 export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
@@ -105,9 +101,9 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
 }
 
 /**
- * Decodes a frame from exactly its bytes. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION` for a wrong
- * checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first, because another version in a
- * damaged frame may be just a damaged byte.
+ * `bytes` must be exactly the frame. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION` for a wrong
+ * checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first: another version may be just a
+ * damaged byte.
  */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");
@@ -139,14 +135,13 @@ const NOTHING = Buffer.alloc(0);
 const LEAST_CAPACITY = 4096;
 
 /**
- * Reads frames from bytes that come in pieces of any size, for instance the messages of a WebSocket. Checks a header as
- * soon as it is complete. Allocates 4 KiB or at most twice the number of bytes that have arrived, whatever length the
- * header announces.
+ * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
+ * complete. Allocates 4 KiB or at most twice the number of bytes that have arrived, whatever length the header
+ * announces.
  */
 export class FrameReader {
   #held = NOTHING;
   #length = 0;
-  /** The header of the frame that is being read, once it is complete. */
   #header: FrameHeader | undefined;
   #failure: unknown;
 
@@ -157,8 +152,8 @@ export class FrameReader {
 
   /**
    * Yields the frames that are complete with this piece. Their bytes may be views of the piece. Throws as
-   * `decodeHeader` and `decodeFrame` do. After an error it throws for every further piece too, because the start of the
-   * next frame is unknown.
+   * `decodeHeader` and `decodeFrame` do, and after that for every further piece, because the start of the next frame is
+   * unknown.
    */
   *push(piece: Uint8Array): Generator<Frame, void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -183,7 +178,7 @@ export class FrameReader {
     if (rest.length > 0) this.#hold(rest);
   }
 
-  /** Continues the partial frame with a piece. Returns the bytes of the piece that follow the frame. */
+  /** Returns the bytes of the piece that follow the frame. */
   *#complete(piece: Buffer): Generator<Frame, Buffer> {
     let rest = piece;
     if (this.#header === undefined) {
@@ -195,7 +190,7 @@ export class FrameReader {
     rest = this.#take(rest, total);
     if (this.#length < total) return rest;
     const frame = decodeFrame(this.#held.subarray(0, total), this.#header);
-    // The buffer is not used again, because the frame has views of it.
+    // Do not use the buffer again: the frame has views of it.
     this.#held = NOTHING;
     this.#length = 0;
     this.#header = undefined;
@@ -203,7 +198,7 @@ export class FrameReader {
     return rest;
   }
 
-  /** Buffers bytes of a piece until `total` bytes are buffered. Returns the other bytes of the piece. */
+  /** Buffers bytes until `total` bytes are buffered, and returns the others. */
   #take(piece: Buffer, total: number): Buffer {
     const wanted = Math.min(Math.max(total - this.#length, 0), piece.length);
     this.#hold(piece.subarray(0, wanted));
@@ -215,7 +210,7 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
-      // The old buffer can be freed, because nobody has a view of a partial frame.
+      // Nobody has a view of a partial frame, so the old buffer can be freed.
       freeBytes(this.#held);
       this.#held = larger;
     }

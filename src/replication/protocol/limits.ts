@@ -3,65 +3,62 @@
  * must have the same limits, so a changed limit needs a new version of the protocol. docs/protocol.md lists the limits.
  */
 
-/** The protocol version of this implementation. */
 export const PROTOCOL_VERSION = 2;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Maximum length of one frame with its header, in bytes. */
+/** Of one frame with its header. */
 export const MAX_FRAME_BYTES = 4 * MIB;
 
-/** Maximum length of the head (JSON) of one frame, in bytes. */
+/** Of the head (JSON) of one frame. */
 export const MAX_HEAD_BYTES = MIB;
 
-/** Maximum nesting of objects and lists. */
+/** Of nested objects and lists. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Maximum number of commas and colons outside of strings. It bounds the number of keys and items in a head. */
+/** Of commas and colons outside of strings. This bounds the number of keys and items in a head. */
 export const MAX_JSON_PARTS = 100_000;
 
 /** Contents of fewer bytes than this are sent inline. */
 export const INLINE_BELOW_BYTES = 4 * KIB;
 
-/** Maximum length of one piece of a content, in bytes. */
+/** Of one piece of a content. */
 export const MAX_PIECE_BYTES = 2 * MIB;
 
-/** Maximum length of the lines in one `Events`, in bytes. */
+/** Of the lines in one `Events`. */
 export const MAX_LINES_BYTES = 2 * MIB;
 
-/**
- * Maximum length of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary.
- */
+/** Of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary. */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
-/** Maximum number of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
+/** Of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
-/** Maximum number of chunks in one manifest. */
+/** In one manifest. */
 export const MAX_CHUNKS = 8_000;
 
-/** Maximum length of a chunk, in bytes. A chunk is fetched in pieces. */
+/** A chunk is fetched in pieces. */
 export const MAX_CHUNK_BYTES = 64 * MIB;
 
-/** Maximum number of folders in one `TreeRequest`, and in one `TreeResponse`. */
+/** In one `TreeRequest`, and in one `TreeResponse`. */
 export const MAX_FOLDERS = 256;
 
-/** Maximum number of children of all folders in one `TreeResponse`. */
+/** Of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
-/** Maximum length of the erasures of one state, as rows, in bytes. It equals the maximum length of a line. */
+/** Of the erasures of one state, as rows. Equal to the maximum length of a line. */
 export const MAX_ERASURES_BYTES = 64 * MIB;
 
-/** Maximum number of contents in one `BlocksRequest`. */
+/** Of contents in one `BlocksRequest`. */
 export const MAX_ASKED = 10_000;
-/** Maximum number of contents in each of `absent` and `apart` of one `BlocksResponse`. */
+/** Of contents in each of `absent` and `apart` of one `BlocksResponse`. */
 export const MAX_NOT_IN_BLOCKS = 4_000;
-/** Maximum number of contents that a replica has requested in blocks and not received yet. */
+/** Of contents that a replica has requested in blocks and not received yet. */
 export const MAX_PENDING = 4 * MAX_ASKED;
 
-/** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
+/** Of the blocks in one `BlocksResponse`. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
-/** The number of bytes of credited frames that each side may send before it receives `Credit`. */
+/** Each side may send so many bytes of credited frames before it receives `Credit`. */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -6,18 +6,14 @@ import { INVISIBLE } from "../../core/values/invisible.ts";
 import { INLINE_BELOW_BYTES } from "./limits.ts";
 import * as z from "zod";
 
-/** Maximum length of a name, in characters. */
 const MAX_NAME = 256;
 
-/** Maximum length of a path as text or in Base64, in characters. */
+/** As text or in Base64, in characters. */
 const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
 
-/**
- * An integer of at least 0. As the number of an event, of an iteration or of an entry of a journal, 0 means that there
- * is none.
- */
+/** As the number of an event, of an iteration or of an entry of a journal, 0 means that there is none. */
 export const count = z.int().min(0);
 
 /** The nanoseconds of a time after its milliseconds. The field is omitted if they are 0. */
@@ -26,8 +22,8 @@ export const restOfTime = z.int().min(1).max(999_999);
 export const name = z.string().min(1).max(MAX_NAME);
 
 /**
- * The name of an actor, or the id of a session, a turn or an action. It has no invisible characters, so that no name
- * can look like another one in a terminal. See `checkActorName`.
+ * The name of an actor, or the id of a session, a turn or an action. Without invisible characters, so that no name can
+ * look like another one in a terminal. See `checkActorName`.
  */
 export const plainName = name.refine((text) => isPlain(text), "is empty, or holds invisible or control characters");
 
@@ -37,8 +33,8 @@ function isPlain(text: string): boolean {
 }
 
 /**
- * Returns a name in the form that may be sent. Invisible characters are escaped, and the name is cut to the maximum
- * length. Returns `undefined` if there is no name, or if the name has only spaces.
+ * Escapes invisible characters, and cuts the name to the maximum length. Returns `undefined` if there is no name, or if
+ * the name has only spaces.
  */
 export function plainNameOf(text: string | undefined): string | undefined {
   const shown = text
@@ -57,7 +53,7 @@ export const head = z
     "a head must have both a sequence and a hash, or neither",
   );
 
-/** A byte field. Its bytes are in the body of the frame. The JSON has the number of bytes. */
+/** A byte field. The body of the frame has its bytes, and the JSON their number. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
@@ -73,14 +69,12 @@ export const pathFields = {
   root: rootId.optional(),
 };
 
-/** Fields that contain a path. */
 export interface PathFields {
   readonly filepath?: string | undefined;
   readonly filepath_b64?: string | undefined;
   readonly root?: string | undefined;
 }
 
-/** Converts a path to fields of a message. */
 export function pathToFields(path: WorkspacePath): PathFields {
   const { path: filepath, path_b64, root } = encodePath(path) as { path?: string; path_b64?: string; root?: string };
   const named = root === undefined ? {} : { root };
@@ -88,14 +82,14 @@ export function pathToFields(path: WorkspacePath): PathFields {
 }
 
 /**
- * Matches absolute paths on Windows. They are refused on other systems too, because a later copy may be on Windows, and
- * because such a name is hardly intended.
+ * Matches absolute paths on Windows. They are refused on other systems, too: a later copy may be on Windows, and such a
+ * name is hardly intended.
  */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 
 /**
- * Returns the path in a message. Throws `PATH_INVALID` if the message does not have exactly one path, if the path
- * leaves the workspace or is absolute on Windows, or if it is in Base64 although its bytes are UTF-8.
+ * Throws `PATH_INVALID` if the message does not have exactly one path, if the path leaves the workspace or is absolute
+ * on Windows, or if it is in Base64 although its bytes are UTF-8.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
   const path = anyPathFromFields(fields);
@@ -104,8 +98,8 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 }
 
 /**
- * Returns the path in a message like `pathFromFields`, but also accepts paths that are absolute on Windows. Requested
- * and listed folders need this, because the hash of a folder covers such names too.
+ * Like `pathFromFields`, but also accepts paths that are absolute on Windows. Requested and listed folders need this,
+ * because the hash of a folder covers such names, too.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
@@ -122,24 +116,23 @@ function refuse(reason: string): never {
   throw new ChronicleError("PATH_INVALID", reason);
 }
 
-/** Returns true if the path is not the root. Throws as `pathFromFields` does. */
+/** False for the root. Throws as `pathFromFields` does. */
 export function namesPath(fields: PathFields): boolean {
   return pathFromFields(fields) !== "";
 }
 
-/** The fields of a path's state in a message. The kind of a deleted path is `absent`. */
+/** The kind of a deleted path is `absent`. */
 export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
   content_hash: hash.nullable(),
-  /** Size of the content or of the link's target, in bytes. */
+  /** Of the content or of the link's target, in bytes. */
   size: z.int().min(0),
   permissions: z.int().min(0).max(0o7777),
   is_deletion: z.boolean(),
   inline_content: bytes(INLINE_BELOW_BYTES - 1).optional(),
 };
 
-/** Fields that contain a state. */
 export interface StateFields extends PathFields {
   readonly kind: "file" | "symlink" | "dir" | "absent";
   readonly content_hash: Hash | null;
@@ -149,7 +142,7 @@ export interface StateFields extends PathFields {
   readonly inline_content?: Uint8Array | undefined;
 }
 
-/** Returns true if the fields of a state agree with each other. Throws as `pathFromFields` does. */
+/** True if the fields agree with each other. Throws as `pathFromFields` does. */
 export function isState(fields: StateFields): boolean {
   const { kind, content_hash, size, is_deletion, inline_content } = fields;
   if (!namesPath(fields) || is_deletion !== (kind === "absent")) return false;

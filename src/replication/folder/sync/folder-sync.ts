@@ -30,52 +30,45 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { Resolution } from "../cycle/resolve-sync-conflict.ts";
 import { flushedShape, haltedBecause, hintFor, syncShape, type SyncFacts } from "../link/sync-shape.ts";
 
-/** The parts of an open replica, and the means to connect to its origin. */
 export interface FolderSyncParts extends Pick<
   OriginLinkOptions,
   "mirror" | "session" | "connect" | "timers" | "random"
 > {
   readonly context: Context;
-  /** Returns the identity of the folder on disk; `undefined` if there is no folder. */
+  /** `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
-  /** The name rules of the folder's disk. Default: none. */
   readonly nameRules?: NameRules | undefined;
   /**
-   * Calls `onGrown` when the replica's own log may have grown, whichever process has written it. Default: no other
-   * process writes it.
+   * Calls `onGrown` when the replica's own log may have grown, whichever process wrote to it. Default: no other process
+   * does.
    */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
-  /** See `CycleParts`. */
   readonly beforeMove?: () => void;
-  /** Returns a halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
+  /** A halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
 
-/** The minimum time between two reports about the transfer of a large file, in ms. */
+/** Between two reports about the transfer of a large file. */
 const TELL_MS = 500;
 
-/** The time between two attempts to record that the origin refuses this replica, in ms. */
+/** Between two attempts to record that the origin refuses this replica. */
 const REFUSED_AGAIN_MS = 5_000;
 
-/**
- * The time within which the origin must tell what it has lost, in ms. After that, the sync halts without this detail.
- */
+/** If the origin does not tell within this time what it has lost, the sync halts without this detail. */
 const COMPARING_MS = 15_000;
 
 const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
 
-/** The reasons of halts that need a person's decision. */
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
 
 /**
- * A folder that follows an origin's workspace, and writes back to it. Changes of the origin come into the folder, and
- * changes of the folder are sent to the origin. Contradictory changes stay on both sides until a person decides. The
- * whole state is in the replica's log, so the process may end at any moment, and another process continues.
+ * A folder that follows an origin's workspace, and writes back to it. Contradictory changes stay on both sides until a
+ * person decides. The whole state is in the replica's log, so the process may end at any moment, and another one can
+ * continue.
  */
 export class FolderSync {
-  /** Emitted for each event of the sync. */
   readonly happened = new Signal<SyncEvent>();
   readonly #parts: FolderSyncParts;
   readonly #editorFiles: EditorFiles;
@@ -93,10 +86,9 @@ export class FolderSync {
   readonly #waiting = new ConditionWaiters();
   #listening: Disposable[] = [];
   #turn: Promise<unknown> = Promise.resolve();
-  /** True while the folder is watched and the link is started. */
   #isUnderWay = false;
   #isClosed = false;
-  /** The number of consecutive answers of the origin in which an entry was rejected. */
+  /** Consecutive answers of the origin in which an entry was rejected. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -181,12 +173,11 @@ export class FolderSync {
     });
   }
 
-  /** The state of the sync, as it is in the log, or soon will be. */
+  /** The state of the sync as it is in the log, or soon will be. */
   get record(): ReplicaRecord {
     return this.#cycle.record;
   }
 
-  /** True if the sync is not stopped, paused, halted or closed. */
   get isActive(): boolean {
     const { stopped, paused, halted } = this.record;
     return stopped !== true && paused !== true && halted === undefined && !this.#isClosed;
@@ -241,7 +232,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Releases everything. The sync is not recorded as stopped, so that the next process continues it. */
+  /** The sync is not recorded as stopped, so that the next process continues it. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#comeToRest();
@@ -256,20 +247,19 @@ export class FolderSync {
     }
   }
 
-  /** Stops the sync until it is started again. */
   async stop(): Promise<void> {
     await this.#atRest(() => this.#write({ stopped: true }));
   }
 
-  /** Stops both directions until `resume`. Throws `REFUSED` if the sync is stopped. */
+  /** Throws `REFUSED` if the sync is stopped. */
   async pause(): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
     await this.#atRest(() => this.#write({ paused: true }));
   }
 
   /**
-   * Turns the sync into another replica, about which the origin knows nothing yet. The caller must reopen the sync.
-   * Throws `REFUSED` if the sync is stopped.
+   * Makes the sync a new replica, which the origin does not know yet. The caller must reopen the sync. Throws `REFUSED`
+   * if the sync is stopped.
    */
   async becomeNew(sandboxId: string): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
@@ -277,10 +267,10 @@ export class FolderSync {
   }
 
   /**
-   * Does the same as `becomeNew` for an origin that was put back to an earlier state. The changes that the origin has
-   * lost are kept in the folder, and proposed to the origin. If the origin has them again by now, the replica stays the
-   * same. Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not
-   * put back, or if the folder is missing (see `FolderCycle.rejoin` for more reasons).
+   * Like `becomeNew`, for an origin that was put back to an earlier state. The changes that the origin has lost are
+   * kept in the folder, and proposed to the origin. If the origin has them again by now, the replica stays the same.
+   * Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not put
+   * back, or if the folder is missing (see `FolderCycle.rejoin` for more reasons).
    */
   async rejoin(sandboxId: string): Promise<void> {
     const { halted, stopped } = this.record;
@@ -302,9 +292,9 @@ export class FolderSync {
   }
 
   /**
-   * Resumes the sync. If the sync is halted and `accept` does not have the decision that the halt needs, scans the
-   * folder, and throws `REFUSED` if what was gone is still gone. Also throws `REFUSED` if the sync is stopped, if the
-   * folder is missing, or if a restore is requested while the sync runs.
+   * If the sync is halted and `accept` does not have the decision that the halt needs, scans the folder, and throws
+   * `REFUSED` if the lost files are still missing. Also throws `REFUSED` if the sync is stopped, if the folder is
+   * missing, or if a restore is requested while the sync runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
@@ -314,10 +304,10 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // Losses just before the halt belong to it, so they are restored, too.
+      // Restore the losses just before the halt, too: they belong to it.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // A person who resumes has seen the divergence, so the note is removed. The origin is then compared again.
+      // A person who resumes has seen the divergence, so remove the note. The origin is then compared again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -330,17 +320,16 @@ export class FolderSync {
   }
 
   /**
-   * Records the present content of another folder in the known one's place, after a person has decided about it.
-   * Entries that it lacks are recorded as deleted. Without a decision, a scan of another disk would not record such
-   * deletions.
+   * Records the present content of another folder in the known one's place, because a person has decided so. Entries
+   * that it lacks are recorded as deleted. Without a decision, a scan of another disk would not record such deletions.
    */
   async #takeFolder(): Promise<void> {
     await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
   }
 
   /**
-   * Resolves once the folder was scanned and compared, or once that has failed. Throws `REFUSED` if the sync halts
-   * again.
+   * Resolves once the folder was scanned and compared, or once one of these has failed. Throws `REFUSED` if the sync
+   * halts again.
    */
   async #lookedAgain(): Promise<void> {
     await this.#lookAtAll();
@@ -350,7 +339,7 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to the state of the sync afterwards, with the paths that the origin has refused. */
+  /** See `flushSync`. Resolves to the state afterwards, with the paths that the origin has refused. */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -372,14 +361,13 @@ export class FolderSync {
     return flushedShape(this.#facts);
   }
 
-  /** Resolves to the open conflicts with the origin. */
   conflicts(): Promise<readonly IdentifiedConflict[]> {
     return this.#inTurn(() => this.#cycle.openConflicts());
   }
 
   /**
-   * Settles the conflict of a path, after it has recorded the folder's state. Resolves to the conflict as it is
-   * afterwards. It is still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as
+   * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards. The
+   * conflict is still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as
    * `FolderCycle.resolve` does.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
@@ -389,7 +377,7 @@ export class FolderSync {
     return resolved;
   }
 
-  /** Reports a transfer at intervals, because a report for each piece would be too frequent. */
+  /** Reports at intervals: one report for each piece would be too many. */
   #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
     const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
     this.#progress = { ...files, bytes: { ...bytes } };
@@ -403,7 +391,7 @@ export class FolderSync {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
     // A step that waits for all events of the origin may be due.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While the sync comes to rest, the caller reports the state.
+    // While the sync comes to rest, `#write` or `#halt` reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
@@ -419,7 +407,7 @@ export class FolderSync {
     this.#loop.wake();
   }
 
-  /** Retries paths that could not be written, because their contents may have arrived. */
+  /** The contents of paths that could not be written may have arrived. */
   #regained(): void {
     this.#cycle.hurry();
     this.#compareAll();
@@ -431,8 +419,8 @@ export class FolderSync {
   }
 
   /**
-   * Checks the conflicts again when the own log has grown. If a person undoes a settlement, only the record of the
-   * conflict may change, and no watcher of the folder reports that.
+   * If a person undoes a settlement, only the record of the conflict may change, and no watcher of the folder reports
+   * that.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -465,7 +453,6 @@ export class FolderSync {
     if (phase === "restore") this.#progress = { phase: "applying", done, total };
   }
 
-  /** Starts to watch, to connect and to scan. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
     this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
@@ -494,7 +481,7 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** Ends all activity, and runs work that requires this. If the work fails, the sync starts again as before. */
+  /** If the work fails, the sync starts again as before. */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -510,7 +497,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Halts both directions until a person decides. If the halt cannot be recorded, rejects and changes nothing. */
+  /** If the halt cannot be recorded, rejects and changes nothing. */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -521,9 +508,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /**
-   * Halts the sync because the origin refuses it. Retries until the halt is recorded, because nothing else records it.
-   */
+  /** Retries until the halt is recorded: nothing else would record it. */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -534,8 +519,8 @@ export class FolderSync {
   }
 
   /**
-   * Returns the halt with a description of how far back the origin was put. Returns `why` if that cannot be determined
-   * within `COMPARING_MS`, or if the origin lacks nothing.
+   * Adds to the halt how far back the origin was put. Returns `why` if that cannot be determined within `COMPARING_MS`,
+   * or if the origin lacks nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
@@ -549,7 +534,7 @@ export class FolderSync {
     }
   }
 
-  /** Captures the changes of the folder. The loop then continues, or retries if the capture failed. */
+  /** After the capture, the loop continues, or retries if the capture failed. */
   async #lookAtAll(): Promise<void> {
     const look = this.#watcher.look().then(() => this.#loop.looked());
     await look.catch((error: unknown) => this.#looked(error));
@@ -560,7 +545,7 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // A missing folder cannot be scanned. The next cycle reports it.
+    // The next cycle reports a missing folder.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else await this.#notLooked(error);
@@ -573,12 +558,12 @@ export class FolderSync {
       if (halt === undefined) this.#loop.failed(error);
       else await this.#halt(halt);
     } catch {
-      // The cause of the failed scan may make this check fail, too. The error of the scan is reported.
+      // The cause of the failed scan may make this check fail, too. Report the error of the scan.
       this.#loop.failed(error);
     }
   }
 
-  /** Makes the next cycle compare everything. Waits for the running work, because it marks everything as compared. */
+  /** Waits for the running work, because its end marks everything as compared. */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
     compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
@@ -611,20 +596,19 @@ export class FolderSync {
   }
 }
 
-/** The number of consecutive refusals that is normal, because one batch follows the other. */
+/** So many consecutive refusals are normal, because one batch follows the other. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Returns the milliseconds to wait, after `refusals` consecutive refusals, before refused changes are compared again.
- * The origin may have events that have not arrived yet. Without them, the decision would be the same again, and would
- * fill both histories.
+ * How long to wait, in ms, before refused changes are compared again. The origin may have events that have not arrived
+ * yet. Without them, the decision would be the same again, and fill both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/** Describes how far back an origin was put. Returns `undefined` if the origin lacks none of the events that it had. */
+/** Returns `undefined` if the origin lacks none of the events that it had. */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;

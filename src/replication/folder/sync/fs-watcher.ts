@@ -6,28 +6,26 @@ import { endOrphans } from "../../../engine/undo/transaction.ts";
 import { optional } from "../../../util/optional.ts";
 import type { Timers } from "../../../util/timers.ts";
 
-/** The parts with which a folder is watched. */
 export interface FsWatcherOptions {
   readonly context: Context;
-  /** The time for which a path must be quiet before it is scanned, in milliseconds. See `longestWaitMs`. */
+  /** A path must be quiet for this time before it is scanned. See `longestWaitMs`. */
   readonly debounceMs: number;
   readonly timers: Timers;
-  /** Serialises changes of the workspace. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Called after each scan, even if nothing has changed. `error` is set if a scan failed for which no caller waits. */
+  /** Called after each scan, even if nothing has changed. `error` is set if a scan failed that no caller waits for. */
   readonly onLooked: (error?: unknown) => void;
 }
 
 /**
- * The time between two full scans, in milliseconds, whatever hints arrived. They are necessary because writes through
- * another name of the same file (a hard link) or through a memory map cause no hint.
+ * The time between two full scans. They are necessary because writes through another name of the same file (a hard
+ * link) or through a memory map cause no hint.
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once it has been quiet for a moment. An editor's several steps (a temporary file, a
- * rename, a short-lived swap file) are then one change, or none. The capture decides by content whether something has
- * changed. Therefore, the sync's own writes are never recorded as changes, whenever their hints arrive.
+ * Records changes in a folder once it has been quiet for a moment. The several steps of an editor (a temporary file, a
+ * rename, a short-lived swap file) then make one change, or none. The capture decides by content whether something has
+ * changed, so the sync's own writes are never recorded as changes, whenever their hints arrive.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
@@ -42,7 +40,7 @@ export class FsWatcher {
       quietMs: debounceMs,
       ...{ timers, inTurn },
       prepare: async () => {
-        // Actions that a terminated process had begun must not own the changes.
+        // The changes must not be attributed to actions of a process that has ended.
         await endOrphans(context);
         return followSettings(context);
       },
@@ -51,19 +49,19 @@ export class FsWatcher {
     });
   }
 
-  /** Starts to watch. Earlier changes are found by `look`. */
+  /** Earlier changes are found by `look`. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
-    // A folder that was missing, and could therefore not be watched, may exist now.
+    // A folder that was missing, and so could not be watched, may exist now.
     if (live.degraded) await live.restart();
     this.#hinted.start();
     this.#lookUnhinted();
   }
 
   /**
-   * Scans everything that may have changed, at once. If `unhinted` is true, also scans paths without a hint. Resolves
-   * once the changes are recorded. Rejects if the scan fails.
+   * Scans at once. If `unhinted` is true, also scans paths without a hint. Resolves once the changes are recorded.
+   * Rejects if the scan fails.
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);

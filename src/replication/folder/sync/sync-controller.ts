@@ -24,33 +24,32 @@ import { SharedNames } from "../paths/shared-names.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The parts that a `SyncController` works with. */
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
-  /** Returns the time in epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
-  /** Returns a number from 0 to 1. */
+  /** A number from 0 to 1. */
   readonly random: () => number;
-  /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Throws `FORBIDDEN` if the caller requests secrets without the right to them. Default: every caller has it. */
+  /**
+   * Throws `FORBIDDEN` if the caller requests secrets without the right to them. Default: every caller has the right.
+   */
   readonly refuseSecrets?: () => Promise<void>;
-  /** Called with errors for which no caller waits. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The time after which the controller tries again to run a sync that another process runs, in milliseconds. */
+/** After this time, tries again to run a sync that another process runs. */
 const AGAIN_MS = 10_000;
 
 interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Keeps the process alive, because nothing else does so between two connections. */
+  /** Keeps the process alive, between two connections, too. */
   readonly alive: Disposable;
 }
 
-/** Returns an error handler that ignores a halt, because the state of the sync reports it. */
+/** Ignores a halt, because the state of the sync reports it. */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
@@ -58,8 +57,8 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
 }
 
 /**
- * Runs the syncs of a store in this process, independently of each other. Each request is recorded in the sync's log
- * before it is answered, so that the next process can continue.
+ * Runs the syncs of a store independently of each other. Each request is recorded in the sync's log before it is
+ * answered, so that the next process can continue.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
@@ -69,7 +68,6 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
-  /** True if this process continues the syncs that other processes leave. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -106,7 +104,7 @@ export class SyncController implements SyncRunner {
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
-      // An invalid request is reported before the running sync is closed.
+      // Throw for an invalid request before the running sync is closed.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
@@ -114,14 +112,13 @@ export class SyncController implements SyncRunner {
       const rules = new ReplicatedPaths(sync.record);
       await new SharedNames(place.parts, rules).refresh();
       const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
-      // `resume` also writes the record.
       await sync.resume().catch(unlessHalted(sync));
       const secrets = await secretsHere(place.parts.context, sync.record);
       return { ...sync.shape, ...(joined === 0 ? {} : { joined }), ...secrets };
     });
   }
 
-  /** Asks the origin before anything is created or changed, so that a start that the origin refuses has no effect. */
+  /** Asks before anything is created or changed, so that a start that the origin refuses has no effect. */
   async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
@@ -165,7 +162,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Finds the syncs that an id prefix or a folder names. The recorded folders have their links resolved. */
+  /** By an id prefix or a folder, whose links are resolved. */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
     const place = await withCode(() => this.#options.places.find(id));
@@ -198,8 +195,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Continues in the same folder as a new replica, about which the origin knows nothing yet. The mirror keeps the
-   * events that the origin still has.
+   * Continues as a new replica, which the origin does not know yet. The mirror keeps the events that the origin still
+   * has.
    */
   async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
     const newId = parts.context.newId();
@@ -210,7 +207,7 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  /** Flushes a sync. Runs outside of `#inTurn`, so that other requests need not wait for the flush. */
+  /** Runs outside of `#inTurn`, so that other requests need not wait for the flush. */
   async flush(
     id: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
@@ -219,7 +216,7 @@ export class SyncController implements SyncRunner {
     return withCode(() => sync.flush(options));
   }
 
-  /** Returns the conflicts of a sync, even if another process runs it. */
+  /** Also for a sync that another process runs. */
   async conflicts(id: string): Promise<ConflictShape[]> {
     const { id: found } = await this.status(id);
     const running = this.#running.get(found);
@@ -258,21 +255,18 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // All syncs are closed at this point, even if one could not record its progress.
+    // All syncs are closed here, even if one could not record its progress.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async #takeUp(id: string): Promise<void> {
     if (this.#running.has(id)) return;
     const { sync } = await this.#run(id, (record) => record);
-    // The process that ran the sync may have stopped it while this process waited.
+    // Another process may have stopped the sync while this one waited.
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 
-  /**
-   * Opens a place and starts its sync. `recordOf` makes the record from the one in the log, which is `undefined` if
-   * there is none.
-   */
+  /** `recordOf` makes the record from that in the log, if there is one. */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
     await using opening = new AsyncDisposableStack();
@@ -313,7 +307,7 @@ export class SyncController implements SyncRunner {
     }
   }
 
-  /** Runs `work` on a sync. Opens the sync if it is not running. Closes it afterwards if it is stopped. */
+  /** Opens the sync if it is not running, and closes it afterwards if it is stopped. */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const { id } = await this.status(asked);
@@ -327,7 +321,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Serialises the requests to one sync. Begins nothing once the controller is closed. */
+  /** Begins nothing once the controller is closed. */
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const next = before.then(() => {
@@ -356,10 +350,7 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/**
- * Counts the files that are not sent because they are secrets. Returns an empty object if there are none, or if secrets
- * are sent.
- */
+/** The files that are not sent because they are secrets. */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);
@@ -378,19 +369,15 @@ type SyncNews = SyncEventShape extends infer One
     : never
   : never;
 
-/**
- * The maximum number of events that wait for a slow listener. If there are more, the oldest ones are dropped. Later
- * events have the present state.
- */
+/** If more events wait for a slow listener, the oldest ones are dropped. Later events have the present state. */
 const MOST_WAITING = 1_000;
 
-/** The events of all syncs, for listeners. */
 class SyncFeed {
   readonly #news = new Signal<SyncEventShape>();
   readonly #now: () => number;
   #seq = 0;
 
-  /** `now` returns the time in epoch milliseconds. */
+  /** `now` is in epoch milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -400,8 +387,7 @@ class SyncFeed {
   }
 
   /**
-   * Yields `states` first. Then yields the events of one sync, or of all if `id` is undefined, until one of `signals`
-   * aborts.
+   * Yields `states`, and then the events of one sync, or of all if `id` is undefined, until one of `signals` aborts.
    */
   async *follow(
     states: readonly SyncNews[],
@@ -438,7 +424,7 @@ class SyncFeed {
   }
 }
 
-/** Counts the recorded files and links that a folder shares with its origin. */
+/** The number of recorded files and links that a folder shares with its origin. */
 async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
   await catchUp(context, { recover: false });
   const { seq } = await context.index.head();

@@ -5,15 +5,11 @@ import type { FolderSyncParts } from "./folder-sync.ts";
 
 /** A folder that follows an origin, or once did, according to its log. */
 export interface SyncPlace {
-  /** The id of its workspace. */
   readonly id: string;
-  /** The absolute path. */
+  /** Absolute. */
   readonly folder: string;
-  /**
-   * The record of the sync; `undefined` if the workspace has never followed an origin, for instance because it is new.
-   */
+  /** `undefined` if the workspace has never followed an origin, for instance because it is new. */
   readonly record: ReplicaRecord | undefined;
-  /** Open conflicts with the origin. */
   readonly conflicts: readonly ConflictShape[];
 }
 
@@ -23,43 +19,34 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
     FolderSyncParts,
     "context" | "mirror" | "session" | "identity" | "nameRules" | "apart" | "watchOwn" | "beforeMove"
   >;
-  /** Resolves to the conflicts with the origin that are open now. */
   conflicts(): Promise<ConflictShape[]>;
 }
 
-/** Options for beginning the workspace of a folder. */
 export interface BeginOptions {
   readonly force?: boolean;
-  /** The origin to follow, as requested. `answered` is the id of the workspace there, if the origin has answered. */
+  /** The requested origin. `answered` is the id of the workspace there, if the origin has answered. */
   readonly follows?: Pick<ReplicaRecord, "url" | "workspace"> & { readonly answered?: string };
 }
 
-/** The address of an origin, and the token for it. */
 export interface AskedOrigin extends Pick<ReplicaRecord, "url" | "workspace"> {
   readonly token?: string | undefined;
 }
 
-/** The folders of a store that follow origins, and the means to connect to these origins. */
 export interface SyncPlaces {
-  /** Returns the folders that have a sync. Stopped syncs are included. */
+  /** Including stopped syncs. */
   list(): Promise<SyncPlace[]>;
   /**
-   * Returns the id of the workspace of this folder, and creates the workspace if there is none. Throws as
-   * `StoreApi.init` does. Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also throws
-   * `UNSAFE` for a folder within another one that follows the same origin. If `answered` is a workspace of this store,
-   * also throws `UNSAFE` for a folder that is, contains or lies in the folder of that workspace.
+   * Returns the id of the folder's workspace, which is created if there is none. Throws as `StoreApi.init` does.
+   * Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also throws `UNSAFE` for a folder
+   * within another one that follows the same origin. If `answered` is a workspace of this store, also throws `UNSAFE`
+   * for a folder that is, contains or lies in the folder of that workspace.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
-  /**
-   * Opens a place for its sync. Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such
-   * place.
-   */
+  /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */
   open(id: string): Promise<OpenSyncPlace>;
-  /** Stores the token that is sent to a sync's origin. `undefined` removes it. */
+  /** `undefined` removes it. */
   keepToken(id: string, token: string | undefined): void;
-  /** Returns the place of this folder; `undefined` if it has none. */
   find(folder: string): Promise<SyncPlace | undefined>;
-  /** Returns the stored token of a sync; `undefined` if there is none. */
   tokenOf(id: string): string | undefined;
   /** Connects to an origin that no sync follows yet. Rejects as `dialOrigin` does. */
   dial(asked: AskedOrigin, signal: AbortSignal): Promise<Channel>;

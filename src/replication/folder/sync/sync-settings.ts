@@ -18,7 +18,6 @@ import { wholePath } from "../../../core/tree/root-place.ts";
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
 
-/** Throws `USAGE` if the settings of a sync are invalid. */
 export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
@@ -38,13 +37,11 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
       `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
       "`\\[` means the character",
     );
-  // Invalid patterns are reported now, not when the first path is matched.
+  // Report invalid patterns now, not when the first path is matched.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
-/**
- * Returns true if each `[` of a pattern is closed, as a matcher reads it. A `]` right after `[` or `[!` is a member.
- */
+/** True if each `[` of the pattern is closed. A `]` right after `[` or `[!` is a member. */
 function isWhole(pattern: string): boolean {
   const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
   return !rest.includes("[");
@@ -55,8 +52,7 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the record of a sync that is started, which is its former record with the requested changes. Throws `REFUSED`
- * for a folder that follows another workspace.
+ * Returns the former record with the requested changes. Throws `REFUSED` for a folder that follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -72,10 +68,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   };
 }
 
-/**
- * Returns the record with another `filterTo`. The patterns under which the folder was reconciled are remembered until a
- * step is done.
- */
+/** The patterns under which the folder was reconciled are remembered until a step is done. */
 export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
   const { filteredTo = record.filterTo, ...rest } = record;
   const isSame = record.applied === 0 || isDeepStrictEqual(filteredTo, filterTo);
@@ -87,7 +80,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** Returns true if an origin has answered the former request. If not, another workspace may be requested. */
+/** True if an origin has answered the former request. If false, another workspace may be requested. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -95,9 +88,8 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if another workspace is requested. Another address of the same origin or a name of its workspace is
- * allowed, because the origin's answer will show whether the workspace is the same. A different id proves at once that
- * it is not.
+ * Throws `REFUSED` if another workspace is requested. Another address, or a name, is allowed: the origin's answer will
+ * show whether the workspace is the same. A different id proves at once that it is another workspace.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -115,9 +107,8 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws if the origin's answer rules a start out. Throws the origin's refusal, or `REFUSED` if the folder follows, or
- * might follow, another workspace. A folder that has followed a workspace accepts a new address once the same workspace
- * answers there.
+ * Throws the origin's refusal, or `REFUSED` if the folder follows, or might follow, another workspace. A folder that
+ * has followed a workspace accepts a new address once the same workspace answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -141,7 +132,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** Returns a refusal with the hint that belongs to a sync which is halted for this reason. */
+/** Has the hint of a sync that is halted for this reason. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -153,8 +144,8 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
 }
 
 /**
- * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `elsewhere` is true
- * if another process may run it.
+ * For a sync that this process does not run. `undefined` if the place has no sync. `elsewhere` is true if another
+ * process may run it.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
@@ -186,33 +177,31 @@ function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted
   return trouble === undefined ? told : { ...told, trouble };
 }
 
-/** An origin's answer to the question whether a folder may follow it. */
+/** The answer to the question whether a folder may follow an origin. */
 export type OriginAnswer =
-  /** The id of the workspace for which the origin answers. */
   | { readonly workspace: string }
-  /** The refusal of the origin, which would refuse again. */
+  /** The origin would refuse again. */
   | { readonly refused: ChronicleError }
-  /** The answer is unknown, because the origin was not reached, or did not answer in time. */
+  /** The origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
 
 interface OriginQuestion {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** The workspace, by id or name. Default: the origin's own choice. */
+  /** By id or name. Default: the origin's own choice. */
   readonly workspace?: string | undefined;
   readonly token?: string | undefined;
   readonly withProtected?: boolean | undefined;
   readonly timers: Timers;
-  /** Aborts when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, in ms. It is as long as that for a connection. */
+/** As long as the limit for a connection. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin for which workspace it answers, without following it. Connects as a separate replica, which receives
- * and writes nothing. There is one such replica for each token, so that the origin's list of replicas does not grow
- * without limit, and other tokens do not interfere.
+ * Asks an origin which workspace it would serve, without following it. Connects as a separate replica, which receives
+ * and writes nothing. Each token has one such replica, so that the origin's list of replicas does not grow without
+ * limit, and tokens do not interfere.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
