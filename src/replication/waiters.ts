@@ -6,23 +6,18 @@ interface Waiter {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** The callers that wait until an event is reached (barriers). */
 export class Waiters {
   #waiting: Waiter[] = [];
   #reached = 0;
   #end: ChronicleError | undefined;
 
-  /**
-   * Resolves once the event is reached, at once if it has been reached already. Rejects with `UNAVAILABLE` if the
-   * conversation ends first.
-   */
+  /** Rejects with `UNAVAILABLE` if the session ends before the event is reached. */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => this.#waiting.push({ sequence, resolve, reject }));
   }
 
-  /** Notes that this event is reached. */
   reach(sequence: number): void {
     this.#reached = Math.max(this.#reached, sequence);
     const waiting = this.#waiting;
@@ -30,7 +25,7 @@ export class Waiters {
     for (const one of waiting) if (one.sequence <= this.#reached) one.resolve();
   }
 
-  /** Rejects all waiting callers: no further event will be reached. */
+  /** No further event will be reached. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before that event was reached", {
       hint: "wait again once it is connected",

@@ -38,23 +38,18 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
-/** The parts and settings that the server needs to answer requests. */
 export interface Answering extends StoreParts {
   readonly version: string;
-  /**
-   * Returns the id of the workspace of the folder in which the server was started. Returns `null` if there is no such
-   * workspace or it is not known yet.
-   */
+  /** The workspace of the folder in which the server was started; `null` if there is none or it is not known yet. */
   readonly defaultWorkspace: () => string | null;
-  /** Returns true while the default workspace is not known yet. If absent, the default workspace is known. */
+  /** True while the default workspace is not known yet. Absent: it is known. */
   readonly isStarting?: () => boolean;
   readonly replies: IdempotencyStore;
-  /** Loads the code that runs syncs. If absent, the server runs no syncs. */
+  /** Loads the code that runs syncs. Absent: the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
-  /** Folders of this machine that must not appear in a problem. */
+  /** Folders of this machine that no problem may name. */
   readonly hidden: readonly string[];
-  /** Adds a line to the diagnostics. */
   readonly report: Report;
   /** Called with a line for the diagnostics when an agent's call that names no workspace is refused. */
   readonly onRefused?: (line: string) => void;
@@ -62,20 +57,20 @@ export interface Answering extends StoreParts {
   readonly stopping: AbortSignal;
 }
 
-/** State shared by all requests of a server. */
+/** Shared by all requests of a server. */
 export interface Shared extends Answering {
   readonly refusals: Refusals;
-  /** The limit on the number of event streams of each caller. */
+  /** Limits the event streams of each caller. */
   readonly streams: ConcurrencyLimit;
   /** The queues of requests that take long. */
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
-/** A signal that never aborts, for requests that are not streams of events. */
+/** For requests that are not streams of events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
 
-/** The (empty) content of a request whose row takes no bytes. */
+/** For a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
 interface RequestHead {
@@ -86,28 +81,27 @@ interface RequestHead {
 
 /** A route of the router: a URL and the row that answers its requests. */
 export interface MountedRoute {
-  /** The URL in the router's form: `/v1/workspaces/:id/files/*`. */
+  /** In the router's form: `/v1/workspaces/:id/files/*`. */
   readonly url: string;
   readonly row: Route;
   /**
-   * Other rows with the same URL in the router, because their paths continue after `{path}` and the router cannot tell
-   * where the workspace's path ends (see `meant-by-path.ts`). Empty for most routes.
+   * Other rows with the same URL in the router: their paths continue after `{path}`, and the router cannot tell where
+   * the workspace's path ends (see `meant-by-path.ts`). Mostly empty.
    */
   readonly others: readonly Route[];
 }
 
 /**
- * The operations for which the log records the idempotency key together with everything that the reply says. Their
- * replies survive a crash and need not be kept here.
+ * The log records the idempotency key of these operations, and everything that the reply says. The replies survive a
+ * crash, and need not be kept here.
  */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 /**
- * The operations for which the log records the idempotency key if they changed something. Their replies are kept as
- * well, because the log does not have everything that they say.
+ * The log records the idempotency key of these operations if they changed something. The replies are kept as well,
+ * because the log does not have everything that they say.
  */
 const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo"]);
 
-/** Answers one request. */
 export class RequestAnswer {
   readonly #request: FastifyRequest;
   readonly #visit: AdmittedRequest;
@@ -116,7 +110,7 @@ export class RequestAnswer {
   #row: Route;
   #params: Readonly<Record<string, string>>;
   #hidden: readonly string[];
-  /** The JSON body as it was sent; `undefined` if the request had none. */
+  /** The JSON body as it was sent, if any. */
   #body: unknown;
   #timer: NodeJS.Timeout | undefined;
 
@@ -131,8 +125,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Checks the request before its body is read. Throws, or returns a promise that rejects, if the caller's role is not
-   * sufficient or the body has a content encoding.
+   * Called before the body is read. Throws, or returns a promise that rejects, if the caller's role is not sufficient
+   * or the body has a content encoding.
    */
   begin(): Promise<never> | undefined {
     const role = this.#roleFor(this.#row);
@@ -143,8 +137,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Keeps the body as it was sent. Must be called before the body is validated. If the row has a schema for the body, a
-   * missing body is validated as an empty object.
+   * Called before the body is validated. If the row has a schema for the body, a missing body is validated as an empty
+   * object.
    */
   takeBody(): void {
     const { body } = this.#request;
@@ -161,9 +155,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `FORBIDDEN`, because the caller's role is not sufficient. An agent's attempt is recorded in the log of the
-   * workspace that the call names, or in the diagnostics if the call names no workspace. `Refusals` limits how many
-   * attempts are recorded.
+   * Throws `FORBIDDEN`. An agent's attempt is recorded in the log of the workspace that the call names, or in the
+   * diagnostics if the call names no workspace. `Refusals` limits how many attempts are recorded.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -185,9 +178,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Returns the role that is checked. It is the caller's role, but at most `agent` for a call on behalf of an agent.
-   * For calls on a workspace it is always the caller's role, because the engine itself refuses such a call of an agent
-   * and records the refusal.
+   * The role that is checked: the caller's, but at most `agent` for a call on behalf of an agent. For calls on a
+   * workspace it is always the caller's role, because the engine itself refuses such a call of an agent, and records
+   * the refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -196,13 +189,12 @@ export class RequestAnswer {
   }
 
   /**
-   * Performs the request and sends the answer. Throws an error that the caller passes to `fail`. If the error occurs
-   * after sending has begun, calls `fail` itself.
+   * Throws an error that the caller passes to `fail`. If the error occurs after sending has begun, calls `fail` itself.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
     const { raw: response } = reply;
-    // Only streams of events get a real signal, because creating one is expensive.
+    // A real signal is expensive, so only streams of events get one.
     const signal = "events" in this.#row.reply ? this.#whileConnected(response) : NEVER;
     try {
       const before = this.#replyBefore();
@@ -218,7 +210,7 @@ export class RequestAnswer {
     }
   }
 
-  /** Sends the problem for an error. Sends nothing if the client is gone. */
+  /** Sends nothing if the client is gone. */
   fail(reply: FastifyReply, error: unknown): void {
     const { raw } = this.#request;
     const formal = formProblem(error);
@@ -228,7 +220,6 @@ export class RequestAnswer {
     discardRest(raw);
   }
 
-  /** Returns a signal that aborts when the client's connection closes or the server is told to end. */
   #whileConnected(response: ServerResponse): AbortSignal {
     const away = new AbortController();
     response.once("close", () => away.abort(GONE));
@@ -245,7 +236,7 @@ export class RequestAnswer {
     await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 
-  /** Throws `FORBIDDEN` unless the caller is the owner, because only the owner may name folders of this machine. */
+  /** Throws `FORBIDDEN` for any other caller than the owner: only the owner may name folders of this machine. */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
     if (row.on !== "syncs") return;
@@ -279,8 +270,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Waits for the turn of a heavy request, and returns the turn. Returns `undefined` without waiting if the request is
-   * not heavy. Throws `UNAVAILABLE` if the client is gone by then.
+   * Waits for the turn of a heavy request. Returns `undefined` without waiting if the request is not heavy. Throws
+   * `UNAVAILABLE` if the client is gone by then.
    */
   async #heavyTurn(response: ServerResponse, asked: Asked<unknown, unknown>): Promise<Disposable | undefined> {
     const { heavy, heavyWith } = this.#row;
@@ -295,10 +286,7 @@ export class RequestAnswer {
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
-  /**
-   * Does the work of a call. If the call needs an operator, the workspace is looked up again afterwards, because the
-   * call may have changed its settings.
-   */
+  /** An operator's call may have changed the workspace's settings, so the workspace is looked up again afterwards. */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
       return await work();
@@ -307,10 +295,7 @@ export class RequestAnswer {
     }
   }
 
-  /**
-   * Returns the caller's view of the workspace. A caller that says that it acts for an agent has only an agent's
-   * rights.
-   */
+  /** A caller that says that it acts for an agent has only an agent's rights. */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#visit;
     const { headers } = this.#request;
@@ -326,10 +311,7 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /**
-   * Selects the row that the path requests, because `files/x/history` may be the history of `x` or the content of the
-   * file `x/history`.
-   */
+  /** Needed because `files/x/history` may be the history of `x` or the content of the file `x/history`. */
   async #findMeant(on: WorkspaceApi): Promise<void> {
     const { path = "", ...named } = this.#params;
     const { as } = this.#query;
@@ -338,10 +320,7 @@ export class RequestAnswer {
     this.#params = { ...named, ...params };
   }
 
-  /**
-   * The id of the request, made from the caller's id and the idempotency key. The same key of two callers therefore
-   * identifies two requests.
-   */
+  /** Made from the caller's id and the idempotency key, so that the same key of two callers identifies two requests. */
   get #requestId(): string | undefined {
     const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);
     return key === undefined ? undefined : `${this.#visit.caller.id} ${key}`;
@@ -351,7 +330,7 @@ export class RequestAnswer {
     return this.#request.query as Readonly<Record<string, unknown>>;
   }
 
-  /** Returns the request, which is not validated yet. */
+  /** Not validated yet. */
   #asked(signal: AbortSignal): Asked<unknown, unknown> {
     const { headers, raw, query, body } = this.#request;
     const { bytes, conditional } = this.#row;
@@ -371,8 +350,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Returns the validated request. Throws `USAGE` if the request does not match the schemas of the row. Must be called
-   * after the target was found, so that a missing target is reported first.
+   * Throws `USAGE` if the request does not match the schemas of the row. Must be called after the target was found, so
+   * that a missing target is reported first.
    */
   #fitting(asked: Asked<unknown, unknown>): Asked<unknown, unknown> {
     const { bytes, body, query = NO_QUERY } = this.#row;
@@ -381,8 +360,8 @@ export class RequestAnswer {
     }
     const { validationError } = this.#request;
     const isUnknown = this.#others.length > 0 || validationError !== undefined;
-    // Fastify does not validate the query if the body is invalid. The query is then validated here, because its errors
-    // are reported first.
+    // Fastify does not validate the query if the body is invalid. Validate the query here, because its errors are
+    // reported first.
     const validated = isUnknown ? validate(query, asked.query, "query") : { value: asked.query };
     if ("error" in validated) throw validated.error;
     if (validationError !== undefined) throw validationError;
@@ -408,10 +387,7 @@ export class RequestAnswer {
     throw new ChronicleError("UNAUTHENTICATED", "this token is not valid any more", { hint: "nothing was changed" });
   }
 
-  /**
-   * Returns the earlier reply to this idempotency key, if there is one. It does not matter whether the workspace still
-   * exists.
-   */
+  /** The earlier reply to this idempotency key, if any, whether or not the workspace still exists. */
   #replyBefore(): KeptReply | undefined {
     // A repeated request must have the same key and the same body. Bodies of bytes are not read yet, so `#reply` looks
     // up the keys of such requests.
@@ -419,7 +395,7 @@ export class RequestAnswer {
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
-  /** Returns the change if it has an idempotency key and its reply must be kept here; else `undefined`. */
+  /** `undefined` if the change has no idempotency key, or its reply need not be kept here. */
   #namedChange(): NamedChange | undefined {
     const { method, operation } = this.#row;
     const { raw, headers } = this.#request;
@@ -494,7 +470,7 @@ export class RequestAnswer {
   }
 }
 
-/** Returns the parameters by the names that rows use. The router's wildcard `*` is the parameter `path`. */
+/** The router's wildcard `*` is the parameter `path`. */
 function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const named = params as Readonly<Record<string, string>>;
   if (named["*"] === undefined) return named;
@@ -502,15 +478,12 @@ function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> 
   return { ...others, path };
 }
 
-/** Returns true if the request comes from the command line, so that hints may name commands. */
+/** True for the command line: only then may hints name commands. */
 export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
-/**
- * Returns the headers that tell the client how to retry. If the error may be temporary, that is `Retry-After`. If the
- * token is not accepted, that is `WWW-Authenticate`.
- */
+/** `Retry-After` if the error may be temporary, `WWW-Authenticate` if the token is not accepted. */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const mayPass = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
@@ -523,7 +496,7 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
 }
 
-/** Returns the error. If the caller may see only some workspaces, the size of the store is removed from it. */
+/** Removes the size of the store if the caller may see only some workspaces. */
 function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }
@@ -548,7 +521,7 @@ interface HeldBody {
   readonly hash: string;
 }
 
-/** Reads a whole body into memory. Throws `TooMuch` if the body has more than `most` bytes. */
+/** Throws `TooMuch` if the body has more than `most` bytes. */
 async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
   const pieces: Uint8Array[] = [];
   const hash = createHash("sha256");
@@ -566,14 +539,13 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* pieces;
 }
 
-/** The names of fields with paths on the server's machine. The value may be a path, or a list or object with paths. */
+/** Fields with paths on the server's machine. The value may be a path, or a list or object with paths. */
 const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
- * Returns the answer without folders of the server's machine, for a caller who must not learn them. Absolute paths in
- * `PATH_FIELDS` become empty, and `…` replaces the `hidden` folders in all other texts. If the row has no
- * `namesFolders`, that is done only in the coverage. Log events must stay unchanged, because their lines are chained by
- * hashes.
+ * Removes folders of the server's machine, for a caller who must not learn them. Absolute paths in `PATH_FIELDS` become
+ * empty, and `…` replaces the `hidden` folders in all other texts. If the row has no `namesFolders`, this concerns only
+ * the coverage. Log events must stay unchanged, because hashes chain their lines.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -582,8 +554,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans the coverage of an answer, or of each item of a page, because it names the files with ignore rules, which may
- * be outside of the workspace. Nothing else is changed, because the text of a patch must stay as it is.
+ * Cleans the coverage of an answer, or of each item of a page, which names the files with ignore rules, perhaps outside
+ * of the workspace. All else, such as the text of a patch, must stay as it is.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

@@ -19,26 +19,21 @@ import { replyProblem, SAFE_HEADERS } from "./answers/send.ts";
 import { discardRest } from "./limits/slow-peer.ts";
 import { optional } from "../util/optional.ts";
 
-/** Options of the app. */
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
-  /** Returns the OpenAPI document; `undefined` if the document is not installed. */
+  /** `undefined` if the document is not installed. */
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
-  /** Handles upgrades of connections to other protocols. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;
 }
 
 interface RequestState {
   readonly visit: AdmittedRequest;
-  /** Present once Fastify has found the route. */
+  /** Set once Fastify has found the route. */
   answer?: RequestAnswer;
 }
 
-/**
- * The property of Node's request that has the state. A weak map would cost more time than everything else that is done
- * for a request.
- */
+/** A property of Node's request. A weak map would cost more time than everything else that is done for a request. */
 const STATE = Symbol("state");
 
 interface StatefulRequest extends IncomingMessage {
@@ -54,7 +49,7 @@ function heavyReads({ heavyReads: most }: ServerLimits): Readonly<Record<Heavy, 
 }
 
 /**
- * Makes the app, which answers all requests except those of quick routes. It registers the rows of the table as routes
+ * Makes the app, which answers all requests that are not for quick routes. It registers the rows of the table as routes
  * of Fastify.
  */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
@@ -70,7 +65,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: options.limits.headerBytes },
-    // Fastify's compilers of JSON schemas are not loaded, because the rows have zod schemas.
+    // Do not load Fastify's compilers of JSON schemas: the rows have zod schemas.
     schemaController: { compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler } },
     frameworkErrors: onError,
     onProtoPoisoning: "error",
@@ -94,7 +89,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     for (const route of routes) if (route.row.bytes === undefined) mount(scope, route, shared);
   });
   await app.register(async (scope) => {
-    // The bodies of these rows are never parsed. They are read as bytes when a row needs them.
+    // The bodies of these rows are never parsed, but read as bytes.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     for (const route of routes) if (route.row.bytes !== undefined) mount(scope, route, shared);
@@ -123,14 +118,14 @@ function noCompiler(): never {
 const NOWHERE = "*";
 
 /**
- * Returns true if a request target is a path without a fragment. A whole URL is only for proxies, and fragments are not
- * allowed (RFC 9112 §3.2). The router would ignore these parts. A write to `a#b` would then change `a`.
+ * False for a whole URL, which is only for proxies, and for a fragment, which is not allowed (RFC 9112 §3.2). The
+ * router would ignore these parts, and a write to `a#b` would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
 }
 
-/** Returns the routes of the router. Rows that the router cannot distinguish share one route. */
+/** Rows that the router cannot distinguish share one route. */
 function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   const groups = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
   return [...groups].map(([url, group]) => {
@@ -140,7 +135,7 @@ function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   });
 }
 
-/** Returns a row's path in the form of the router, in which a wildcard must be the last component. */
+/** In the form of the router, in which a wildcard must be the last component. */
 function urlOf(path: string): string {
   return path.replace(/\{path\}.*$/, "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }
@@ -157,12 +152,11 @@ function mount(scope: FastifyInstance, route: MountedRoute, shared: Shared & Pic
   scope.route({
     method: method === "GET" ? ["GET", "HEAD"] : method,
     url,
-    // If several rows share the URL, the request is validated later, because only the workspace can tell which row is
-    // requested.
+    // If several rows share the URL, validate later: only the workspace can tell which row is requested.
     ...(others.length > 0 ? {} : { schema: { querystring: query, ...optional({ body }) } }),
-    // Fastify must not refuse an invalid request, because `RequestAnswer` refuses it only after its target was found.
+    // Fastify must not refuse an invalid request: `RequestAnswer` does, after the target is found.
     attachValidation: true,
-    // This hook runs before the body is read, so that the body of a refused request is never read.
+    // Runs before the body is read, so that the body of a refused request is never read.
     onRequest: (request, reply, done) => {
       const state = stateOf(request.raw);
       shared.tally?.name(request.raw, url);
@@ -181,14 +175,11 @@ function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => voi
   done();
 }
 
-/**
- * Returns the methods of the routes that match a request target. It is needed to answer 405 for a wrong method, because
- * Fastify's router does not tell why it has found no route (delvedor/find-my-way#75).
- */
+/** Needed to answer 405, because Fastify's router does not tell why it has found no route (delvedor/find-my-way#75). */
 function methodsAt(routes: readonly MountedRoute[], target: string): readonly string[] {
   const [path = ""] = target.split("?", 1);
-  // As in the router, an escaped slash does not separate components. The path can be decoded, because the router has
-  // refused all other paths.
+  // As in the router, an escaped slash does not separate components. The router has refused paths that cannot be
+  // decoded.
   const decoded = decodeURI(path);
   const fitting = routes.filter(({ url }) =>
     new RegExp(`^${url.replace("*", ".*").replaceAll(/:\w+/g, "[^/]*")}$`, "s").test(decoded),

@@ -38,30 +38,29 @@ const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
 /** Requests many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
 const blocksRequest = z.strictObject({
   type: z.literal("BlocksRequest"),
-  /** The requested contents: 32 bytes each, concatenated. */
+  /** 32 bytes each, concatenated. */
   hashes: bytes(MAX_ASKED * HASH_BYTES).refine(
     ({ length }) => length > 0 && length % HASH_BYTES === 0,
     "must be one hash or more",
   ),
 });
 
-/** Answers for some contents of one or more requests. */
 const blocksResponse = z.strictObject({
   type: z.literal("BlocksResponse"),
   /** Whole blocks, concatenated. They contain only requested contents. */
   blocks: bytes(MAX_BLOCKS_BYTES),
-  /** Contents that the origin does not have. */
+  /** The origin does not have these contents. */
   absent: hashes,
-  /** Contents that the origin has but does not send in a block. Request them by `ContentFetchRequest`. */
+  /** The origin has these contents but does not send them in a block. `ContentFetchRequest` requests them. */
   apart: hashes,
 });
 
 /** Requests the erasures of the state at which a full reconciliation ends. Requires the capability `erasures`. */
 const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
-  /** The event that `FullResyncRequired` has named as `current_sequence`. */
+  /** The `current_sequence` of `FullResyncRequired`. */
   sequence: count,
-  /** Offset of the requested piece. */
+  /** Of the requested piece. */
   offset: count,
 });
 
@@ -70,7 +69,7 @@ const erasuresResponse = z
     type: z.literal("ErasuresResponse"),
     sequence: count,
     offset: count,
-    /** Length of all rows. */
+    /** Of all rows. */
     total: z.int().min(0).max(MAX_ERASURES_BYTES),
     /** Record rows of a base (docs/format.md), or a piece of them. */
     rows: bytes(MAX_PIECE_BYTES),
@@ -82,13 +81,13 @@ const erasuresResponse = z
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
-/** Requests a content. Either side may send it, because the origin may lack a content that is written back. */
+/** Either side may send this, because the origin may lack a content that is written back. */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
   /**
-   * The offset of the requested piece. If it is omitted, the whole content is requested, or its manifest if the content
-   * is longer than one piece.
+   * Of the requested piece. If omitted, the whole content is requested, or its manifest if the content is longer than
+   * one piece.
    */
   offset: count.optional(),
   length: length.optional(),
@@ -96,7 +95,7 @@ const contentFetchRequest = z.strictObject({
 
 const chunk = z.strictObject({ hash, offset: count, size: z.int().min(1).max(MAX_CHUNK_BYTES) });
 
-/** The chunks that make up a content, in order. All chunks have the same size, except for the last one. */
+/** The chunks that make up a content, in order. All chunks but the last one have the same size. */
 const chunkManifest = z
   .strictObject({
     total_size: z.int().min(1),
@@ -115,9 +114,9 @@ const contentFetchResponse = z
     type: z.literal("ContentFetchResponse"),
     content_hash: hash,
     content: bytes(MAX_PIECE_BYTES),
-    /** Size of the whole content. */
+    /** Of the whole content. */
     size: z.int().min(0),
-    /** Offset of the piece. */
+    /** Of the piece. */
     offset: count,
     chunk_manifest: chunkManifest.optional(),
   })
@@ -149,16 +148,15 @@ const workspace = z.string().min(1).max(128);
 
 const hello = z.strictObject({
   type: z.literal("Hello"),
-  /** Protocol versions that the replica speaks. */
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
   /**
-   * The workspace. If it is omitted, the server takes the workspace in the address, else that of the folder in which
-   * the server was started, else the only workspace of the server.
+   * If omitted, the server takes the workspace in the address, else that of the folder in which the server was started,
+   * else the only workspace of the server.
    */
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
-  /** The token, if the transport has not already presented it. */
+  /** Set if the transport has not already presented it. */
   token: z.string().min(1).max(4096).optional(),
   /** The last event of the origin that the replica has verified and holds. */
   head,
@@ -170,9 +168,7 @@ const helloAck = z.strictObject({
   type: z.literal("HelloAck"),
   version: z.int().min(1).max(65_535),
   capabilities,
-  /** The workspace's id. */
   workspace,
-  /** The origin's last event. */
   head,
   /**
    * The last entry of this replica that the origin has decided. The replica then sends the later entries, some perhaps
@@ -180,13 +176,13 @@ const helloAck = z.strictObject({
    */
   settled_local_seq: count,
   /**
-   * The `event_hash` of that entry, if it had one. If the replica has no such entry, or one with another event, the
+   * The `event_hash` of that entry, if it has one. If the replica has no such entry, or one with another event, the
    * replica was put back to an earlier state, or is a copy.
    */
   settled_hash: hash.optional(),
   /**
-   * The interval in which each side sends something at least once, in ms. After three silent intervals, the other side
-   * is regarded as gone.
+   * Each side sends something at least once in this interval. After three silent intervals, the other side counts as
+   * gone.
    */
   heartbeat_ms: z.int().min(100).max(600_000),
 });
@@ -197,8 +193,8 @@ const heartbeat = z.strictObject({
   /** The iteration of the last event of a path that was sent to this replica; 0 if none was. */
   agent_iteration: count,
   /**
-   * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). Requires the
-   * capability `folder`.
+   * Since when the origin's folder is missing, in epoch milliseconds by the origin's clock. Requires the capability
+   * `folder`.
    */
   folder_away_since: count.optional(),
 });
@@ -209,7 +205,7 @@ const sandboxHeartbeat = z.strictObject({
   up_to_sequence: count,
   /** The last entry of the replica's journal; 0 for none. */
   local_seq: count,
-  /** The number of entries that wait for an answer. */
+  /** How many entries wait for an answer. */
   pending: count,
 });
 
@@ -217,9 +213,9 @@ const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
   sequence: z.int().min(1),
-  /** The hash of event `sequence` in the sender's log. */
+  /** Of event `sequence` in the sender's log. */
   head_hash: hash,
-  /** The Merkle root of the files after that event. */
+  /** Of the files after that event. */
   root: hash,
   /** The signed head of that event (docs/format.md), if the sender has one. */
   signature: z.string().min(1).max(16_384).optional(),
@@ -227,7 +223,7 @@ const headWitness = z.strictObject({
 
 const error = z.strictObject({
   type: z.literal("Error"),
-  /** The error's code. A receiver treats an unknown code as `IO`. */
+  /** A receiver treats an unknown code as `IO`. */
   code: z.string().regex(/^[A-Z][A-Z_]{0,63}$/),
   message: z.string().max(2048),
   hint: z.string().max(2048).optional(),
@@ -239,24 +235,22 @@ const error = z.strictObject({
 
 const credit = z.strictObject({
   type: z.literal("Credit"),
-  /**
-   * The number of bytes of credited frames that the other side may send, counted from the beginning of the connection.
-   */
+  /** So many bytes of credited frames may the other side send, counted from the beginning of the connection. */
   limit: count,
 });
 
-/** A change that a replica writes back. It is identified by the replica's id and `local_seq`. */
+/** A change that a replica writes back. Identified by the replica's id and `local_seq`. */
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
-    /** The hash of the entry's event in the replica's own log. */
+    /** Of the entry's event in the replica's own log. */
     event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
     mtime_ns: restOfTime.optional(),
     /**
-     * The origin's event on which the change is based. This is the last event of this path that the replica had
-     * applied; 0 if there was none.
+     * The origin's event on which the change is based: the last event of this path that the replica had applied; 0 for
+     * none.
      */
     master_rowid_seen: count,
     actor: plainName,
@@ -266,23 +260,18 @@ const entry = z
   })
   .refine(isState, "the fields of the state do not agree");
 
-/**
- * The reason why an entry was not accepted. After `unavailable`, the replica sends the entry again. After any other
- * reason, it does not.
- */
+/** Why an entry was not accepted. Only after `unavailable`, the replica sends the entry again. */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
-  /** The entry claims to be based on an event that does not exist or that is not about this path. */
+  /** The entry claims to be based on an event that does not exist or is not about this path. */
   "causal-lie",
   "hash-mismatch",
   "path",
   "filtered",
   "read-only",
   "too-large",
-  /** Neither side has the content. */
   "content-missing",
-  /** The origin has erased the content. */
   "erased",
   /** The origin cannot accept anything at present. No entry of the batch was decided. */
   "unavailable",
@@ -302,11 +291,9 @@ const writeBack = z
 /** Where the origin keeps the state of a rejected entry. */
 const kept = z.strictObject({
   content_hash: hash.nullable(),
-  /** The number of the iteration under which the state is kept. */
+  /** The iteration under which the state is kept. */
   iteration: z.int().min(1).optional(),
-  /** The conflict that holds the state. */
   conflict_id: name.optional(),
-  /** The path of a copy in the workspace. */
   copy: z.strictObject(pathFields).optional(),
 });
 
@@ -399,7 +386,6 @@ const barrierRequest = z.strictObject({ type: z.literal("BarrierRequest"), seque
 
 const barrierConfirmation = z.strictObject({
   type: z.literal("BarrierConfirmation"),
-  /** The `sequence` of the request. */
   sequence: count,
   satisfied: z.boolean(),
   current_sequence: count,
@@ -416,11 +402,11 @@ const body = z.custom<RecordBody>((value) => value !== null && typeof value === 
 
 /** The state at which a full reconciliation ends. */
 const anchor = z.strictObject({
-  /** The hash of event `current_sequence`. */
+  /** Of event `current_sequence`. */
   event_hash: hash,
-  /** The Merkle root of the files after that event. */
+  /** Of the files after that event. */
   root: hash,
-  /** The frontier of the log tree. */
+  /** Of the log tree. */
   frontier: z.array(hash).max(53),
   /** The workspace record in force after that event. */
   record: body,
@@ -442,8 +428,8 @@ const fullResyncRequired = z.strictObject({
 });
 
 /**
- * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON. Only a
- * byte field differs: it has the bytes themselves.
+ * All messages; docs/protocol.md has a table of them. A message is a plain object with the fields of its JSON, except
+ * that a byte field has the bytes themselves.
  */
 export const MESSAGE = z.discriminatedUnion("type", [
   notification,
@@ -479,13 +465,9 @@ export type Message = z.output<typeof MESSAGE>;
 
 export type MessageType = Message["type"];
 
-/** The message of a type. */
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
-/**
- * The messages that wait for credit: those that carry lines, contents or listings. All other messages are small and
- * overtake them.
- */
+/** Messages that carry lines, contents or listings wait for credit. All other messages are small and overtake them. */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",
   "Rename",
@@ -498,15 +480,11 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "ErasuresResponse",
 ]);
 
-/** Returns true if a message of this type waits for credit. */
 export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/**
- * Returns the name of the byte field of a message, or of the entries of a `WriteBack`; `undefined` if there is no such
- * field.
- */
+/** The byte field of a message, or of the entries of a `WriteBack`. */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -516,10 +494,10 @@ export function bytesFieldOf(type: unknown): string | undefined {
   return type === "Events" ? "lines" : undefined;
 }
 
-/** Maximum length of the text about an invalid message, in characters. */
+/** Characters of the text about an invalid message. */
 const MOST_COMPLAINT = 300;
 
-/** Validates a message. Throws `USAGE` with the name of the invalid field, and `PATH_INVALID` for a refused path. */
+/** Throws `USAGE` with the name of the invalid field, and `PATH_INVALID` for a refused path. */
 export function checkMessage(given: unknown): Message {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

@@ -11,15 +11,14 @@ interface NameFields {
   readonly name_b64?: string | undefined;
 }
 
-/** Converts a name in a folder to fields of a message. */
 export function nameToFields(name: string): NameFields {
   const { filepath, filepath_b64 } = pathToFields(name as WorkspacePath);
   return filepath_b64 === undefined ? { name: filepath ?? "" } : { name_b64: filepath_b64 };
 }
 
 /**
- * Returns the name in a message. Accepts names that are absolute paths on Windows, because the hash of a folder covers
- * such names too. Throws `PATH_INVALID` for an invalid name.
+ * Accepts names that are absolute paths on Windows, because the hash of a folder covers such names, too. Throws
+ * `PATH_INVALID` for an invalid name.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
@@ -28,19 +27,19 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only children after this name are requested. The earlier ones were listed in an earlier message. */
+  /** Only children after this name are requested. An earlier message has listed the others. */
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
-   * The folder's Merkle hash at the replica. The answer lists no children of the folder if the origin has the same
-   * hash, and nothing in the folder has an event after `since`.
+   * The folder's Merkle hash at the replica. The answer lists no children if the origin has the same hash and nothing
+   * in the folder has an event after `since`.
    */
   hash: hash.optional(),
 });
 
 /**
- * Returns false if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path. The path `""` (the
- * root) is valid.
+ * False if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path. The path `""` (the root) is
+ * valid.
  */
 function isFolder(fields: z.output<typeof folder>): boolean {
   anyPathFromFields(fields);
@@ -50,9 +49,11 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 /** Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own. */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The event after which the state is requested: `current_sequence` of `FullResyncRequired`. */
+  /** The `current_sequence` of `FullResyncRequired`, after which the state is requested. */
   sequence: count,
-  /** The last event that the replica holds. Later deletions are listed, and folders touched later are marked. */
+  /**
+   * The last event that the replica holds. Later deletions are listed, and folders that were touched later are marked.
+   */
   since: count,
   folders: z.array(folder.refine(isFolder)).min(1).max(MAX_FOLDERS),
 });
@@ -61,20 +62,19 @@ const child = z
   .strictObject({
     name: childName.optional(),
     name_b64: childName.optional(),
-    /** The kind. `absent` means that the path was deleted after `since`. */
+    /** `absent` means that the path was deleted after `since`. */
     kind: z.enum(["file", "symlink", "dir", "absent"]),
     permissions: z.int().min(0).max(0o7777),
     size: count,
     mtime_ms: z.int(),
     mtime_ns: restOfTime.optional(),
-    /** The hash of the content or of the link's target, or the folder's Merkle hash; null for `absent`. */
+    /** Of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
     hash: hash.nullable(),
     /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
     /** Only for a folder, or a path that was one: true if something in it has an event after `since`. */
     touched: z.boolean().optional(),
-    /** Set if the file was recorded as protected. */
     class: z.literal("protected").optional(),
   })
   .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "must have a hash unless it is absent")
@@ -86,11 +86,11 @@ const child = z
 const listing = z
   .strictObject({
     ...pathFields,
-    /** The folder's Merkle hash; null if the state has no such folder. */
+    /** Null if the state has no such folder. */
     hash: hash.nullable(),
     /** True if something in the folder has an event after `since`. */
     touched: z.boolean(),
-    /** The children, sorted by the bytes of their names. */
+    /** Sorted by the bytes of their names. */
     children: z.array(child).max(MAX_CHILDREN),
     /** True if the folder has further children after the last one in `children`. */
     more: z.boolean(),

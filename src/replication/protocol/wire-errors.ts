@@ -3,7 +3,7 @@ import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The known codes. An unknown code comes from a later version, and is treated as `IO`. */
+/** An unknown code comes from a later version, and is treated as `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
   USAGE: true,
   NOT_FOUND: true,
@@ -32,23 +32,22 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
   IO: true,
 };
 
-/** Maximum length of a message or hint that is sent, in characters. */
+/** Characters of a message or hint that is sent. */
 const MOST = 2000;
 
 /** Codes of the failures of a store or its machine, about which the peer can do nothing. Their texts may name files. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["IO", "POISONED", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED"]);
 
-/** Returns true for a failure of this side's store or machine. Its message must not be sent to the peer. */
+/** True for a failure of this side's store or machine. Its message must not be sent to the peer. */
 export function isOwnFailure(error: ChronicleError): boolean {
   if (isFromPeer(error)) return false;
   return FAILURES.has(error.code) || (error.code === "READ_ONLY" && errnoIn(error) !== undefined);
 }
 
 /**
- * Converts an error to a message with its code, its text, its hint, and whether the server is still starting. The
- * error's other data are not sent, because they may name paths of this machine. For the same reason, the text of a
- * failure of this side is replaced by general words. These words name `id`, under which this side's diagnostics have
- * the failure's message.
+ * The message has the error's code, text and hint, and whether the server is still starting. The error's other data are
+ * not sent, because they may name paths of this machine. For the same reason, general words replace the text of a
+ * failure of this side. They name `id`, under which this side's diagnostics have the text.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean, id?: string): MessageOf<"Error"> {
   const { message, hint } = isOwnFailure(error) ? withoutNames(error, id) : error;
@@ -60,7 +59,7 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** Returns the words that the HTTP API uses for such a failure of this side. */
+/** The words are those of the HTTP API. */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
   const { why = "this side has failed", hint } = failureInWords(error);
   return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
@@ -70,7 +69,7 @@ function shortened(text: string): string {
   return text.slice(0, MOST).toWellFormed();
 }
 
-/** Converts a message to an error. `isFromPeer` recognises the error by `data.peer`. */
+/** `isFromPeer` recognises the error by `data.peer`. */
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
@@ -79,14 +78,13 @@ export function errorFromMessage({ code, message, hint, about }: MessageOf<"Erro
   });
 }
 
-/** Returns true if the error was reported by the peer, not raised by this side. */
 export function isFromPeer(error: ChronicleError): boolean {
   return error.data["peer"] === true;
 }
 
 /**
- * Returns the error for a server that was an origin, or may be one, but accepts no replica now, because it was started
- * without `--replication`. The connection is retried, because the server may be started again.
+ * For a server that was an origin, or may be one, but accepts no replica now, because it was started without
+ * `--replication`. The connection is retried, because the server may be started again.
  */
 export function notOffered(cause?: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the server there does not offer replication now", {
@@ -95,7 +93,6 @@ export function notOffered(cause?: unknown): ChronicleError {
   });
 }
 
-/** Codes of the errors that this side raises for what the peer has sent. */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "PATH_INVALID",
@@ -104,14 +101,14 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** Returns true if the error is this side's complaint about what the peer has sent. */
+/** True if the error is this side's complaint about what the peer has sent. */
 export function isViolation(error: ChronicleError): boolean {
   return VIOLATIONS.has(error.code) && !isFromPeer(error);
 }
 
 /**
- * Returns the WebSocket close code (RFC 6455, section 7.4) for an error, and 1000 if there was none. The codes from
- * 4000 on are 4000 plus the HTTP status of the error. Errors without a code in this table get 1011.
+ * The WebSocket close code (RFC 6455, section 7.4) for an error, and 1000 if there was none. The codes from 4000 on are
+ * 4000 plus the HTTP status of the error. Errors without a code in this table get 1011.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

@@ -4,15 +4,14 @@ import type { MessageOf } from "./messages.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** An entry of `WriteBack`: one change of a replica. */
 export type WriteBackEntry = WriteBack["entries"][number];
 
-/** The number of bytes of a head that are reserved for the fields other than the entries. */
+/** Reserved in a head for other fields than the entries. */
 const SPARE_BYTES = 1024;
 
 /**
  * Packs entries, in order, into as few messages as the limits of a frame allow. Throws `LIMIT_EXCEEDED` for an entry
- * that alone is too long for a frame. A valid entry is never that long.
+ * that is too long for a frame, which no valid entry is.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];
@@ -37,7 +36,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
   if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
 }
 
-/** Returns the length of an entry in the head, with a comma, in bytes. */
+/** The length of an entry in the head, with a comma. */
 function headBytes(entry: WriteBackEntry): number {
   const { inline_content, ...rest } = entry;
   const length = inline_content === undefined ? {} : { inline_content: inline_content.length };

@@ -6,15 +6,12 @@ import { optional } from "../../util/optional.ts";
 
 type WireEntry = MessageOf<"WriteBack">["entries"][number];
 
-/** The form in which entries are sent. `isExact` is true if the capability `times` was agreed on. */
+/** `isExact` is true if the capability `times` was agreed on. */
 interface WireForm {
   readonly isExact: boolean;
 }
 
-/**
- * Converts an entry to its wire form. Throws `PATH_INVALID` for a path that is absolute on Windows, because peers
- * refuse it.
- */
+/** Throws `PATH_INVALID` for a path that is absolute on Windows, because peers refuse it. */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,
@@ -34,20 +31,19 @@ export function entryToWire(
     ...optional({ inline_content: inline }),
     ...timeToWire(entry, isExact),
     master_rowid_seen: seen,
-    // The message requires an actor.
     actor: plainNameOf(actor) ?? "unknown",
     ...workOf({ session: plainNameOf(session), turn: plainNameOf(turn), action: plainNameOf(action) }),
   };
 }
 
-/** Returns the fields of an entry's time. A time before 1970 is sent as 0. */
+/** A time before 1970 is sent as 0. */
 function timeToWire(entry: Entry | undefined, isExact: boolean): Pick<WireEntry, "mtime_ms" | "mtime_ns"> {
   const { mtimeMs = 0, mtimeRestNs = 0 } = entry ?? {};
   if (!isExact || mtimeMs < 0 || mtimeRestNs === 0) return { mtime_ms: Math.max(0, mtimeMs) };
   return { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }
 
-/** Converts an entry of a validated message. Throws `PATH_INVALID` for a refused path. */
+/** Throws `PATH_INVALID` for a refused path. */
 export function entryFromWire(wire: WireEntry): WriteBackEntry {
   const path = pathFromFields(wire);
   const { kind, content_hash, size, permissions, mtime_ms, mtime_ns } = wire;
@@ -79,7 +75,6 @@ function workOf({ session, turn, action }: Work): Pick<WriteBackEntry, "session"
   };
 }
 
-/** Converts an answer to its wire form. */
 export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf<"WriteBackResult"> {
   return {
     type: "WriteBackResult",
@@ -97,7 +92,6 @@ export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf
   };
 }
 
-/** Converts the answer in a validated message. */
 export function answerFromWire({ accepted, rejected }: MessageOf<"WriteBackResult">): WriteBackAnswer {
   return {
     accepted: accepted.map(({ local_seq: localSeq, master_iteration: iteration, sequence }) => ({

@@ -2,9 +2,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** A caller that waits for the answer to a barrier request. */
 interface Waiting {
-  /** The last event that this replica held at the request. It identifies the answer. */
+  /** The last event that this replica held at the request, which identifies the answer. */
   readonly sequence: number;
   /**
    * False while another request with this sequence is unanswered. The answer to that request may not include events
@@ -20,11 +19,11 @@ export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
-  /** The sequences of requests that were repeated and have no answer yet. Two answers may arrive. */
+  /** Repeated requests without an answer. Two answers may arrive. */
   readonly #repeated = new Set<number>();
   /**
-   * The sequences of answered requests that may get a second answer. Such an answer may not include events that the
-   * origin recorded before a later call.
+   * Answered requests that may get a second answer. Such an answer may not include events that the origin recorded
+   * before a later call.
    */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
@@ -33,10 +32,7 @@ export class Barriers {
     this.#channel = channel;
   }
 
-  /**
-   * Resolves to the origin's last event once the origin answers. `sequence` is the last event that this replica holds.
-   * Rejects with `UNAVAILABLE` if the conversation ends before the answer.
-   */
+  /** `sequence` is the last event that this replica holds. Rejects with `UNAVAILABLE` if the connection ends first. */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
@@ -46,22 +42,21 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has welcomed this replica. Sends the requests that were made before. */
+  /** Called once the origin has welcomed this replica. Sends the earlier requests. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendAsked();
   }
 
   /**
-   * Called with each heartbeat. Repeats unanswered requests, because the origin does not answer a request that fails at
-   * its side.
+   * Called with each heartbeat. Repeats unanswered requests, because the origin does not answer a request that fails
+   * there.
    */
   beat(): void {
     for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#repeated.add(sequence);
     this.#sendAsked();
   }
 
-  /** Passes an answer to the callers that wait for it. */
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
     if (this.#stray.delete(sequence)) {
       if (this.#waiting.some((one) => one.sequence === sequence)) this.#send(sequence);
@@ -76,7 +71,6 @@ export class Barriers {
     if (next.length > 0) this.#send(sequence);
   }
 
-  /** Called at the end of the conversation. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
     for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
@@ -87,7 +81,7 @@ export class Barriers {
   }
 
   #send(sequence: number): void {
-    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
+    // Ignore the error: a channel that has ended ends the session, which calls `end`.
     this.#channel.send({ type: "BarrierRequest", sequence }).catch(() => undefined);
   }
 }

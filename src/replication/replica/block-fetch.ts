@@ -8,56 +8,49 @@ import { Patience } from "../contents/patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 
-/**
- * The new contents of one `BlocksResponse`. They are only those that were pending, although a block may also have
- * contents that arrived before.
- */
+/** The contents of one `BlocksResponse` that were pending. A block may also have contents that arrived before. */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
-  /** Contents that the origin does not have. */
   readonly absent: readonly Hash[];
-  /** Contents that the caller must request one by one. */
+  /** The caller must request these contents one by one. */
   readonly apart: readonly Hash[];
 }
 
-/** A block with at least one new content. Only its table has been read, so no content is checked yet. */
+/** A block with at least one new content. No content is checked yet. */
 export interface FetchedBlock {
   readonly block: BlobBlock;
-  /** The contents that had not arrived before. */
   readonly fresh: ReadonlySet<Hash>;
 }
 
 /** If this many messages wait for the caller, the channel is not read any further. */
 const MOST_HELD = 2;
 /**
- * More contents are requested when at most this many are pending. Each request then names as many contents as allowed,
- * because the origin must pack a block anew if only some of its contents are requested.
+ * More contents are requested when at most this many are pending. Each request then names as many contents as allowed:
+ * the origin must pack a block anew if only some of its contents are requested.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
 /** One call of `get`, until all its contents are answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
-  /** Contents that were requested and are not answered yet. */
+  /** Requested and not answered yet. */
   readonly pending: Set<Hash>;
-  /** Contents that were not requested yet. The last one is requested next. */
+  /** Not requested yet. The last one is requested next. */
   readonly later: Hash[];
-  /** Answers that wait for the caller. */
   readonly held: Response[];
-  /** Called when an answer has arrived, or the conversation has ended. */
+  /** Called when an answer has arrived, or the connection has ended. */
   wake: () => void;
   /** Called when `held` has room again. */
   room: () => void;
 }
 
-/** Fetches many contents at once, as blocks. */
 export class BlockFetch {
   readonly #channel: Channel;
   #asking: Asking | undefined;
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** True if the capability `blocks` was agreed on. Unless it is true, the caller must not request blocks. */
+  /** True if the capability `blocks` was agreed on. The caller must not request blocks before. */
   isKnown = false;
 
   constructor(channel: Channel) {
@@ -67,9 +60,8 @@ export class BlockFetch {
 
   /**
    * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
-   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block with a pending content that
-   * also has a content which was not requested. Throws `UNAVAILABLE` if the conversation ends before all contents are
-   * answered.
+   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has a pending content and
+   * one that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -99,9 +91,8 @@ export class BlockFetch {
   }
 
   /**
-   * Passes an answer to the running call of `get`. Ignores the answer if no call runs, because it arrived twice.
-   * Resolves when there is room for another answer. Until then, the session does not read the channel, so that the
-   * origin waits too.
+   * Ignores an answer if no call of `get` runs, because the answer has arrived twice. Resolves when there is room for
+   * another answer. Until then, the session does not read the channel, so that the origin waits, too.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -112,7 +103,7 @@ export class BlockFetch {
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
   }
 
-  /** Called with each heartbeat. Requests the pending contents again if no answer has arrived for a long time. */
+  /** Called with each heartbeat. Repeats overdue requests. */
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
@@ -120,7 +111,7 @@ export class BlockFetch {
     this.#ask([...asking.pending]);
   }
 
-  /** Called at the end of the conversation. Answers that have arrived are still yielded. */
+  /** Called at the end of the session. Answers that have arrived are still yielded. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
     this.#asking?.wake();
@@ -153,13 +144,13 @@ export class BlockFetch {
   #ask(hashes: readonly Hash[]): void {
     for (let at = 0; at < hashes.length; at += MAX_ASKED) {
       const some = Buffer.concat(hashes.slice(at, at + MAX_ASKED).map(hashToBytes));
-      // An error is ignored, because a channel that has ended ends the session, which calls `end`.
+      // Ignore the error: a channel that has ended ends the session, which calls `end`.
       this.#channel.send({ type: "BlocksRequest", hashes: some }).catch(() => undefined);
     }
   }
 }
 
-/** Removes the contents of an answer from the pending contents. Returns `undefined` if none of them was pending. */
+/** Removes an answer's contents from the pending ones. Returns `undefined` if none was pending. */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];
   for (const block of splitBlocks(blocks)) {

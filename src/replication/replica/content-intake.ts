@@ -13,49 +13,41 @@ import type { EarlyFiles } from "./early-files.ts";
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
-/** The maximum number of concurrent requests. */
 const PARALLEL = 16;
 
-/**
- * The maximum number of answers that workers check at once. With several, they stay busy while this thread makes other
- * answers durable.
- */
+/** So many answers are checked at once, so that workers stay busy while this thread makes other answers durable. */
 const MOST_CHECKING = 8;
 
 /** The contents that need not be fetched. By default, these are the contents of the store. */
 export interface HeldContents {
   /**
-   * Returns those of the hashes whose contents are held and not damaged. The contents in `inline` arrived with their
-   * entries. They need not be looked up, because they can be stored at once.
+   * Returns the hashes whose contents are held and not damaged. The contents in `inline` need not be looked up, because
+   * they have arrived and can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
-  /** Notes a content that was fetched and is durable. */
+  /** Called when the content was fetched and is durable. */
   add(hash: Hash): void;
 }
 
 interface IntakeParts {
   /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
-  /** Fetches many contents at once, if the other side supports it. */
+  /** Used if the other side supports it. */
   readonly blocks?: BlockFetch;
   /** Called for each chunk while a large content is joined, which may take long. Must not throw. */
   readonly onJoining?: () => void;
-  /** Workers that check blocks in other threads. */
   readonly early?: EarlyFiles | undefined;
   /** Called with the progress of a content that is fetched in pieces. Must not throw. */
   readonly onBytes?: OnBytes | undefined;
 }
 
-/** Receives the number of bytes done, and the total. */
 type OnBytes = (done: number, total: number) => void;
 
-/** An answer with the running checks of its blocks. */
 interface Checking {
   readonly answer: FetchedBlocks;
   readonly checks: ReadonlyMap<FetchedBlock, Promise<void>>;
 }
 
-/** The contents that a call of `ensure` stores. */
 interface WantedContents {
   readonly hashes: readonly Hash[];
   /** Contents that arrived with their events or entries. */
@@ -67,10 +59,10 @@ interface WantedContents {
 }
 
 /**
- * Fetches the contents that events or entries name, and stores them durably. Every content is compared with its hash.
- * Many contents are fetched at once as blocks, if the other side supports it. A content longer than one piece is
- * fetched in chunks. Each chunk is stored under its own hash, so that only missing chunks are fetched after an
- * interruption. No record names the chunks, so the collector frees them later.
+ * Fetches the contents that events or entries name, compares them with their hashes, and stores them durably. Many
+ * contents are fetched at once as blocks, if the other side supports it. A content longer than one piece is fetched in
+ * chunks. Each chunk is stored under its own hash, so that only missing chunks are fetched after an interruption. No
+ * record names the chunks, so the collector frees them later.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -92,10 +84,9 @@ export class ContentIntake {
   }
 
   /**
-   * Stores all contents that are not held. Once they are durable, resolves to the hashes of those that the other side
-   * does not have (pruned or withheld). The caller must hold a lease of the store until the events that name the
-   * contents are durable too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated
-   * size.
+   * Stores all contents that are not held. Once they are durable, resolves to the contents that the other side does not
+   * have (pruned or withheld). The caller must hold a lease of the store until the events that name the contents are
+   * durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -128,8 +119,8 @@ export class ContentIntake {
   }
 
   /**
-   * Stores the contents that the origin sends in blocks. Returns the contents that the origin does not have (`absent`),
-   * and those that must be requested one by one (`apart`).
+   * Returns the contents that the origin does not have (`absent`), and those that must be requested one by one
+   * (`apart`).
    */
   async #takeBlocks(
     asked: readonly Hash[],
@@ -139,7 +130,7 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // While workers check blocks, further answers are fetched.
+    // Fetch further answers while workers check blocks.
     const most = this.#early === undefined ? 1 : MOST_CHECKING;
     for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#check(one))) {
       for (const one of answer.blocks) {
@@ -153,7 +144,6 @@ export class ContentIntake {
     return { absent, apart };
   }
 
-  /** Starts the workers' checks of those blocks of an answer that will be stored whole. */
   #check(answer: FetchedBlocks): Checking {
     const whole = answer.blocks.filter(isTakenWhole);
     const checks = this.#early?.check(whole.map(({ block }) => block)) ?? [];
@@ -164,7 +154,7 @@ export class ContentIntake {
     return [hash, await this.#fetch.get(hash)];
   }
 
-  /** Fetches a large content by its chunks, and stores it. Returns false if the other side no longer has it. */
+  /** Returns false if the other side no longer has it. */
   async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
@@ -183,9 +173,7 @@ export class ContentIntake {
     return true;
   }
 
-  /**
-   * Reports the bytes of a chunk to `onBytes`. Chunks are fetched in order, so all bytes before `from` have arrived.
-   */
+  /** Chunks are fetched in order, so all bytes before `from` have arrived. */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -218,14 +206,13 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing else in this loop waits for I/O. Without this yield, no conversation of this process could send
-      // heartbeats.
+      // Nothing else in this loop waits for I/O. Otherwise, no session of this process could send heartbeats.
       await yieldToEventLoop();
     }
   }
 }
 
-/** Stores a block as a whole. If its new contents are less than half of it, stores only the new contents. */
+/** Stores a block as a whole, or only its new contents if they are less than half of it. */
 async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
   if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
   const raw = openBlock(one.block);
@@ -258,21 +245,19 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/**
- * The number of bytes after which a batch is committed, so that these bytes need not be fetched again after a crash.
- */
+/** A batch is committed after so many bytes, which need not be fetched again after a crash. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length. It commits a portion in the background while it receives the next one. Its disposal drops what
- * was not committed.
+ * A batch of any length. It commits a portion in the background while it receives the next one. Disposal drops what was
+ * not committed.
  */
 class GrowingBatch implements AsyncDisposable {
   readonly #blobs: BlobStore;
   readonly #portionBytes: number;
   #batch: BlobBatch | undefined;
   #bytes = 0;
-  /** The running commit. It rejects if that commit has failed. */
+  /** The last commit, running or done. */
   #committing: Promise<void> = Promise.resolve();
 
   constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
@@ -292,7 +277,7 @@ class GrowingBatch implements AsyncDisposable {
     await batch.putBlock(block, checked);
   }
 
-  /** Makes all contents so far durable and visible. Further contents may follow. */
+  /** Further contents may follow. */
   async commit(): Promise<void> {
     await this.#beginCommit();
     await this.#committing;
@@ -319,7 +304,7 @@ class GrowingBatch implements AsyncDisposable {
     }
     if (batch === undefined) return;
     this.#committing = batch.commit({ beside: true });
-    // The error is handled here, because only the next commit reports it.
+    // Only the next commit reports the error.
     this.#committing.catch(() => undefined);
   }
 

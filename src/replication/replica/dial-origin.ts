@@ -9,25 +9,24 @@ import { WebSocketWire } from "../channels/web-socket-wire.ts";
 import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The address of an origin, and the credentials for it. */
 export interface OriginAddress {
-  /** The URL `http(s)://HOST:PORT` or `ws(s)://HOST:PORT`, or `unix:/PATH` for the socket of a server. */
+  /** `http(s)://HOST:PORT` or `ws(s)://HOST:PORT`, or `unix:/PATH` for the socket of a server. */
   readonly url: string;
-  /** The token. It is sent only to a port. */
+  /** Sent only to a port. */
   readonly token?: string;
-  /** The workspace, by id or name. It is added to a URL with a port, because a proxy may use it for routing. */
+  /** By id or name. Added to a URL with a port, because a proxy may use it for routing. */
   readonly workspace?: string;
 }
 
-/** The timeout for the WebSocket handshake, or for connecting to a Unix socket, in ms. */
+/** For the WebSocket handshake, or for connecting to a Unix socket. */
 const HANDSHAKE_MS = 8_000;
-/** The timeout for a TCP connection, in ms. */
+/** For a TCP connection. */
 const CONNECT_MS = 4_000;
 
 /**
- * Connects to an origin. Rejects with `UNAVAILABLE` if no origin answers or the signal aborts, with `USAGE` for an
- * invalid URL, and with `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED` or `NOT_FOUND` (a server that serves no
- * replicas) if the server refuses.
+ * Rejects with `UNAVAILABLE` if no origin answers or the signal aborts, with `USAGE` for an invalid URL, and with
+ * `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server
+ * refuses.
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
@@ -96,7 +95,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     reject(error);
     socket.terminate();
   });
-  // The channel is made in the same turn as the event, so that no message is lost.
+  // Make the channel in the same turn as the event, so that no message is lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));
@@ -120,8 +119,8 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
 }
 
 /**
- * Ends an attempt to connect after `CONNECT_MS`. The system would repeat the attempt for minutes at growing intervals.
- * A new attempt notices sooner that the network works again.
+ * Ends an attempt to connect after `CONNECT_MS`. The system would repeat it for minutes at growing intervals. A new
+ * attempt notices sooner that the network works again.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;
@@ -131,7 +130,7 @@ function giveUpLate(socket: Socket): void {
   socket.once("connect", done).once("close", done);
 }
 
-/** Calls `end` when the signal aborts, at once if it has aborted. Returns a function that removes the listener. */
+/** Calls `end` once the signal has aborted. Returns a function that removes the listener. */
 function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () => void {
   const run = (): void => end(new ChronicleError("UNAVAILABLE", "the attempt to connect was cancelled"));
   if (signal.aborted) run();
@@ -139,7 +138,6 @@ function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () =
   return () => signal.removeEventListener("abort", run);
 }
 
-/** Returns a channel that closes when the signal aborts. */
 function channelOn(wire: Wire, signal: AbortSignal): Channel {
   const channel = new FramedChannel(wire);
   const close = (): void => channel.close();
@@ -178,7 +176,7 @@ function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleErr
   return new ChronicleError(code, message, { hint, data: { status: statusCode, url, ...about } });
 }
 
-/** Returns the reason for a failure in plain words, without the hints that Node adds. */
+/** In plain words, without the hints that Node adds. */
 function reasonOf(cause: Error): string {
   const errno = errnoOf(cause);
   if (errno === "ECONNREFUSED") return "nobody listens there";

@@ -7,13 +7,13 @@ import type { BlobBlock } from "../../storage/blob-block.ts";
  */
 export interface EarlyFiles {
   /**
-   * Announces entries that the folder will get, each folder before its children. Their contents arrive after this call,
-   * in blocks or one by one.
+   * The folder will get these entries, each folder before its children. Their contents arrive after this call, in
+   * blocks or one by one.
    */
   expect(entries: readonly Entry[]): void;
   /**
-   * Starts to check blocks. Returns a promise for each block, which rejects where `checkBlock` would throw. Returns
-   * `undefined` if the caller must check the blocks itself. A file is written only after its block was found correct.
+   * Returns a promise for each block, which rejects where `checkBlock` would throw. Returns `undefined` if the caller
+   * must check the blocks itself. A file is written only after its block is checked.
    */
   check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined;
   /** Called when no more contents are expected for now. Resolves once no file is being written. */

@@ -5,7 +5,6 @@ import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 
-/** Fetches the erasures as of one event of the origin, in pieces. */
 export class ErasureFetch {
   readonly #channel: Channel;
   readonly #sequence: number;
@@ -14,23 +13,21 @@ export class ErasureFetch {
   readonly #result = Promise.withResolvers<readonly BaseRecord[]>();
   #isAsked = false;
   #isDone = false;
-  /** The number of bytes that have arrived. */
   #held = 0;
-  /** The total number of bytes; `undefined` before the first piece. */
+  /** `undefined` before the first piece. */
   #total: number | undefined;
 
-  /** Fetches the erasures as of event `sequence`. */
   constructor(channel: Channel, sequence: number) {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // The rejection is handled here, because it may come before `get` is called. `get` reports it.
+    // Handle the rejection, which may come before `get` is called. `get` reports it.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
    * Resolves to the last event of each `erase:` record as of that event, by ascending seq. Rejects with `UNAVAILABLE`
-   * if the conversation ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the
+   * if the connection ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the
    * received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
@@ -39,7 +36,7 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Adds the next piece. Ignores any other piece, because it arrived twice. */
+  /** Ignores any other piece than the next, because it has arrived twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();
@@ -59,12 +56,11 @@ export class ErasureFetch {
     }
   }
 
-  /** Called with each heartbeat. Repeats the request if no piece has arrived for a long time. */
+  /** Called with each heartbeat. Repeats an overdue request. */
   beat(): void {
     if (this.#patience.isOver() && this.#isWaiting) this.#ask();
   }
 
-  /** Called at the end of the conversation. */
   end(): void {
     this.#endWith(new ChronicleError("UNAVAILABLE", "the connection ended before all erasures had come"));
   }
@@ -97,7 +93,7 @@ function erasuresIn(rows: Buffer, sequence: number): BaseRecord[] {
         `${recordId} of event ${seq} is invalid among the erasures, or not in order`,
       );
     }
-    // This throws for an invalid record.
+    // Throws for an invalid record.
     void decodeErase(record);
     ids.add(recordId);
     last = seq;

@@ -15,10 +15,9 @@ import type { ContentIntake } from "./content-intake.ts";
 import type { EarlyFiles } from "./early-files.ts";
 import { optional } from "../../util/optional.ts";
 
-/** An event that has arrived. */
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
-  /** The event's content, if both arrived together. It was compared with its hash. */
+  /** Set if the content arrived with the event. It was compared with its hash. */
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
@@ -26,15 +25,15 @@ type WantsPath = (path: WorkspacePath) => boolean;
 
 /** The contents that events name and that this replica did not store. */
 export interface NotTaken {
-  /** Contents that the origin does not have, because it has freed them, or withholds. */
+  /** The origin has freed these contents, or withholds them. */
   readonly gone: readonly Hash[];
-  /** Contents that the rules leave out, or that an erasure covers. */
+  /** The rules leave out these contents, or an erasure covers them. */
   readonly unwanted: readonly Hash[];
 }
 
 /** The rules for storing the contents of events. Lines are always stored. */
 export interface TakeRules {
-  /** Selects the paths whose contents are stored. Default: all paths. */
+  /** The paths whose contents are stored. Default: all. */
   readonly wants?: WantsPath | undefined;
   /** Called with the number of entries of a base whose contents are stored, and with the total. Must not throw. */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
@@ -43,13 +42,13 @@ export interface TakeRules {
 }
 
 /**
- * The number of batches of a base (of at most 4,096 rows each) whose contents are stored together. It is large because
- * no request is under way between two such groups, and because a file whose content came with an earlier group is not
- * written early.
+ * The contents of so many batches of a base (of at most 4,096 rows each) are stored together. The number is large
+ * because no request is under way between two such groups, and because a file whose content came with an earlier group
+ * is not written early.
  */
 const GROUP_BATCHES = 24;
 
-/** Stores the contents that events name and that the rules select. Runs before the lines of the events are stored. */
+/** Stores the contents that events name and the rules select. Runs before the lines of the events are stored. */
 export class EventContents {
   readonly #blobs: BlobStore;
   readonly #intake: ContentIntake;
@@ -66,8 +65,8 @@ export class EventContents {
   }
 
   /**
-   * Stores the contents of events that the rules select, as `ContentIntake.ensure` does. Rejects with `UNAVAILABLE` if
-   * the origin does not have the base of an event, because the state after the event is unknown without it.
+   * Rejects as `ContentIntake.ensure` does, and with `UNAVAILABLE` if the origin does not have the base of an event,
+   * because the state after the event is unknown without it.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -91,16 +90,16 @@ export class EventContents {
   }
 
   /**
-   * Requests contents again that were not stored with their events. Returns the number of those that are stored now.
-   * The caller must hold a lease.
+   * Requests contents that were not stored with their events, and returns how many of them are stored now. The caller
+   * must hold a lease.
    */
   async takeAgain(hashes: readonly Hash[]): Promise<number> {
     return hashes.length - (await this.#intake.ensure({ hashes })).length;
   }
 
   /**
-   * Stores the content of a path before an event names it, if the rules select the path. Rejects as
-   * `ContentIntake.ensure` does.
+   * Stores a content before the event that names it, if the rules select the path. Rejects as `ContentIntake.ensure`
+   * does.
    */
   async takeAhead(path: WorkspacePath, { hash, bytes }: NonNullable<ArrivedEvent["inline"]>): Promise<void> {
     if (!this.#wants(path)) return;
@@ -108,10 +107,7 @@ export class EventContents {
     await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
   }
 
-  /**
-   * Stores the contents that the rows of the events' bases name. Adds the contents that are not stored to `gone` or
-   * `unwanted`.
-   */
+  /** Adds the contents that are not stored to `gone` or `unwanted`. */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
     { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
@@ -136,21 +132,18 @@ export class EventContents {
     return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
-  /** Returns a counter of the entries of a base. The event that names the base states their total. */
+  /** Counts the entries of a base, whose total is in the event that names the base. */
   #progressOf({ record }: Pick<LogEvent, "record">) {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
-      /** Reports the number of contents stored so far for the next `rows`. Some rows (folders) have no content. */
+      /** Some of the next `rows` (folders) have no content. */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
-      /** Reports that all contents of the next `rows` are stored. */
       all: (rows: number) => this.#onReceived?.((before += rows), total),
     };
   }
 
-  /**
-   * Stores the contents that rows of a base name and that the rules select. `event` is the event that names the base.
-   */
+  /** `event` is the event that names the base. */
   async takeRows(
     batches: readonly BaseBatch[],
     event: Pick<LogEvent, "seq">,
@@ -169,7 +162,7 @@ export class EventContents {
   }
 }
 
-/** Returns the erasures among these events. Contents that they erase are not requested. */
+/** Contents that they erase are not requested. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -178,9 +171,9 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event. The origin has then compacted the event away
- * while it was being sent, and has freed the base. A new connection gets the history as it begins now. The base of a
- * compaction may be missing, because this replica already holds the state in it, or gets the state by a reconciliation.
+ * If the origin does not have the base of an event, it has compacted the event away while the event was being sent, and
+ * has freed the base. A new connection gets the history as it begins now. The base of a compaction may be missing,
+ * because this replica already holds the state in it, or gets the state by a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
@@ -193,7 +186,6 @@ function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[])
   }
 }
 
-/** Yields the batches of a base in groups of `GROUP_BATCHES`. */
 async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<readonly BaseBatch[], void> {
   let held: BaseBatch[] = [];
   for await (const batch of batches) {
@@ -205,7 +197,7 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that `verify` would report as missing for an event. Excludes those that the rows of its base
+ * Returns the contents that `verify` would report as missing for an event. Leaves out those that the rows of its base
  * name (`contentsOfRows`). An event that withdraws an erasure names the contents that are in the store again.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
@@ -218,7 +210,7 @@ function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }
 
-/** Returns the contents that rows of a base name. `event` is the event that names the base. */
+/** `event` is the event that names the base. */
 function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }

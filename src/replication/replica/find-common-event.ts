@@ -8,37 +8,33 @@ import type { Mirror } from "./mirror.ts";
 import { replicaHello } from "./replica-hello.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The connection and the held history with which `findCommonEvent` works. */
 export interface CommonEventParts {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
   readonly sandboxId: string;
-  /** The workspace, by id or name. */
+  /** By id or name. */
   readonly workspace?: string;
   readonly token?: string;
   readonly signal: AbortSignal;
 }
 
-/** The result of comparing the histories of a replica and its origin. */
 export interface CommonHistory {
-  /** The last event held here. */
   readonly held: number;
-  /** The origin's last event. */
   readonly origin: number;
   /**
-   * The last event that both have. `undefined` if it cannot be determined, because the origin has compacted it away, or
-   * because this side does not hold it.
+   * The last event that both have. `undefined` if unknown, because the origin has compacted the event away, or this
+   * side does not hold it.
    */
   readonly common: number | undefined;
 }
 
-/** The origin's answer about one event: it has the same event, or another one, or cannot tell. */
+/** Whether the origin has the same event. */
 type Answer = "same" | "other" | "unknown";
 
 /**
- * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * conversation. Its `Hello` names an event as the last one held, and the origin either sends the events after it or
- * says that it has another event there. Rejects if the origin cannot be reached, or refuses this replica.
+ * By binary search. Each probe is one short session: its `Hello` names an event as the last one held, and the origin
+ * either sends the later events or says that it has another event there. Rejects if the origin cannot be reached, or
+ * refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -46,7 +42,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // The last event that is known to be common. Event 0 always is, because all histories begin empty.
+  // The last event known to be common. Event 0 always is, because all histories begin empty.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);
@@ -62,7 +58,6 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
 
 interface ProbeResult {
   readonly answer: Answer;
-  /** The origin's last event. */
   readonly origin: number;
 }
 
@@ -103,7 +98,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // With this error, the origin ends a conversation about an event that it does not have.
+    // With this error, the origin ends a session about an event that it does not have.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;
@@ -116,10 +111,7 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
   throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
 }
 
-/**
- * Returns what a message says about the event that `Hello` named; `undefined` if it says nothing about it. `too-far`
- * means that the origin has the event.
- */
+/** What a message says about the event in `Hello`. `too-far` means that the origin has the event. */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {
     case "Notification":

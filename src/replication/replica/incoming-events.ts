@@ -7,15 +7,15 @@ import type { ArrivedEvent } from "./event-contents.ts";
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
- * The result of adding a message. `taken`: the events are queued. `old`: they have arrived before. `gap`: an earlier
- * event is missing, or too many bytes wait to be stored.
+ * `taken`: the events are queued. `old`: they have arrived before. `gap`: an earlier event is missing, or too many
+ * bytes wait to be stored.
  */
 type Taken = "taken" | "old" | "gap";
 
-/** The maximum number of bytes that wait to be stored. Because of its window, an origin stays far below this limit. */
+/** An origin stays far below this limit, because of its window. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** The queue of events that have arrived, were checked, and wait to be stored. Each event follows the one before it. */
+/** Events that have arrived, were checked, and wait to be stored. Each event follows the one before it. */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
@@ -29,19 +29,18 @@ export class IncomingEvents {
     this.#tail = from;
   }
 
-  /** The last event that has arrived. */
+  /** The last event that has arrived, stored or not. */
   get tail(): Head {
     return this.#tail;
   }
 
-  /** True if events wait to be stored. */
   get isWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
   /**
    * Queues the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events whose numbers follow
-   * `tail` but whose lines do not. `data.kind` of the error is then the fault of the line.
+   * `tail` but whose lines do not. `data.kind` is then the fault of the line.
    */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
@@ -57,7 +56,7 @@ export class IncomingEvents {
     }
   }
 
-  /** Returns and removes all waiting events, oldest first. */
+  /** Oldest first. */
   takeAll(): ArrivedEvent<SealedEvent>[] {
     const all = this.#waiting;
     this.#waiting = [];
@@ -82,14 +81,14 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // A catch-up sends a line from its beginning again. Without its beginning, a part is useless.
+      // A catch-up sends the line from its beginning again. A part without the beginning is useless.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
     const whole = this.#parts.add(message);
     this.#inParts = part !== undefined && whole === undefined;
     if (whole === undefined) return "taken";
-    // `openEvents` checks that the lines are UTF-8, so the text of each line has the same bytes.
+    // `openEvents` checks that the lines are UTF-8, so the text has the same bytes.
     const lines = Buffer.from(whole.lines).toString("utf8").split("\n");
     return this.#push(openEvents(whole, this.#tail), lines);
   }
@@ -115,8 +114,8 @@ function rangeOf(message: EventMessage): readonly [first: number, last: number] 
 type Events = MessageOf<"Events">;
 
 /**
- * Joins a line that is sent in parts. The parts of a line arrive in order, without other `Events` between them. Memory
- * is used only for bytes that have arrived, whatever total a part states.
+ * The parts of a line arrive in order, without other `Events` between them. Memory is used only for bytes that have
+ * arrived, whatever total a part states.
  */
 export class LineParts {
   #parts: Uint8Array[] = [];
@@ -125,9 +124,9 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Adds a message. Returns the message if it has no part, or the whole line if this was its last part; else
-   * `undefined`. Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose
-   * last part is missing.
+   * Returns the message if it has no part, or the whole line if this was its last part, or `undefined`. Throws
+   * `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose last part is
+   * missing.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;
@@ -146,7 +145,6 @@ export class LineParts {
     return this.#length < part.total ? undefined : this.#whole();
   }
 
-  /** Drops the partial line. */
   clear(): void {
     this.#parts = [];
     this.#length = 0;

@@ -10,34 +10,30 @@ import { Signal } from "../../util/signal.ts";
 import type { Mirror } from "./mirror.ts";
 import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
 
-/** Stores the parts of a mirror. */
 export interface MirrorPlaces {
   /**
-   * Returns the anchors after which the parts start, oldest first, with `undefined` for a part that starts at event 1.
-   * There is at least one part, and the last one is in force.
+   * The anchors after which the parts start, oldest first; `undefined` for a part that starts at event 1. There is at
+   * least one part, and the last one is in force.
    */
   list(): readonly (HistoryAnchor | undefined)[];
   open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
-  /** Durably creates a part that starts after this anchor. The part is in force from then on. */
+  /** Durably creates a part that starts after this anchor. The part is then in force. */
   begin(anchor: HistoryAnchor): void;
   /** Removes a closed part, except for its lines. `last` is the seq of the last line. */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
 /**
- * A mirror that consists of parts, each with its own log. Each full reconciliation begins a part, which is then in
- * force. The earlier parts are kept until the folder has applied the state of the new part.
+ * A mirror in parts, each with its own log. Each full reconciliation begins a part, which is then in force. Earlier
+ * parts are kept until the folder has applied the state of the new part.
  */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
   readonly #places: MirrorPlaces;
-  /** The parts, oldest first; at least one. */
+  /** Oldest first; at least one. */
   readonly #parts: MirrorPart[];
 
-  /**
-   * Opens the mirror. Only one process may have it open: the one that follows the origin. Throws `LOG_DAMAGED` if a
-   * part is damaged.
-   */
+  /** Only the process that follows the origin may open the mirror. Throws `LOG_DAMAGED` if a part is damaged. */
   static async open(places: MirrorPlaces): Promise<LogMirror> {
     const parts: MirrorPart[] = [];
     try {
@@ -101,7 +97,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) {
       const isNeeded = part === this.#present || from < part.head.seq;
       if (!isNeeded || upTo <= from) continue;
-      // In the index of a part, the rows of its base cover the events between the part before and this one.
+      // In a part's index, the rows of the base cover the events between the previous part and this one.
       for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
       from = Math.max(from, part.head.seq);
     }
@@ -177,7 +173,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) await part.close();
   }
 
-  /** Drops the part in force. Then the previous part is in force, or an empty part from event 1 on if there is none. */
+  /** The previous part is then in force, or an empty part from event 1 on if there is none. */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
     await part.close();
@@ -190,7 +186,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** Returns the part that answers about a state: the last part that starts at or before it, else the first part. */
+  /** The last part that starts at or before the event, else the first part. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

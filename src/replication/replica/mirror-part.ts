@@ -29,18 +29,17 @@ import { provedRoot } from "../../engine/state/root-to-state.ts";
 import { rootAtHead } from "../../engine/log/tree.ts";
 import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
-/** The number of events that are read at once. */
 const AT_ONCE = 1_000;
 
-/** If at least one in this many events of a range is requested, one query reads the rows of the whole range. */
+/** If at least one in `SPARSE` events of a range is requested, one query reads the whole range. */
 const SPARSE = 4;
 
-/** The files of a part of a mirror. The workspace's id is unknown before the first line. */
+/** The workspace's id is unknown before the first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A part of a mirror. It is a log of the origin's lines, from event 1 or from an anchor on, with an index of them. */
+/** A part of a mirror: a log of the origin's lines, from event 1 or from an anchor on, with an index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -48,9 +47,8 @@ export class MirrorPart {
   #head: Head;
 
   /**
-   * Opens a part for the process that follows the origin. Moves the bytes that a crash left after the last sound line
-   * into quarantine. The origin sends the events in these bytes again. Throws `LOG_DAMAGED` if an older line is
-   * damaged.
+   * Moves the bytes that a crash left after the last sound line into quarantine. The origin sends these events again.
+   * Throws `LOG_DAMAGED` if an older line is damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -67,7 +65,6 @@ export class MirrorPart {
     return this.#files.anchor;
   }
 
-  /** The event after which this part starts. */
   get start(): number {
     return this.anchor?.seq ?? 0;
   }
@@ -80,7 +77,6 @@ export class MirrorPart {
     return this.#history?.workspaceId ?? "";
   }
 
-  /** Brings the index up to date with the lines, and runs `work` on it. */
   async ask<T>(work: (index: IndexStore) => Promise<T>): Promise<T> {
     const history = this.#history;
     return history === undefined ? work(this.#files.index) : answer(history, () => work(history.index));
@@ -126,18 +122,15 @@ export class MirrorPart {
     return found;
   }
 
-  /** See `Mirror`. */
   async protectedNames(): Promise<readonly string[]> {
     const history = this.#history;
     return history === undefined ? [] : this.ask(() => addedNames(history));
   }
 
-  /** See `Mirror`. */
   lastErasure(): Promise<number> {
     return this.ask(async (index) => (await index.records(ERASE)).at(-1)?.seq ?? 0);
   }
 
-  /** See `Mirror`. */
   async erasures(): Promise<readonly LoggedErasure[]> {
     const history = this.#history;
     if (history === undefined) return [];
@@ -151,7 +144,7 @@ export class MirrorPart {
     return all;
   }
 
-  /** Returns the Merkle hash of a folder at the head; `undefined` if there is no such folder. */
+  /** At the head; `undefined` if there is no such folder. */
   async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
     const history = this.#history;
     if (history === undefined) return undefined;
@@ -161,7 +154,6 @@ export class MirrorPart {
     });
   }
 
-  /** See `Mirror`. */
   async proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean> {
     const history = this.#history;
     if (history === undefined) return true;
@@ -180,10 +172,7 @@ export class MirrorPart {
     return false;
   }
 
-  /**
-   * See `Mirror`. Makes no base in a part that starts after an anchor, because such a part lacks records that belong in
-   * the base.
-   */
+  /** Makes no base in a part that starts after an anchor, because such a part lacks records that belong in the base. */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
     if (history === undefined || this.anchor !== undefined || compaction.seq !== this.#head.seq + 1) return;
@@ -192,7 +181,7 @@ export class MirrorPart {
     await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 
-  /** Appends events durably. Throws `INTEGRITY_VIOLATION` if they do not follow `head`. */
+  /** Throws `INTEGRITY_VIOLATION` if they do not follow `head`. */
   async append(events: readonly SealedEvent[]): Promise<void> {
     const [first] = events;
     if (first === undefined) return;
@@ -204,7 +193,7 @@ export class MirrorPart {
     await follow(history, events);
   }
 
-  /** See `Mirror`. Resets the index before it cuts the log, so that the index never has rows of missing lines. */
+  /** Resets the index before it cuts the log, so that the index never has rows of missing lines. */
   async rewind(seq: number): Promise<void> {
     if (seq >= this.#head.seq) return;
     const { log, lock, index, waitMs } = this.#files;
@@ -213,7 +202,7 @@ export class MirrorPart {
       using _held = await lock.exclusive(waitMs);
       await index.reset();
       await log.quarantine({ seq: seq + 1, offset });
-      // Meanwhile, a concurrent reader may have filled the index from the old lines.
+      // A concurrent reader may have filled the index from the old lines meanwhile.
       await index.reset();
     }
     this.#recent = new RecentRecords();
@@ -236,10 +225,7 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /**
-   * Returns the history that starts after the anchor. If there is no anchor, returns the history that begins with this
-   * event.
-   */
+  /** The history starts after the anchor, or begins with this event if there is no anchor. */
   #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
     if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
@@ -259,7 +245,7 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // The log has no valid first line, because a crash has torn it, or because no line was ever written.
+      // No valid first line: a crash has torn it, or no line was ever written.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are missing"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
@@ -269,15 +255,15 @@ export class MirrorPart {
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();
     if (end.bytes + end.tornBytes > head.offset) await log.quarantine({ seq: head.seq + 1, offset: head.offset });
-    // The lines are synced now, because an earlier session may have ended before it synced them.
+    // Sync the lines: an earlier session may have ended before it did.
     await log.sync();
     this.#head = headOf(head);
   }
 }
 
 /**
- * Returns the rows of events, without those whose line this part does not have. `seqs` must ascend. Uses one query for
- * the whole range if enough of its events are requested (`SPARSE`).
+ * Leaves out events whose line this part does not have. `seqs` must ascend. Uses one query for the whole range if
+ * enough of its events are requested (`SPARSE`).
  */
 async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
   const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
@@ -292,7 +278,7 @@ async function withRoots(history: HistoryContext) {
   return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
 }
 
-/** Throws `IndexDisagrees` unless the index is right about these paths (or about all paths) at a seq. */
+/** Throws `IndexDisagrees` if the index is wrong about one of these paths at a seq. */
 async function proveFiles(
   history: HistoryContext,
   paths: readonly WorkspacePath[] | "all",
@@ -316,7 +302,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Returns the event of the log's first line; `undefined` if there is no line, or if the line is invalid. */
+/** `undefined` if there is no line, or if the first line is invalid. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;
@@ -326,7 +312,7 @@ async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   return undefined;
 }
 
-/** Adds durable lines to the index. If that fails, the next query adds them or reports the failure. */
+/** Adds durable lines to the index. If this fails, the next query adds them, or reports the failure. */
 async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
   const known = await history.index.head();
   if (known.seq !== (events[0]?.seq ?? 0) - 1) return;
@@ -349,17 +335,17 @@ function damagedMirror(cause: ChronicleError): ChronicleError {
 }
 
 /**
- * At least this many events are remembered, and at most twice as many. That is enough for those of one step of the
- * sync, and for those that arrive meanwhile.
+ * At least so many events are remembered, and at most twice as many: enough for one step of the sync, and for what
+ * arrives meanwhile.
  */
 const MOST_EVENTS = 8_192;
 
 type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
- * The file records of the last events, in memory. A step of the sync requests the record of each event soon after the
- * event was appended. Reading the record from the log would cost a check of the log's end, three index queries, and the
- * opening of a file.
+ * The file records of the last events, in memory. A step of the sync needs the record of each event soon after the
+ * event was appended. To read it from the log would cost a check of the log's end, three index queries, and the opening
+ * of a file.
  */
 export class RecentRecords {
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);

@@ -9,50 +9,42 @@ import type { Signal } from "../../util/signal.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
 /**
- * The origin's history as a replica holds it. It consists of the lines, which a session appends, and of the states that
- * result from them. "At seq N" means after event N of the origin. Queries are answered from an index, which is first
- * brought up to date with the lines. Queries about states before `start` are answered from earlier parts, as long as
- * these are kept.
+ * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from them.
+ * "At seq N" means after event N of the origin. An index answers queries, after it is brought up to date with the
+ * lines. Earlier parts, as long as they are kept, answer queries about states before `start`.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */
   readonly workspace: string;
-  /** The event after which the mirror starts, which is that of the last full reconciliation; 0 if there was none. */
+  /** The event after which the mirror starts: that of the last full reconciliation; 0 if there was none. */
   readonly start: number;
   /** The last event held durably. */
   readonly head: Head;
-  /** Emitted when `head` has moved. */
   readonly changed: Signal<void>;
 
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
-  /** Returns the results of `iterationAt` for many paths, in the order of the paths. */
+  /** In the order of the paths. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
-  /** Returns the paths with an event in `after < seq <= upTo`, in path order. */
+  /** The paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
-  /** Yields all entries of a folder and of everything beneath it at a seq, in path order, in batches. */
+  /** All entries at a seq, at and beneath a folder, in path order, in batches. */
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
-  /** Returns the children of a folder that exist at a seq, sorted by name bytes. */
+  /** The children that exist at a seq, sorted by the bytes of their names. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
-  /** Returns the names of protected files that people have added at the origin, as of `head`. */
+  /** The names of protected files that people have added at the origin, as of `head`. */
   protectedNames(): Promise<readonly string[]>;
-  /** Returns the Merkle hash of a folder at `head`; `undefined` if there is no such folder. */
+  /** At `head`; `undefined` if there is no such folder. */
   treeHash(folder: WorkspacePath): Promise<Hash | undefined>;
-  /**
-   * Returns the file record of the event with this seq. The record names the work to which the event belongs. Returns
-   * `undefined` if the event is not about a file, or if the mirror does not hold it.
-   */
+  /** `undefined` if the event is not about a file, or the mirror does not hold it. */
   record(seq: number): Promise<FileRecord | undefined>;
-  /**
-   * Returns the file records of many events, by seq, with few reads. Leaves out events that are not about a file, or
-   * that the mirror does not hold.
-   */
+  /** By seq, with few reads. Leaves out events for which `record` returns `undefined`. */
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
 
-  /** Returns the seq of the last event that erases contents or withdraws an erasure; 0 if there is none. */
+  /** The seq of the last event that erases contents or withdraws an erasure; 0 if there is none. */
   lastErasure(): Promise<number>;
   /**
-   * Returns the last event of each erasure, in the order of these events. For an erasure in force, leaves out the
-   * contents that a later event names again.
+   * The last event of each erasure, in order. For an erasure in force, leaves out the contents that a later event names
+   * again.
    */
   erasures(): Promise<readonly LoggedErasure[]>;
 
@@ -64,8 +56,8 @@ export interface Mirror extends UpstreamLines {
   proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean>;
 
   /**
-   * Makes the base that a compaction names, if the held state has the same hash. The base then need not be fetched.
-   * Called before the compaction is appended. The caller must hold a lease.
+   * Makes the base that a compaction names, so that it need not be fetched, if the held state has the same hash. Called
+   * before the compaction is appended. The caller must hold a lease.
    */
   makeBase(compaction: LogEvent): Promise<void>;
 
@@ -76,12 +68,10 @@ export interface Mirror extends UpstreamLines {
   startAt(anchor: HistoryAnchor): Promise<void>;
   /**
    * Durably removes the events after this one, because the origin no longer has them; 0 removes all. Their lines stay
-   * on disk, outside of the mirror. If this event lies before the parts that are held, earlier events are removed too.
+   * on disk, outside of the mirror. If this event lies before the parts that are held, earlier events are removed, too.
    */
   rewind(seq: number): Promise<void>;
-  /**
-   * Notes that states before this event are not needed any more. Drops the parts that answer only about such states.
-   */
+  /** Called when states before this event are not needed any more. Drops the parts that have only such states. */
   applied(seq: number): Promise<void>;
   close(): Promise<void>;
 }

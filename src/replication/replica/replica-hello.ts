@@ -4,7 +4,6 @@ import type { MessageOf } from "../protocol/messages.ts";
 import type { Capability } from "../protocol/capabilities.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The data of a replica that its `Hello` contains, which are some of `ReplicaOptions`. */
 interface Introduction {
   readonly sandboxId: string;
   readonly workspace?: string;
@@ -13,14 +12,11 @@ interface Introduction {
   readonly upstream: { readonly head: Head };
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
-  /** True to request protected files too. An origin sends them only to people. */
+  /** True to request protected files, too. An origin sends them only to people. */
   readonly withProtected?: boolean | undefined;
 }
 
-/**
- * Returns the capabilities that a replica names. Only a replica with a mirror names `tree`, because only a mirror can
- * start anew.
- */
+/** Only a replica with a mirror names `tree`, because only a mirror can start anew. */
 export function capabilitiesOf({
   mirror,
   withProtected,
@@ -32,8 +28,8 @@ export function capabilitiesOf({
 }
 
 /**
- * Returns a replica's first message. It names the workspace as the user did, not by the id that was found for the name,
- * so that the replica notices if the name now belongs to another workspace.
+ * A replica's first message. It names the workspace as the user did, not by the id that was found for the name, so that
+ * the replica notices if the name now belongs to another workspace.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

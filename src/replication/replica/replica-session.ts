@@ -32,9 +32,8 @@ import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
 interface OriginReport {
-  /** The origin's last event. */
   readonly sequence: number;
-  /** The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). */
+  /** Since when the origin's folder is missing, in epoch milliseconds by the origin's clock. */
   readonly folderAwaySince?: number | undefined;
   /** True if the origin accepts no changes from this replica. Set only in the first report. */
   readonly isReadOnly?: boolean;
@@ -44,47 +43,38 @@ function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">)
   return { sequence: agent_sequence, folderAwaySince: folder_away_since };
 }
 
-/** Options for following an origin. */
 export interface ReplicaOptions extends TakeRules {
-  /** This replica's id, which never changes. */
   readonly sandboxId: string;
-  /** The workspace's id. Default: the origin chooses (docs/protocol.md, `Hello`). */
+  /** The id. Default: the origin chooses (docs/protocol.md, `Hello`). */
   readonly workspace?: string;
   /** The text by which the user named the workspace, if that was not its id. */
   readonly asked?: string;
-  /** True to request the contents of protected files, too. Default: these contents stay at the origin. */
+  /** True to request the contents of protected files, too. Default: they stay at the origin. */
   readonly withProtected?: boolean | undefined;
-  /** The token, if the transport has not already presented it. */
+  /** Set if the transport has not already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
   /**
-   * The same object as `upstream`, for a replica that reconciles in full when it cannot follow any more. Default: the
-   * conversation then ends with an error.
+   * The same object as `upstream`, for a replica that can reconcile in full. Default: a session that cannot follow any
+   * more ends with an error.
    */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
-  /** Records which contents were not stored. */
   readonly withheld?: WithheldContents;
-  /**
-   * Returns contents that were not stored when their events arrived, and that are wanted now. They are requested again.
-   * Default: none.
-   */
+  /** Contents that were not stored when their events arrived, and are wanted now. Default: none. */
   readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
-  /** Called if some of the lacked contents are stored after they were requested again. Must not throw. */
+  /** Called if some of the lacked contents are stored now. Must not throw. */
   readonly onRegained?: () => void;
-  /** This side's own changes, to be written back to the origin. Default: nothing is written back. */
+  /** Default: nothing is written back. */
   readonly journal?: WriteJournal;
-  /**
-   * The origin's verifier key. Signed heads must be signed with its private key. Default: signatures are not checked.
-   */
+  /** The origin's verifier key. Default: signatures of heads are not checked. */
   readonly vkey?: string;
-  /** The timers for heartbeats and pauses. Default: the platform's. */
   readonly timers?: Timers;
   /**
    * Called with events in order, after the events and their contents are durable and before the events are
    * acknowledged. Each event is passed at most once in the life of `upstream`. After a crash, the receiver reads the
-   * events that it has missed from `upstream`, from its own cursor on.
+   * missed events from `upstream`, from its own cursor on.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
   /** Called with the progress of a large content that is received or sent. Must not throw. */
@@ -93,16 +83,16 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** Events are gathered as long as each turn of the event loop brings more, up to about this many. */
+/** About so many events are gathered, as long as each turn of the event loop brings more. */
 const GATHER_MOST = 1_000;
 
 /**
- * The heartbeat interval until the origin states its own, in ms. An origin that needs longer for `HelloAck` sends
- * `Credit` meanwhile.
+ * The heartbeat interval until the origin states its own. An origin that needs longer for `HelloAck` sends `Credit`
+ * meanwhile.
  */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** If more bytes than this arrive between two heartbeats, the origin is regarded as sending data. */
+/** If more bytes than this arrive between two heartbeats, the origin counts as sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
@@ -125,28 +115,22 @@ export class ReplicaSession {
   readonly #ahead: ContentsAhead;
   readonly #witness: Witness;
   readonly #writeBack: WriteBackPush | undefined;
-  /** Serves the contents of entries that are written back. */
   readonly #served: ContentServer;
-  /** Callers that wait until this replica holds an event. */
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   readonly #barriers: Barriers;
   #heartbeatTimer: HeartbeatTimer;
   #isWelcome = false;
-  /** The capabilities that both sides have named. */
   #agreed: ReadonlySet<Capability> = new Set();
   #workspace = "";
-  /** Set during a full reconciliation. */
   #trees: TreeFetch | undefined;
   #erasures: ErasureFetch | undefined;
   #isEnded = false;
-  /** True after a `CatchupRequest`, until an event arrives that follows `#incoming.tail`. */
+  /** True after a `CatchupRequest`, until an event that follows `#incoming.tail` arrives. */
   #isCatchingUp = false;
-  /** The last event that had arrived at the last heartbeat of the origin. */
   #tailAtBeat = -1;
-  /** The number of bytes that had arrived at the last heartbeat of the origin. */
   #bytesAtBeat = 0;
-  /** The running background work, which is storing, regaining or reconciling. Only one of these runs at a time. */
+  /** The running background work: storing, regaining or reconciling. Only one of these runs at a time. */
   #storing: Promise<void> | undefined;
   #regaining: Promise<void> | undefined;
 
@@ -178,14 +162,14 @@ export class ReplicaSession {
     return this.#missing;
   }
 
-  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the conversation ends before. */
+  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the session ends first. */
   reaches(sequence: number): Promise<void> {
     return this.#held.wait(sequence);
   }
 
   /**
-   * A barrier: resolves once this replica holds everything that the origin had at the call. The result is the origin's
-   * last event. Rejects as `reaches` does.
+   * A barrier: resolves, to the origin's last event, once this replica holds everything that the origin had at the
+   * call. Rejects as `reaches` does.
    */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
@@ -195,9 +179,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Follows the origin until the conversation has ended and no background work is left. Never rejects, because the
-   * channel's end holds the error. Does not begin if `notes` has a note. The channel's end then holds the note as an
-   * error.
+   * Resolves when the session has ended and no background work is left. Never rejects: the channel's end holds the
+   * error. Does not begin if `notes` has a note, which is then the error.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;
@@ -224,16 +207,15 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` refuses another workspace. The origin may have ended the conversation first, because it does not know
-    // this history. Even then, the refusal is the better reason.
+    // `#welcome` refuses another workspace. Its refusal is the better reason, even if the origin has ended the session
+    // first because it does not know this history.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "HelloAck") return this.#welcome(message);
     if (!this.#isWelcome && message.type !== "Error") {
-      // A network that reorders frames may deliver other messages before `HelloAck`. They are ignored. Ignored events
-      // are sent again.
+      // A network that reorders frames may deliver other messages before `HelloAck`. Ignored events are sent again.
       return;
     }
     refuseUnagreed(message, this.#agreed);
@@ -274,7 +256,7 @@ export class ReplicaSession {
       case "BlocksResponse":
         return this.#blocks.took(message);
       case "ContentAhead":
-        // The content is ignored while other background work runs.
+        // Ignore the content while other background work runs.
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
@@ -306,10 +288,7 @@ export class ReplicaSession {
     this.regain();
   }
 
-  /**
-   * Requests the lacked contents again, in the background. Events that arrive meanwhile are stored afterwards, so that
-   * no content is requested twice.
-   */
+  /** Events that arrive meanwhile are stored afterwards, so that no content is requested twice. */
   regain(): void {
     const { lacked } = this.#options;
     if (lacked === undefined || !this.#isWelcome || this.#isEnded) return;
@@ -326,8 +305,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` if the last entry that the origin has decided is not this replica's. This replica's
-   * changes would otherwise get the answers to other changes with the same numbers.
+   * Throws `ROLLBACK_DETECTED` if the last entry that the origin has decided is not this replica's. Otherwise, this
+   * replica's changes would get the answers to other changes with the same numbers.
    */
   async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
     const { journal } = this.#options;
@@ -342,7 +321,7 @@ export class ReplicaSession {
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
-    // Most events do not come from a replica, and need not be decoded.
+    // Most events do not come from a replica. They need not be decoded.
     if (event.op !== "upsert" || journal === undefined || event.record["replica"] === undefined) return;
     for (const { path, file } of changesOf(event)) {
       const { replica } = file;
@@ -352,7 +331,7 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
-    // Events are ignored during a reconciliation. Those after the new state are sent again.
+    // Ignore events during a reconciliation: those after the new state are sent again.
     if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
@@ -361,15 +340,12 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** Stores the arrived events, in the background, because their contents arrive over the same channel. */
+  /** In the background, because the contents arrive over the same channel. */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
-  /**
-   * Runs work in the background. If it fails, the conversation ends. Events that have arrived by the end of the work
-   * are stored after it.
-   */
+  /** If the work fails, the session ends. Events that have arrived by the end of the work are stored after it. */
   #inBackground(work: Promise<void>): void {
     const storing = work
       .catch((error: unknown) => {
@@ -377,7 +353,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // The work was replaced by other work that waited for it.
+        // Other work, which waited for this work, has replaced it.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -409,10 +385,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
   }
 
-  /**
-   * Returns the events that have arrived, and those that arrive meanwhile, so that all are stored together with few
-   * syncs.
-   */
+  /** Also takes the events that arrive meanwhile, so that all are stored together with few syncs. */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
     for (let before = 0; before < all.length && all.length < GATHER_MOST;) {
@@ -423,13 +396,13 @@ export class ReplicaSession {
     return all;
   }
 
-  /** Records the contents that were not stored. Called before the lines that name them are stored. */
+  /** Called before the lines that name them are stored. */
   #note({ gone, unwanted }: NotTaken): void {
     for (const hash of gone) this.#missing.add(hash);
     this.#options.withheld?.add([...gone, ...unwanted]);
   }
 
-  /** Requests a catch-up if the origin has later events, and nothing has arrived since the previous heartbeat. */
+  /** Requests a catch-up if the origin has later events and nothing has arrived since the previous heartbeat. */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
     const { arrived } = this.#channel;
@@ -451,7 +424,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
-  /** Begins to reconcile in full if that is possible. Otherwise, throws the reason why this replica cannot follow. */
+  /** Begins to reconcile in full if possible. Otherwise, throws why this replica cannot follow. */
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;
@@ -469,7 +442,7 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** Reconciles in full, in the background, because the answers arrive over the same channel. */
+  /** In the background, because the answers arrive over the same channel. */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
@@ -532,8 +505,7 @@ function forked(settled: number): ChronicleError {
 }
 
 /**
- * Splits events into parts, in order. Each compaction begins a part, so that all events before the compaction are
- * stored first, because `makeBase` needs the state after them.
+ * Each compaction begins a part, so that all events before it are stored first: `makeBase` needs the state after them.
  */
 function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],
@@ -549,33 +521,32 @@ function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op">
 
 /**
  * Stores contents that arrive ahead of their events, one at a time, while the origin is still making them and their
- * events durable. A content may be skipped, because its event brings it too.
+ * events durable. A content may be skipped, because its event brings it, too.
  */
 class ContentsAhead {
   readonly #contents: EventContents;
   readonly #onMismatch: (error: ChronicleError) => void;
   #storing: Promise<void> | undefined;
 
-  /** `onMismatch` is called for a content that does not match its hash. It must not throw. */
+  /** `onMismatch` is called for a content that does not match its hash, and must not throw. */
   constructor(contents: EventContents, onMismatch: (error: ChronicleError) => void) {
     this.#contents = contents;
     this.#onMismatch = onMismatch;
   }
 
-  /** Stores the content in the background. Ignores it if another content is being stored. */
+  /** Ignores the content if another one is being stored. */
   take(message: MessageOf<"ContentAhead">): void {
     const { content_hash: hash, content: bytes } = message;
     this.#storing ??= this.#contents
       .takeAhead(pathFromFields(message), { hash, bytes })
       .catch((error: unknown) => {
         const failure = asFatal(error);
-        // A disk error is ignored, because it occurs again, and is reported, when the event is stored.
+        // Ignore a disk error: it occurs again, and is reported, when the event is stored.
         if (failure.code === "INTEGRITY_VIOLATION") this.#onMismatch(failure);
       })
       .finally(() => (this.#storing = undefined));
   }
 
-  /** Resolves when nothing is being stored. */
   async rest(): Promise<void> {
     await this.#storing;
   }

@@ -9,20 +9,15 @@ import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { Patience } from "../contents/patience.ts";
 import { optional } from "../../util/optional.ts";
 
-/** A folder that is to be requested. */
 export interface WantedFolder {
   readonly path: WorkspacePath;
-  /** The folder's Merkle hash at this replica. */
   readonly hash: Hash | undefined;
 }
 
 type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
-/**
- * A folder of the origin. `children` has all children. It is empty if the folder has the wanted hash and nothing in it
- * was touched.
- */
+/** `children` is complete, or empty if the folder has the wanted hash and nothing in it was touched. */
 export interface FetchedFolder {
   readonly path: WorkspacePath;
   readonly hash: Hash | null;
@@ -37,7 +32,6 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Requests folders of one state, and passes the answers to the callers. */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };
@@ -52,9 +46,7 @@ export class TreeFetch {
     this.#state = state;
   }
 
-  /**
-   * Fetches some folders, and returns them in the given order. Rejects with `UNAVAILABLE` if the conversation ends.
-   */
+  /** In the given order. Rejects with `UNAVAILABLE` if the session ends. */
   async get(folders: readonly WantedFolder[]): Promise<FetchedFolder[]> {
     if (this.#end !== undefined) throw this.#end;
     const answers = folders.map(
@@ -67,20 +59,18 @@ export class TreeFetch {
     return Promise.all(answers);
   }
 
-  /** Passes an answer to the callers that wait for it. */
   took({ sequence, folders }: MessageOf<"TreeResponse">): void {
     if (sequence !== this.#state.sequence) return;
     this.#patience.heard();
     for (const page of folders) this.#page(page);
   }
 
-  /** Called with each heartbeat. Repeats the requests without an answer when they are overdue. */
+  /** Called with each heartbeat. Repeats overdue requests. */
   beat(): void {
     if (!this.#patience.isOver() || this.#pending.size === 0) return;
     this.#ask([...this.#pending.keys()]);
   }
 
-  /** Called at the end of the conversation. */
   end(): void {
     this.#endWith(new ChronicleError("UNAVAILABLE", "the connection ended before all folders had come"));
   }
@@ -111,7 +101,7 @@ export class TreeFetch {
     for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
       const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // A request that cannot be sent is never answered, so the callers are told why.
+      // A request that cannot be sent is never answered.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }
@@ -129,7 +119,7 @@ export class TreeFetch {
   }
 }
 
-/** Returns true if the child follows the last one in the order of a folder. A child that was sent twice does not. */
+/** False for a child that was sent twice. */
 function isBehind(child: TreeChild, last: TreeChild | undefined): boolean {
   return last === undefined || compareNames(nameFromFields(child), nameFromFields(last)) > 0;
 }

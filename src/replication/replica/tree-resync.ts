@@ -25,40 +25,38 @@ import type { EventContents, NotTaken } from "./event-contents.ts";
 import type { Mirror } from "./mirror.ts";
 import type { FetchedFolder, TreeChild, TreeFetch, WantedFolder } from "./tree-fetch.ts";
 
-/** The state at which a full reconciliation ends, as the origin has named it. */
+/** The state at which a full reconciliation ends. */
 export interface ResyncGoal {
   readonly workspace: string;
   readonly sequence: number;
   readonly anchor: NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 }
 
-/** The parts of a `TreeResync`. */
 export interface ResyncParts {
   readonly mirror: Mirror;
   readonly blobs: BlobStore;
   readonly fetch: TreeFetch;
-  /** Returns the origin's erasures as of the goal, by seq. Omitted if the capability `erasures` was not agreed on. */
+  /** The origin's erasures as of the goal, by seq. Omitted if the capability `erasures` was not agreed on. */
   readonly erasures?: (() => Promise<readonly BaseRecord[]>) | undefined;
   readonly contents: EventContents;
   /** Called with the contents that are not stored, before the new state is stored. */
   readonly note: (left: NotTaken) => void;
 }
 
-/** The maximum number of concurrent requests. */
 const PARALLEL = 4;
-/** The number of rows whose contents are stored together. */
+/** The contents of so many rows are stored together. */
 const ROWS = 20_000;
 
 /**
  * A full reconciliation of a mirror that cannot follow any more. It compares the mirror with the origin's present state
- * folder by folder, from the roots on. It requests only folders in which something differs or was touched since. Then
- * the contents are fetched, and the state is stored as a base, which must have the Merkle root that the origin has
- * named. Finally, the mirror starts anew on that base. Before that, the mirror is unchanged.
+ * folder by folder, from the roots on, and requests only folders in which something differs or was touched since. Then
+ * it fetches the contents, and stores the state as a base, which must have the Merkle root that the origin has named.
+ * Finally, the mirror, unchanged so far, starts anew on that base.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The last iteration of each path: first that in the mirror, finally that at the origin. */
+  /** The last iteration of each path: at first that in the mirror, in the end that at the origin. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
    * For each folder, its children in the mirror that exist, or beneath which a path exists. A path beneath a deleted
@@ -73,12 +71,12 @@ export class TreeResync {
     this.#goal = goal;
   }
 
-  /** Runs the reconciliation. Throws `INTEGRITY_VIOLATION` if the origin's listings do not add up to its root. */
+  /** Throws `INTEGRITY_VIOLATION` if the origin's listings do not add up to its root. */
   async run(): Promise<void> {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
     const { record, sequence: recordSeq, ts } = anchor;
-    // The constructor throws for a frontier that is impossible for this number of events.
+    // Throws for a frontier that is impossible for this number of events.
     void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
@@ -107,10 +105,7 @@ export class TreeResync {
     await mirror.startAt(start);
   }
 
-  /**
-   * Reads the last iteration of every path that the mirror knows. Deleted paths are included, because the iterations of
-   * such a path continue if it is made again.
-   */
+  /** Reads also deleted paths, because the iterations of such a path continue if it is made again. */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
     const { seq } = mirror.head;
@@ -129,7 +124,7 @@ export class TreeResync {
     }
   }
 
-  /** Compares the folders level by level, so that each level needs few requests. */
+  /** Level by level, so that each level needs few requests. */
   async #descend(roots: readonly WorkspacePath[]): Promise<void> {
     const { fetch } = this.#parts;
     let level: WantedFolder[] = [];
@@ -153,7 +148,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Processes the listing of a folder. Returns the folders in it that must be requested. */
+  /** Returns the folders in it that must be requested. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));
@@ -164,7 +159,7 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // A path that is not a folder at the origin is requested only if something was in it.
+      // Request a path that is not a folder at the origin only if something was in it.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);

@@ -4,7 +4,7 @@ import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/values/event
 import type { Hash } from "../../core/values/hash.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 
-/** The lines that were cut off when an upstream log was opened, because a crash had damaged them. */
+/** The damaged lines that were cut off when an upstream log was opened after a crash. */
 export interface UpstreamCut {
   /** The first event that was cut off. */
   readonly seq: number;
@@ -12,19 +12,19 @@ export interface UpstreamCut {
   readonly quarantine: string;
 }
 
-/** The origin's lines that a replica holds, as a session needs them. */
 export interface UpstreamLines {
   /** The last event held durably. */
   readonly head: Head;
-  /** Returns the hash of an event; `undefined` if it is not held. */
+  /** `undefined` if the event is not held. */
   hashAt(seq: number): Promise<Hash | undefined>;
   /** Appends checked events that follow `head`, durably. */
   append(events: readonly SealedEvent[]): Promise<void>;
 }
 
 /**
- * The origin's lines that a replica holds, byte for byte, in `upstream.wal`. `open` checks every hash and link, and
- * `append` checks the links. Only one process may write: the session of the replica, which holds the replica's lock.
+ * The origin's lines that a replica holds, byte for byte, in `upstream.wal`. `open` checks every hash and link. The
+ * caller of `append` has checked the events. Only the session of the replica, which holds the replica's lock, may
+ * write.
  */
 export class Upstream implements UpstreamLines {
   /** The lines that `open` has cut off. The origin sends them again. */
@@ -33,9 +33,8 @@ export class Upstream implements UpstreamLines {
   readonly #hashes: Hash[];
 
   /**
-   * Reads the log from its first line on. Moves the bytes that a crash left after the last sound line into quarantine.
-   * Throws `LOG_DAMAGED` if a sound line follows a bad one, because a crash does not cause that, and because
-   * acknowledged events must not be dropped.
+   * Moves the bytes that a crash left after the last sound line into quarantine. Throws `LOG_DAMAGED` if a sound line
+   * follows a bad one, because a crash does not cause this, and acknowledged events must not be dropped.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();
@@ -43,7 +42,7 @@ export class Upstream implements UpstreamLines {
     const torn = tornBytes > 0 ? { seq: hashes.length + 1, offset: bytes } : undefined;
     const from = bad ?? torn;
     const cut = from === undefined ? undefined : { seq: from.seq, quarantine: await log.quarantine(from) };
-    // The lines are synced now, because an earlier session may have ended before it synced them.
+    // Sync the lines: an earlier session may have ended before it did.
     await log.sync();
     return new Upstream(log, hashes, cut);
   }
@@ -69,9 +68,7 @@ export class Upstream implements UpstreamLines {
   }
 }
 
-/**
- * Returns the hashes of the sound lines, and the position of the first bad line. Throws `LOG_DAMAGED` as `open` does.
- */
+/** The hashes of the sound lines, and the position of the first bad one. Throws `LOG_DAMAGED` as `open` does. */
 async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
   const hashes: Hash[] = [];
   let head: Head = EMPTY_HEAD;

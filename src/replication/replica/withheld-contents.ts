@@ -4,14 +4,13 @@ import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
- * The list of contents that the origin's lines name and that this replica did not store, because its rules leave them
- * out, or because the origin does not have them. The list is stored before the lines, so that `verify` does not report
- * these contents as missing. A listed content may still be in the store, for another path or because it arrived later.
+ * The contents that the origin's lines name and this replica did not store, because its rules leave them out or the
+ * origin does not have them. The list is stored before the lines, so that `verify` does not report these contents as
+ * missing. A listed content may still be in the store, for another path or because it arrived later.
  */
 export interface WithheldContents {
-  /** Returns all listed contents. */
   list(): ReadonlySet<Hash>;
-  /** Adds contents, durably. Throws `IO` if the write fails. */
+  /** Durable. Throws `IO` if the write fails. */
   add(hashes: readonly Hash[]): void;
 }
 
@@ -20,7 +19,7 @@ export class FileWithheldContents implements WithheldContents {
   readonly #disk: Disk;
   readonly #path: string;
   #known: Set<Hash> | undefined;
-  /** True once this object has synced the file. Before that, lines of an earlier process may not be durable. */
+  /** True once this object has synced the file. Until then, lines of an earlier process may not be durable. */
   #isDurable = false;
 
   constructor(disk: Disk, path: string) {
@@ -38,7 +37,7 @@ export class FileWithheldContents implements WithheldContents {
     if (fresh.length === 0 && (this.#isDurable || hashes.length === 0)) return;
     const fd = this.#disk.open(this.#path, "append", 0o600);
     try {
-      // The file may end with a torn line, so the new hashes begin on a new line.
+      // The file may end with a torn line, so begin on a new one.
       if (fresh.length > 0) writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
       this.#disk.sync(fd);
     } finally {

@@ -11,29 +11,27 @@ import type { UpstreamLines } from "./upstream.ts";
 /** A contradiction between what an origin says and what a replica holds of its history. */
 interface WitnessNote {
   readonly workspace: string;
-  /** An event that this replica holds and that the origin contradicts. It is not always the first such event. */
+  /** An event that this replica holds and the origin contradicts, not always the first such event. */
   readonly sequence: number;
-  /** The hash of that event as this replica holds it. */
+  /** The event's hash here. */
   readonly held: string;
-  /** The hash of that event at the origin; `""` if the origin has no such event, or did not tell its hash. */
+  /** The event's hash at the origin; `""` if the origin has no such event, or did not tell the hash. */
   readonly told: string;
   readonly reason: string;
 }
 
 /** Keeps the note of the first contradiction. A replica with a note does not connect until a person has removed it. */
 export interface WitnessNotes {
-  /** Returns the note; `undefined` if there is none. */
   get(): WitnessNote | undefined;
   /** Stores a note durably, unless there is one already. Throws `IO` if the write fails. */
   keep(note: WitnessNote): void;
   /**
-   * Removes the note, for a person who has looked at it. The replica then connects again, and makes a new note if the
+   * Called for a person who has seen the note. The replica then connects again, and makes a new note if the
    * contradiction persists. Throws `IO` if the removal fails.
    */
   forget(): void;
 }
 
-/** A note that lasts as long as this object. */
 export class MemoryWitnessNotes implements WitnessNotes {
   #note: WitnessNote | undefined;
 
@@ -50,7 +48,6 @@ export class MemoryWitnessNotes implements WitnessNotes {
   }
 }
 
-/** A note in a JSON file of its own. */
 export class FileWitnessNotes implements WitnessNotes {
   readonly #disk: Disk;
   readonly #path: string;
@@ -60,7 +57,7 @@ export class FileWitnessNotes implements WitnessNotes {
     this.#path = path;
   }
 
-  /** Returns the note. Throws `LOG_DAMAGED` for an invalid file, because it may have been a note. */
+  /** Throws `LOG_DAMAGED` for an invalid file, because it may have been a note. */
   get(): WitnessNote | undefined {
     const bytes = readDiskFile(this.#disk, this.#path);
     return bytes === undefined ? undefined : parse(bytes, this.#path);
@@ -100,7 +97,7 @@ function noNote(path: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${path} is not a valid note of a witness`, { cause });
 }
 
-/** Returns the note as an error that says why the replica does not connect. */
+/** The error that says why the replica does not connect. */
 export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
   return new ChronicleError(
     "INTEGRITY_VIOLATION",
@@ -134,7 +131,6 @@ export class Witness {
     this.#options = options;
   }
 
-  /** Compares the head that `HelloAck` names. */
   async met(workspace: string, head: Told): Promise<void> {
     this.#workspace = workspace;
     const held = this.#options.upstream.head;
@@ -143,8 +139,8 @@ export class Witness {
   }
 
   /**
-   * Compares the head that `HeadWitness` names. Throws `INTEGRITY_VIOLATION` without a note if the message is about
-   * another workspace, if the signed head in it disagrees with it, or if `vkey` is given and the signature is invalid.
+   * Throws `INTEGRITY_VIOLATION` without a note if the message is about another workspace, if the signed head in it
+   * disagrees with it, or if `vkey` is given and the signature is invalid.
    */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
@@ -159,9 +155,7 @@ export class Witness {
     await this.#compare({ sequence, hash: head_hash });
   }
 
-  /**
-   * Called when this replica holds more events than before. Compares the head that was kept for later, if there is one.
-   */
+  /** Called when this replica holds more events than before. */
   async grown(): Promise<void> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
@@ -174,7 +168,7 @@ export class Witness {
   }
 
   /**
-   * Runs the check of a line that should follow `tail`. A valid line whose `prev` hash is that of another event is a
+   * `check` checks a line that should follow `tail`. A valid line whose `prev` hash is that of another event is a
    * contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {

@@ -13,7 +13,6 @@ import type { WriteJournal } from "./write-journal.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** Options of a push. */
 export interface WriteBackPushOptions {
   readonly sandboxId: string;
   readonly journal: WriteJournal;
@@ -21,54 +20,49 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * An unanswered batch is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents,
- * because a slow line needs that long.
+ * An unanswered batch is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents, for
+ * slow lines.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
-/** The number of times that a batch is sent again before the conversation is ended. */
+/** After so many repetitions of a batch, the session is ended. */
 const MOST_TRIES = 50;
 
-/** The delay before a batch that the origin could not accept (`unavailable`) is sent again, in ms. */
+/** The delay before a batch is sent again that the origin could not accept (`unavailable`). */
 const RETRY_MS = 1_000;
 
-/** A batch that was sent and is not completely answered. */
 interface InFlight {
   readonly message: WriteBack;
   /** The `local_seq` of each entry without an answer. */
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
-  /** The number of heartbeats after which the batch is sent again. */
+  /** The batch is sent again after so many heartbeats. */
   readonly patience: number;
-  /** The number of heartbeats since the batch was sent, or since the origin showed that the batch has arrived. */
+  /** Heartbeats since the batch was sent, or since the origin showed that it has arrived. */
   beats: number;
-  /** The number of times that the batch was sent again since then. */
+  /** How often the batch was sent again since then. */
   tries: number;
 }
 
 /**
- * Sends the replica's own changes to its origin, in order, one batch at a time, while the session receives messages. A
- * batch is sent again until it is answered. The journal settles the answers before the next batch is sent. Entries that
- * the origin has decided according to `HelloAck` are not sent again, whatever this side remembers.
+ * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
+ * again until it is answered. The journal settles the answers before the next batch is sent. Entries that the origin
+ * has decided according to `HelloAck` are not sent again, whatever this side remembers.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
   sendsExactTimes = false;
   readonly #channel: Channel;
   readonly #options: WriteBackPushOptions;
-  /** The last answered entry; `undefined` before `begin`. */
+  /** Undefined before `begin`. */
   #settled: number | undefined;
-  /**
-   * The origin's last event when this conversation began. Entries that the origin had decided before have no later
-   * event.
-   */
+  /** The origin's last event when this session began. Entries that were decided before have no later event. */
   #head = 0;
   #flight: InFlight | undefined;
-  /** True if the journal may have entries to send. */
   #isNoted = true;
   #isRunning = false;
   #isEnded = false;
-  /** The timer of the pause after an answer `unavailable`. */
+  /** Set during the pause after an answer `unavailable`. */
   #pause: Disposable | undefined;
 
   constructor(channel: Channel, options: WriteBackPushOptions) {
@@ -81,7 +75,7 @@ export class WriteBackPush {
     return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
   }
 
-  /** The number of entries that were sent and have no answer. */
+  /** Entries that were sent and have no answer. */
   get pending(): number {
     return this.#flight?.open.size ?? 0;
   }
@@ -94,7 +88,6 @@ export class WriteBackPush {
     this.note();
   }
 
-  /** Called when the journal may have entries to send. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && !this.#isEnded && this.#settled !== undefined && this.#pause === undefined)
@@ -102,8 +95,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Processes an answer. If it answers the last batch of an earlier conversation, it is settled, unless the journal has
-   * that answer. Any other answer that no batch waits for is ignored, because it arrived twice.
+   * An answer to the last batch of an earlier session is settled if the journal does not have it yet. Any other answer
+   * that no batch waits for is ignored, because it has arrived twice.
    */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
@@ -117,7 +110,7 @@ export class WriteBackPush {
       journal.settled(last, answer).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Called with each heartbeat. Sends the batch again if its answer is overdue. */
+  /** Called with each heartbeat. Repeats an overdue batch. */
   beat(): void {
     const flight = this.#flight;
     // While bytes are pending, the batch may not have been sent yet.
@@ -131,10 +124,7 @@ export class WriteBackPush {
     else void this.#send(flight.message);
   }
 
-  /**
-   * Opens a content that the batch under way names. Returns `undefined` for any other content, which the origin must
-   * not request.
-   */
+  /** Returns `undefined` for a content that the batch under way does not name: the origin must not request it. */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
     if (flight?.contents.has(hash) !== true) return undefined;
@@ -143,7 +133,6 @@ export class WriteBackPush {
     return this.#options.journal.open(hash);
   }
 
-  /** Called at the end of the conversation. */
   end(): void {
     this.#isEnded = true;
     this.#pause?.[Symbol.dispose]();
@@ -198,8 +187,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Sends a batch, and waits for its answer. Returns `undefined` if the conversation ends before the answer, or if the
-   * origin cannot accept anything at present. In the latter case, the entries are sent again after a pause.
+   * Returns `undefined` if the session ends first, or if the origin cannot accept anything at present. In the latter
+   * case, the entries are sent again after a pause.
    */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
@@ -219,7 +208,7 @@ export class WriteBackPush {
   }
 
   async #send(message: WriteBack): Promise<void> {
-    // An error is ignored, because a channel that has ended ends the session, which calls `end`.
+    // Ignore the error: a channel that has ended ends the session, which calls `end`.
     await this.#channel.send(message).catch(() => undefined);
   }
 

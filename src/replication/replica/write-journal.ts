@@ -5,8 +5,8 @@ import type { Signal } from "../../util/signal.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/records/write-back.ts";
 
 /**
- * The journal of a replica's own changes for its origin, in order. It has only durable changes. The `localSeq` of an
- * entry is the seq of its event in the replica's own log.
+ * A replica's own durable changes for its origin, in order. The `localSeq` of an entry is the seq of its event in the
+ * replica's own log.
  */
 export interface WriteJournal {
   /**
@@ -14,14 +14,13 @@ export interface WriteJournal {
    */
   readonly settledTo: number;
   /**
-   * Returns the next entries after `after`, at most `limit`. `upTo` of the result is the last own event that was looked
-   * at. Events up to `upTo` that are not returned need not be sent.
+   * Returns at most `limit` entries after `after`. `upTo` of the result is the last own event that was examined. Events
+   * up to `upTo` that are not returned need not be sent.
    */
   next(after: number, limit: number): Promise<JournalPage>;
   /**
-   * Notes that all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was
-   * decided as well, but its answer was lost. `decidedBy` is an event of the origin by which all those lost decisions
-   * were recorded.
+   * Called when all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was
+   * decided as well, but its answer was lost. All lost decisions were recorded by the origin's event `decidedBy`.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**
@@ -31,22 +30,18 @@ export interface WriteJournal {
    */
   remembered(upTo: number, head: number): void;
   /**
-   * Returns false if this replica's own event is missing, or if its hash differs from the one that the origin was sent.
-   * Returns true if that cannot be determined, because `hash` is undefined or because the event was compacted away.
+   * False if this replica's own event is missing, or has another hash than the origin was sent. True if this is
+   * unknown, because `hash` is undefined or the event was compacted away.
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
-  /**
-   * Returns true if this replica's own event changes or proposes this path or a path beneath it. Also returns true if
-   * the event was compacted away.
-   */
+  /** True if this replica's own event changes or proposes this path or a path beneath it, or was compacted away. */
   hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** Emitted when there may be more entries. */
   readonly changed: Signal<void>;
-  /** Opens the content of an entry. Returns `undefined` if the content is no longer in the store. */
+  /** Returns `undefined` if the content is no longer in the store. */
   open(hash: Hash): Promise<BlobReader | undefined>;
 }
 
-/** A page of a journal, as returned by `next`. */
 export interface JournalPage {
   readonly entries: readonly WriteBackEntry[];
   readonly upTo: number;

@@ -3,19 +3,17 @@ import type { RouteMatch, ServerReply } from "./server-route.ts";
 import { sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
-/** The time within which the body of a request must arrive, in milliseconds. */
+/** The body of a request must arrive within this time. */
 const BODY_MS = 60_000;
 
 class BodyTooLarge extends Error {}
 
-/** Options of `answerQuickly`. */
 export interface QuickAnswering {
   readonly found: RouteMatch;
   readonly isOwner: boolean;
   readonly report: Report;
 }
 
-/** Reads the whole body of a request, and answers the request with its quick route. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,
@@ -34,7 +32,6 @@ export async function answerQuickly(
   }
 }
 
-/** Sends the reply of a quick route. */
 export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
   if (response.writableEnded) return;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;

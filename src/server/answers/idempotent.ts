@@ -3,23 +3,22 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 
-/** A request for a change, with its idempotency key. */
 export interface NamedChange {
   readonly caller: Caller;
   readonly key: string;
   readonly method: string;
-  /** The URL with its query. */
+  /** With its query. */
   readonly url: string;
   readonly ifMatch: string | undefined;
   readonly body: unknown;
   /**
    * True if the log records whether the change was made. A change that was begun and has no reply may then be tried
-   * again, because the workspace does not make it a second time.
+   * again: the workspace does not make it twice.
    */
   readonly isInLog?: boolean;
 }
 
-/** The maximum size of a kept reply, in characters of JSON. Of a larger reply, only the status is kept. */
+/** In characters of JSON. Of a larger reply, only the status is kept. */
 const MOST_REPLY = 256 * 1024;
 
 /**
@@ -49,8 +48,8 @@ export async function onlyOnce(
 }
 
 /**
- * Returns the earlier reply to a change; `undefined` if the change was not begun, or may be tried again. Throws
- * `LOCKED`, `REFUSED` and `USAGE` in the same cases as `onlyOnce`.
+ * The earlier reply to a change; `undefined` if the change was not begun, or may be tried again. Throws `LOCKED`,
+ * `REFUSED` and `USAGE` in the same cases as `onlyOnce`.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()), change);
@@ -75,14 +74,13 @@ function replyFrom(standing: Standing, { isInLog }: NamedChange): KeptReply | un
 }
 
 /**
- * Returns true for an error that means that nothing was changed, because the change was refused or did not get its
- * turn. Returns false if that is unknown.
+ * True for an error which means that nothing was changed, because the change was refused or did not get its turn. False
+ * if this is unknown.
  */
 function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
-/** Returns the error for a key that was already used for another request. */
 export function reused(): ChronicleError {
   return new ChronicleError("USAGE", "this Idempotency-Key was used for another request", {
     hint: "make a new key for each change",
@@ -91,8 +89,7 @@ export function reused(): ChronicleError {
 }
 
 /**
- * Returns true for the error that a key was used for two requests. That is the error of `reused`, or an error of the
- * engine, which has found the key in the log and has `data.request`.
+ * True for the error of `reused`, and for an error of the engine that has found the key in the log (`data.request`).
  */
 export function isReused(error: unknown): boolean {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
@@ -118,22 +115,20 @@ function printOf({ method, url, ifMatch, body }: NamedChange): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/** A reply that is sent again when the request is repeated. */
 export interface KeptReply {
   readonly status: number;
   readonly value: unknown;
 }
 
-/** The state of a request with an idempotency key. */
 export type Standing =
-  /** The key was not used before. After `begin`, the change may be made. */
+  /** After `begin`, the change may be made. */
   | { readonly kind: "new" }
   | { readonly kind: "done"; readonly reply: KeptReply }
   /** The key was used for another request. */
   | { readonly kind: "other" }
   /**
    * The request was begun at `since` (epoch milliseconds) and has no reply. If `going`, this process is performing the
-   * request. If not, the server ended meanwhile or the request failed, and it is unknown what was changed.
+   * request. Otherwise, the server ended meanwhile or the request failed, and it is unknown what was changed.
    */
   | { readonly kind: "begun"; readonly since: number; readonly going: boolean };
 
@@ -146,16 +141,16 @@ export type Standing =
  * same key, because it may already have been made. The client is told to check.
  */
 export interface IdempotencyStore {
-  /** Returns what `begin` would return, without beginning the request. */
+  /** Like `begin`, without beginning the request. */
   standing(key: string, print: string, now: number): Standing;
   /**
-   * Durably begins a request if its key was not used before. Returns the state before that. `print`: a text that
-   * differs for different requests. `now`: epoch milliseconds.
+   * Durably begins a request if its key was not used before. Returns the state before. `print` differs for different
+   * requests. `now` is in epoch milliseconds.
    */
   begin(key: string, print: string, now: number): Standing;
   /**
-   * Ends a begun request. `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or
-   * `unknown` if it is unknown what was changed.
+   * `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or `unknown` if it is
+   * unknown what was changed.
    */
   end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }

@@ -1,36 +1,27 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The maximum number of remembered changes. Changes that are still being made may exceed it. */
+/** The limit of remembered changes. Changes that are still being made may exceed it. */
 const MOST = 10_000;
-/**
- * The time for which a change is remembered after it has begun, in milliseconds. A change that takes longer is
- * remembered until it has ended.
- */
+/** A change is remembered for this time after it has begun, and at least until it has ended. */
 const DAY_MS = 86_400_000;
-/**
- * The maximum size of all kept replies, in characters of JSON. Above this size, the oldest replies are replaced by `{
- * done: true }`.
- */
+/** The limit of all kept replies, in characters of JSON. Above it, `{ done: true }` replaces the oldest replies. */
 const MOST_KEPT = 8 * 1024 ** 2;
 /** Replies of at most this many characters are neither counted for `MOST_KEPT` nor replaced. */
 const SHORT = 100;
 
-/** A remembered change. */
 export interface BookEntry {
   readonly print: string;
   readonly at: number;
   readonly reply?: KeptReply;
-  /** True if this process is making the change. */
   readonly going: boolean;
 }
 
 /** Remembers the replies in memory. A durable backend fills this store from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  /** The changes by key, oldest first. */
+  /** By key, oldest first. */
   readonly #entries = new Map<string, BookEntry>();
   /** The lengths of the replies longer than `SHORT`, by key, oldest first. */
   readonly #lengths = new Map<string, number>();
-  /** The sum of `#lengths`. */
   #kept = 0;
 
   standing(key: string, print: string, now: number): Standing {
@@ -55,16 +46,13 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /**
-   * Adds a change, or replaces the change of this key. If there are too many changes, forgets the oldest change that is
-   * not being made.
-   */
+  /** If there are too many changes, forgets the oldest one that is not being made. */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    // A change that is being made is not forgotten, because a retry would then be made at the same time.
+    // Do not forget a change that is being made: a retry would then be made at the same time.
     for (const [oldest, { going }] of this.#entries) {
       if (going) continue;
       this.#forget(oldest);
@@ -72,7 +60,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  /** Returns all entries, oldest first. */
+  /** Oldest first. */
   entries(): IterableIterator<[string, BookEntry]> {
     return this.#entries.entries();
   }

@@ -7,24 +7,22 @@ import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
 
-/** A problem in the form of RFC 9457. */
+/** Of RFC 9457. */
 export interface Problem {
   readonly type: "about:blank";
   readonly title: string;
   readonly status: number;
   /** A stable code of `core/values/errors.ts`, or `INTERNAL` for an unexpected error. */
   readonly code: string;
-  /** A text for people. */
   readonly detail: string;
   readonly hint?: string;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** The id of a line in the server's diagnostics that has the details. */
+  /** The id of the line in the server's diagnostics that has the details. */
   readonly id?: string;
 }
 
-/** Options for the problem of an error. */
 export interface ProblemSetting {
-  /** Absolute paths of folders on this machine that the problem must not name. */
+  /** Folders on this machine (absolute paths) that the problem must not name. */
   readonly hidden: readonly string[];
   /** True if the caller uses the command line. Only then may hints name commands. */
   readonly commands?: boolean;
@@ -32,27 +30,25 @@ export interface ProblemSetting {
   readonly report: Report;
 }
 
-/** Adds a line to the server's diagnostics. `error`: the error that the line describes. */
+/** Adds a line, which may describe `error`, to the server's diagnostics. */
 export type Report = (line: string, error?: unknown) => void;
 
 const HIDDEN = "…";
 
-/** The maximum length of a text in a problem, in characters. */
+/** In characters. */
 const MAX_DETAIL = 1_000;
 
-/** Returns a problem. */
 export function makeProblem(status: number, code: string, detail: string): Problem {
   return { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, code, detail };
 }
 
-/** Returns the problem with a different status and its title. */
 export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
 /**
- * Returns the HTTP status for an error: 507 for a full disk (RFC 4918), 422 if a line in the request's body does not
- * verify, and else the status of the error's code.
+ * 507 for a full disk (RFC 4918), 422 if a line in the request's body does not verify, and else the status of the
+ * error's code.
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -60,8 +56,7 @@ export function statusOf({ code, data }: ChronicleError): number {
 }
 
 /**
- * Returns the problem for an error. For unexpected errors, and for failures of the store or of this machine, returns
- * the result of `unexpectedProblem`.
+ * For unexpected errors, and for failures of the store or of this machine, the result is that of `unexpectedProblem`.
  */
 export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   const error = codedError(thrown);
@@ -76,7 +71,7 @@ export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   };
 }
 
-/** Matches a hint that names a command. Callers that do not use the command line do not get such hints. */
+/** A hint that names a command. Callers that do not use the command line do not get such hints. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
 function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
@@ -89,9 +84,9 @@ function isForDiagnostics(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the problem for an error that the caller cannot correct. The error's message is only written to the
- * diagnostics, because it may name files of this machine. The problem has the id of that line in the diagnostics, and
- * also the reason in words if the disk or the store is the cause.
+ * For an error that the caller cannot correct. The error's message is only written to the diagnostics, because it may
+ * name files of this machine. The problem has the id of that line, and the reason in words if the disk or the store is
+ * the cause.
  */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
@@ -115,8 +110,8 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 }
 
 /**
- * Returns the text with `…` in place of the hidden folders. Longer paths are replaced first, because a hidden folder
- * may be inside another hidden folder.
+ * Puts `…` in place of the hidden folders. Longer paths are replaced first, because a hidden folder may be inside
+ * another hidden folder.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
@@ -126,7 +121,7 @@ export function hide(text: string, hidden: readonly string[]): string {
   );
 }
 
-/** Returns the data of an error without values that are absolute paths, and with `…` in place of hidden folders. */
+/** Removes values that are absolute paths, and puts `…` in place of hidden folders. */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {
@@ -149,10 +144,7 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   return undefined;
 }
 
-/**
- * Returns the problem for an error about the form of the request, which is `Encoded` or an error of Fastify. Returns
- * `undefined` for other errors.
- */
+/** For an error about the form of the request: `Encoded`, or an error of Fastify. `undefined` for other errors. */
 export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;
@@ -164,7 +156,7 @@ export function formProblem(error: unknown): Problem | undefined {
   return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
 }
 
-/** Returns a problem (RFC 9457) as the reply of a quick route. `code`: a stable code. `detail`: a text for people. */
+/** A problem as the reply of a quick route. */
 export function problemReply(status: number, code: string, detail: string): ServerReply {
   return {
     status,

@@ -1,28 +1,26 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** The maximum length of an idempotency key, in characters. */
 const MAX_KEY = 128;
 
-/** Matches the ETags in a header (RFC 9110 §8.8.3). */
+/** The ETags in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** Matches the ETag of a file, which is the hash of its content, and the ETag of a folder, which is empty. */
+/** The ETag of a file is the hash of its content. That of a folder is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** The error for a body with a content encoding. The server decodes no encoding. */
+/** The server decodes no content encoding. */
 export class Encoded extends Error {}
 
-/** Throws `Encoded` for a body with a content encoding. */
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
   throw new Encoded("a body is taken without Content-Encoding only");
 }
 
 /**
- * Returns the condition of a change. `If-Match` gives one or several hashes of which the path must have one, or `*` for
- * any existing path. `If-None-Match: *` gives `none`, which means that the path must not exist. Throws `USAGE` for
- * invalid headers, and `PRECONDITION_FAILED` if none of the ETags can match.
+ * `If-Match` gives one or several hashes of which the path must have one, or `*` for any existing path. `If-None-Match:
+ * *` gives `none`: the path must not exist. Throws `USAGE` for invalid headers, and `PRECONDITION_FAILED` if none of
+ * the ETags can match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
@@ -38,7 +36,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear('If-Match takes ETags, as "HASH", or *');
   }
-  // A weak ETag never matches, and neither does an ETag that is no hash.
+  // Weak ETags, and ETags that are no hash, never match.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {
@@ -57,7 +55,7 @@ function unclear(message: string): ChronicleError {
   return new ChronicleError("USAGE", message, { data: { field: "If-Match" } });
 }
 
-/** Returns the request's idempotency key, if it has one. Throws `USAGE` for an invalid key. */
+/** Throws `USAGE` for an invalid key. */
 export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
@@ -67,20 +65,14 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
   });
 }
 
-/**
- * Returns true if one of the ETags of `If-None-Match` matches the hash. Weak ETags match, too, because contents with
- * the same hash are equal.
- */
+/** For `If-None-Match`. Weak ETags match, too, because contents with the same hash are equal. */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === "*") return true;
   return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
 }
 
-/**
- * Returns the seq in the header `Last-Event-ID`; `undefined` if the header is missing. Throws `USAGE` if its value is
- * no seq.
- */
+/** The seq in `Last-Event-ID`, if any. Throws `USAGE` for another value. */
 export function eventIdIn({ "last-event-id": id }: IncomingHttpHeaders): number | undefined {
   if (typeof id !== "string") return undefined;
   if (/^\d{1,15}$/.test(id)) return Number(id);

@@ -7,14 +7,13 @@ import { isKnown } from "./received.ts";
 import { type Headers, replyProblem, SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** The maximum size in bytes of a content that is sent in one piece. */
+/** Contents up to this size, in bytes, are sent in one piece. */
 const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
 /**
- * Sends a content, or the requested part of it. Sends nothing before the first bytes are read, so that a problem can be
- * sent if the content is unreadable. If reading fails later, the connection is closed before the announced length is
- * reached.
+ * Sends nothing before the first bytes are read, so that a problem can be sent if the content is unreadable. If reading
+ * fails later, the connection is closed before the announced length is reached.
  */
 export async function sendContent(reply: FastifyReply, content: ContentReply, limits: ServerLimits): Promise<void> {
   const { headers, method } = reply.request;
@@ -69,12 +68,11 @@ interface Sending {
 
 async function sendPieces(reply: FastifyReply, sending: Sending): Promise<void> {
   const { pieces, status, head, length, limits } = sending;
-  // A small content is sent only after all of it was read, because its hash is checked at its end.
+  // Read all of a small content before sending it, because its hash is checked at its end.
   if (length <= SMALL) return sendWhole(reply, sending);
   let sent = 0;
   for await (const piece of pieces) {
-    // The pieces are written here, because Fastify would pipe a stream into the response without a time limit for a
-    // slow client.
+    // Write the pieces here: Fastify would pipe a stream into the response without a time limit for a slow client.
     if (sent === 0) reply.hijack().raw.writeHead(status, head);
     sent += piece.length;
     if (!(await writeTo(reply.raw, piece, limits.slowMs))) return;
@@ -96,16 +94,15 @@ function refuseShort(sent: number, length: number): void {
   if (sent !== length) throw new Error(`a content of ${length} bytes ended after ${sent}`);
 }
 
-/** Bytes from `start` to `end` (exclusive). */
+/** `end` is exclusive. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Returns the range that a `Range` header requests (RFC 9110 §14). Returns `undefined` for the whole content, if the
- * header is missing, or has another unit or an invalid syntax, because a server ignores such headers. Returns
- * `unsatisfiable` if the content has no byte of the range, or if the header requests several ranges.
+ * RFC 9110 §14. `undefined` (the whole content) if the header is missing, or has another unit or an invalid syntax,
+ * which a server ignores. `unsatisfiable` if the content has no byte of the range, or if several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
@@ -124,10 +121,7 @@ function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
   return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
 }
 
-/**
- * The media types of files that a browser can show without running code in them. All other files are sent as plain text
- * or as bytes.
- */
+/** Files that a browser can show without running code in them. All other files are sent as plain text or as bytes. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   Object.entries({
     png: "image/png",
@@ -151,21 +145,17 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
 const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
 
-/** Extensions of files that are sent as plain text. A browser then shows the source of markup, scripts and styles. */
+/** Sent as plain text, so that a browser shows the source of markup, scripts and styles. */
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
 
-/** Returns the media type for a file, which depends only on the extension of its name. */
 export function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
   return BY_EXTENSION.get(extension) ?? (TEXT.test(extension) ? PLAIN : BYTES);
 }
 
-/**
- * Returns a `Content-Disposition` with the file's name (RFC 6266, RFC 8187). Browsers then save the file instead of
- * opening it.
- */
+/** The `Content-Disposition` (RFC 6266, RFC 8187) makes browsers save the file instead of opening it. */
 export function attachment(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();
   const plain = name.replaceAll(/[^A-Za-z0-9._ -]/g, "_").slice(0, 100);

@@ -3,22 +3,18 @@ import type { ServerLimits } from "../limits/limits.ts";
 import { SAFE_HEADERS } from "./send.ts";
 import { writeTo } from "../limits/slow-peer.ts";
 
-/** A stream of events, and the conditions for its end. */
 export interface EventsToSend {
-  /** The seq after which the events begin. */
+  /** The events begin after this seq. */
   readonly after: number;
   readonly events: AsyncIterable<{ readonly seq: number }>;
   readonly limits: ServerLimits;
-  /**
-   * Aborts when the server is told to end. The stream then ends after the present event, and the client reconnects by
-   * itself.
-   */
+  /** Aborts when the server is told to end. The stream then ends after the present event, and the client reconnects. */
   readonly stopping: AbortSignal;
   /** Called with each heartbeat. The stream ends if it returns false, because the caller's token is no longer valid. */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** The time after which a client reconnects, in milliseconds. */
+/** A client reconnects after this time. */
 const RETRY_MS = 1_000;
 
 /**
@@ -39,7 +35,7 @@ export async function sendEvents(
   if (response.req.method === "HEAD") return void response.end();
   response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
   const heartbeat = setInterval(() => {
-    // A client that has not read the earlier data yet needs no heartbeat.
+    // A client that still has to read earlier data needs no heartbeat.
     if (!response.writableNeedDrain) response.write(":\n\n");
     isStillAdmitted().then(
       (isIn) => isIn || response.destroy(),
@@ -57,10 +53,7 @@ export async function sendEvents(
   }
 }
 
-/**
- * The encoded texts of events. All followers of a workspace get the same event object, so its text is encoded only
- * once.
- */
+/** All followers of a workspace get the same event object, so its text is encoded only once. */
 const texts = new WeakMap<object, Buffer>();
 
 function textOf(event: { readonly seq: number }): Buffer {

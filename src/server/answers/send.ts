@@ -4,9 +4,9 @@ import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
 /**
- * The headers of each answer of the app, and of each problem that `sendProblem` or `replyProblem` sends. With them,
- * browsers do not guess the type of an answer, show it in a frame, run it, read it across origins, or cache it. An
- * answer with a content has a different `cache-control`.
+ * The headers of each answer of the app, and of each problem. Because of them, browsers do not guess the type of an
+ * answer, show it in a frame, run it, read it across origins, or cache it. An answer with a content has another
+ * `cache-control`.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
@@ -18,23 +18,23 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Sends a problem for a request that Fastify does not handle. */
+/** For a request that Fastify does not handle. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) return cutShort(response);
-  // The response may have ended already, because `HttpServer.close` has refused this request.
+  // `HttpServer.close` may have refused this request already.
   if (response.writableEnded) return;
   const text = JSON.stringify(problem);
   const length = { "content-length": Buffer.byteLength(text) };
   response.writeHead(problem.status, { ...problemHeaders(response.req), ...headers, ...length });
-  // A string is passed to `end`, because Node then writes it together with the head.
+  // Node writes a string that is passed to `end` together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 
-/** Sends a problem for a request that Fastify handles. */
+/** For a request that Fastify handles. */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
-  // If Fastify could not parse the body, it has set the header `connection` to close the connection. The response is
-  // taken from Fastify, because `problemHeaders` decides whether that is necessary.
+  // If Fastify could not parse the body, it has set `connection` to close the connection. `problemHeaders` decides
+  // whether that is necessary, so take the response from Fastify.
   if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
   reply
     .code(problem.status)
@@ -47,7 +47,7 @@ function cutShort(response: ServerResponse): void {
   response.destroy();
 }
 
-/** Returns the headers of a problem. They close the connection if the request was not read to its end. */
+/** The headers close the connection if the request was not read to its end. */
 function problemHeaders({ complete }: IncomingMessage): Headers {
   return {
     ...SAFE_HEADERS,
@@ -56,18 +56,18 @@ function problemHeaders({ complete }: IncomingMessage): Headers {
   };
 }
 
-/** The time within which a refused client must close the connection, in milliseconds. */
+/** A refused client must close the connection within this time. */
 const LEAVE_MS = 1_000;
 
 /**
- * Refuses an upgrade with an HTTP status and no body. If the client does not close the connection, it is closed after
- * `LEAVE_MS`, because the limits of the HTTP server do not apply to an upgraded connection.
+ * Refuses an upgrade with an HTTP status and no body. The connection is closed after `LEAVE_MS` at the latest, because
+ * the limits of the HTTP server do not apply to an upgraded connection.
  */
 export function endUpgrade(socket: Duplex, status: number): void {
   const { title } = makeProblem(status, "", "");
   const timer = setTimeout(() => socket.destroy(), LEAVE_MS);
   socket.once("close", () => clearTimeout(timer));
-  // Reads and discards further input, because the end of the connection is only detected after all input was read.
+  // Discard further input: the end of the connection is only detected after all input was read.
   socket.resume();
   socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

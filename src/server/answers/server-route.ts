@@ -1,16 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A request of a quick route. */
 interface ServerRequest {
   readonly method: string;
   /** The path, decoded once, without the query. */
   readonly path: string;
-  /** The values of the `:name` components in the route's path, by name. */
+  /** The `:name` components of the route's path, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** True if the request came on the owner's Unix socket. */
+  /** True on the owner's Unix socket. */
   readonly isOwner: boolean;
 }
 
@@ -23,26 +22,25 @@ export interface ServerReply {
 /** A quick route: a route that is answered without loading the app. */
 export interface ServerRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** The path, in which `:name` matches any one component, such as `/hooks/:agent`. */
+  /** `:name` matches any one component, as in `/hooks/:agent`. */
   readonly path: string;
-  /** The maximum size of a body in bytes. A larger body is refused. */
+  /** In bytes. A larger body is refused. */
   readonly maxBody: number;
-  /** True if the route needs no token. Other routes only answer the owner on the Unix socket. */
+  /** True if the route needs no token. Other routes answer only the owner on the Unix socket. */
   readonly open?: true;
   /** True if the route also answers operators of the whole store on a port. */
   readonly forOperators?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 
-/** A route that matches a request, and its parameters. */
 export interface RouteMatch {
   readonly route: ServerRoute;
   readonly params: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the route that matches a path, which is still percent-encoded; `undefined` if no route matches. Compares the
- * few quick routes one by one, because loading a router would slow down hooks.
+ * `path` is still percent-encoded. The few quick routes are compared one by one, because loading a router would slow
+ * down hooks.
  */
 export function matchRoute(routes: readonly ServerRoute[], method: string, path: string): RouteMatch | undefined {
   // All paths that begin with `/v1/` belong to the app.
@@ -60,7 +58,7 @@ function fits(wanted: readonly string[], given: readonly (string | undefined)[])
   return wanted.every((part, at) => (part.startsWith(":") ? given[at] !== undefined : part === given[at]));
 }
 
-/** Decodes a component of a path. Returns `undefined` if the component is not valid percent-encoded UTF-8. */
+/** `undefined` if the component is not valid percent-encoded UTF-8. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -5,18 +5,17 @@ import type { Listener } from "./listener.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 
-/** An admitted request. */
 export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * Returns whether the token is still valid and has the same role, workspaces and replicas. Returns true if that
-   * cannot be checked now. Long-lived connections call this function repeatedly, and changes call it once more.
+   * True if the token is still valid and has the same role, workspaces and replicas, or if this cannot be checked now.
+   * Called repeatedly for long-lived connections, and once more for changes.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** Decides by the headers alone which requests and upgrades are served. */
+/** Decides by the headers alone which requests are served. */
 export class Admission {
   readonly #authenticator: Authenticator;
   readonly #limiters: Readonly<Record<Caller["role"], RateLimiter>>;
@@ -36,7 +35,7 @@ export class Admission {
     };
   }
 
-  /** Returns the admitted request, or the reason why the request is refused. `isOpen`: the request needs no token. */
+  /** `isOpen` is true if the request needs no token. */
   async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, listener);
@@ -62,12 +61,11 @@ export class Admission {
   }
 }
 
-/** Returns a text that identifies a caller together with its rights. */
 function rightsOf({ id, role, workspaces, replicas }: Caller): string {
   return JSON.stringify([id, role, workspaces ?? null, replicas ?? null]);
 }
 
-/** The check for callers that were admitted without a token. It is always true. */
+/** For callers that were admitted without a token. */
 const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
 /** The caller of a route that needs no token. */

@@ -8,26 +8,25 @@ import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The rate at which one address may send wrong tokens. */
+/** Wrong tokens from one address. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
- * Returns the bearer of a token that is not in the token store (OIDC); `undefined` if the token is not valid. Throws
- * `UNAVAILABLE` if the issuer cannot be reached.
+ * For a token that is not in the token store (OIDC). `undefined` if the token is not valid. Throws `UNAVAILABLE` if the
+ * issuer cannot be reached.
  */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 interface AuthenticatorOptions {
   readonly book: TokenStore;
-  /** The operator's token, which need not be in `book`. */
+  /** Need not be in `book`. */
   readonly operatorToken?: string;
-  /** Finds the bearers of tokens that are not in `book`. If absent, there are no such tokens. */
+  /** For tokens that are not in `book`. Absent: there are none. */
   readonly others?: OtherIssuer;
-  /** Returns the time, in epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** Finds the caller that bears a token. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #operator: Buffer | undefined;
@@ -40,9 +39,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the caller that the `Authorization` header identifies, or the refusal. `address`: the address of the
-   * client. The rate of wrong tokens from one address is limited. A valid token is accepted even then, because all
-   * clients behind a proxy share one address, and tokens are too long to be guessed.
+   * `address` is that of the client. The rate of wrong tokens from one address is limited. A valid token is accepted
+   * even then, because all clients behind a proxy share one address, and tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -62,8 +60,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the bearer of a token that was valid before. Returns `undefined` if the token is no longer valid, and
-   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected.
+   * For a token that was valid before. `undefined` if it is no longer valid, and "unavailable" if its issuer cannot be
+   * reached. Does not count as a wrong token.
    */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);
@@ -71,10 +69,9 @@ export class Authenticator {
   }
 
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
-    // The token store is searched first. If it has the operator's token as well, the role in the token store applies.
+    // If the token store also has the operator's token, the role in the token store applies.
     const record = this.#options.book.find(hash);
-    // Hashes are compared in constant time, so that neither the length of the token nor the time reveals anything about
-    // it.
+    // Compare hashes in constant time, so that neither the token's length nor the time reveals anything about it.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -91,7 +88,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Returns "unavailable" if the issuer cannot be reached, because the token is then not known to be wrong. */
+/** If the issuer cannot be reached, the token is not known to be wrong. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {
@@ -107,7 +104,6 @@ function refused(detail: string): Refusal {
   return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
 }
 
-/** The reason why a request is not served, as the parts of its answer. */
 export interface Refusal {
   readonly status: number;
   readonly code: ErrorCode;
@@ -117,14 +113,11 @@ export interface Refusal {
 
 /**
  * Headers that a request may have only once: those for the actor, the role, the client, the idempotency key and the
- * hints. Node joins the values of a repeated header, which would make the result ambiguous.
+ * hints. Node joins the values of a repeated header, and the result would be ambiguous.
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/**
- * Returns the refusal if `strangerOf` finds that the request is ambiguous or comes from a foreign web page; else
- * `undefined`.
- */
+/** Refuses a request that is ambiguous, or comes from a foreign web page (`strangerOf`). */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;

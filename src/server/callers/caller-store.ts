@@ -10,13 +10,12 @@ import type { Caller } from "./caller.ts";
 import type { OpenWorkspaces } from "./open-workspaces.ts";
 import { mustSee, seesShape } from "./scope.ts";
 
-/** The server's store and its open workspaces. */
 export interface StoreParts {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
 }
 
-/** The view of the store for one caller. It has only the workspaces that the caller may see. */
+/** The store for one caller: it has only the workspaces that the caller may see. */
 export class CallerStore implements StoreApi {
   readonly home = "";
   readonly #parts: StoreParts;
@@ -43,7 +42,7 @@ export class CallerStore implements StoreApi {
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
     const { from, name } = options;
-    // A caller that may see only some workspaces must not create a workspace that it could not see afterwards.
+    // A caller that may see only some workspaces must not create one that it could not see.
     if (this.#caller.workspaces !== undefined && !(name !== undefined && this.#caller.workspaces.includes(name))) {
       throw new ChronicleError(
         "FORBIDDEN",
@@ -62,10 +61,7 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
   }
 
-  /**
-   * Archives a workspace, or takes it up again. If that has changed the workspace, the streams of its events end
-   * afterwards.
-   */
+  /** If this changes the workspace, the streams of its events end afterwards. */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
@@ -102,7 +98,7 @@ export class CallerStore implements StoreApi {
     return Promise.resolve();
   }
 
-  /** Returns what the caller may see of a workspace. Only operators see paths of folders on the server's machine. */
+  /** Only operators see paths of folders on the server's machine. */
   #shown(shape: WorkspaceShape): WorkspaceShape {
     return mayDo(this.#caller.role, "operator") ? shape : { ...shape, path: "", roots: [] };
   }
@@ -114,12 +110,11 @@ function notOffered(what: string): ChronicleError {
   });
 }
 
-/** Returns the summary of a row in the form in which it can end a sentence. */
+/** The summary of a row, so that it can end a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
-/** Returns the error for a caller that does not have the role that a row needs. */
 export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
   const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
   return new ChronicleError("FORBIDDEN", message, {
@@ -128,13 +123,13 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
   });
 }
 
-/** The hint that replaces `WHO_CAN`. That hint names the terminal, which a caller with a token may not have. */
+/** Replaces `WHO_CAN`, which names the terminal: a caller with a token may have none. */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**
  * Rewrites the engine's refusal of an agent for HTTP clients: the message has the summary of the row in place of the
- * engine's method. Returns other errors unchanged. A refusal for another reason, such as a protected file, keeps its
- * message. `role`: the caller's role.
+ * engine's method. Other errors are unchanged. A refusal for another reason, such as a protected file, keeps its
+ * message. `role` is the caller's.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;

@@ -2,12 +2,12 @@ import type { Role } from "../../api/routes/role.ts";
 
 /** The sender of a request, and the sender's rights. */
 export interface Caller {
-  /** Identifies the caller, for limits and idempotency keys. It is not secret. */
+  /** Identifies the caller, for limits and idempotency keys. Not secret. */
   readonly id: string;
-  /** The name that is shown to people, such as the name of the token. */
+  /** For people, such as the name of the token. */
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces that this caller may see. If absent, the caller may see all workspaces. */
+  /** The ids and names of the workspaces that this caller may see. Absent: all. */
   readonly workspaces?: readonly string[];
   /** The ids of replicas that this caller may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];

@@ -3,7 +3,7 @@ import type { FileShape } from "../../api/file-api.ts";
 import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import type { TcpListener } from "./listener.ts";
 
-/** A file from which the names of the headers about files are determined. */
+/** Determines the names of the headers about files. */
 const ANY_FILE: FileShape = {
   path: "",
   path_b64: "",
@@ -16,7 +16,7 @@ const ANY_FILE: FileShape = {
   iteration: 0,
   seq: 0,
 };
-/** The headers that a request from another origin may have. */
+/** For requests from another origin. */
 const ALLOWED_HEADERS = [
   ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
   ...[...Object.values(ACTING), HINTS_HEADER],
@@ -25,8 +25,8 @@ const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
- * Sets the headers of CORS that let pages of an allowed origin read the answer. Answers a preflight request, which has
- * no token, and returns true in that case.
+ * Sets the CORS headers that let pages of an allowed origin read the answer. Answers a preflight request, which has no
+ * token. Only then returns true.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;
