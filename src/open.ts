@@ -25,8 +25,8 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 }
 
 /**
- * For a process that makes one call and then ends. Closing the store leaves its databases as they are for the next
- * process. Acknowledged changes are durable as usual, and signed at the end.
+ * Opens a store for a process that makes one call and then ends. Closing the store leaves its databases as they are for
+ * the next process. Acknowledged changes are durable as usual, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   return openAt(options, { once: true });

@@ -33,7 +33,7 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** For a tool that applies the patch in the input's `key`. */
+/** Returns the `ToolReader` of a tool that applies the patch in the input's `key`. */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");

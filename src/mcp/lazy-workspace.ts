@@ -11,7 +11,7 @@ export interface Asked {
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
 /**
- * So many client names get a workspace of their own. All further clients of a server over HTTP share one workspace
+ * This many client names get a workspace of their own. All further clients of a server over HTTP share one workspace
  * without a name.
  */
 const MAX_CLIENTS = 8;

@@ -33,7 +33,7 @@ export function copyLine({ path, kept_at: at }: RestoreShape["conflicts"][number
   return `Changed meanwhile: ${oneLine(path)}; the other content is at ${oneLine(at)}: compare the two, and remove the copy if it is not needed.`;
 }
 
-/** For example `2 created, 1 deleted`; `nothing` for no changes. */
+/** Returns counts of paths, such as `2 created, 1 deleted`; `nothing` for none. */
 export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;
   const parts = types.flatMap((type) => {

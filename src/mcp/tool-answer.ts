@@ -3,7 +3,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 import { hintInTools } from "./tool-words.ts";
 
-/** In characters. Longer text is cut, with a note. */
+/** The maximum number of characters of text in one answer. Longer text is cut, with a note. */
 const MAX_TEXT = 40_000;
 
 /** A tool's answer: words for the model, and data for programs. */
@@ -35,7 +35,7 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
 }
 
 export interface ErrorHow {
-  /** By error code. */
+  /** The tool's hints, by the codes of errors. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
   /**
    * The names of the tool's arguments. If undefined (no workspace is open yet, or there is no such tool), the error's

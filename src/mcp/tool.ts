@@ -16,7 +16,7 @@ export type Effect = "reads" | "records" | "changes";
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** For a model that knows nothing else: what the tool does, when to use it, and how to undo its effect. */
+  /** The text for a model that knows nothing else: what the tool does, when to use it, and how to undo its effect. */
   readonly description: string;
   readonly input: Input;
   /** The fields of an answer besides the summary and the next steps (see `outputs.ts`). */

@@ -1,6 +1,6 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** For a command line that cannot be understood (exit code 2). */
+/** Returns the error for a command line that cannot be understood (exit code 2). */
 export function usageError(message: string, hint: string): ChronicleError {
   return new ChronicleError("USAGE", message, { hint });
 }

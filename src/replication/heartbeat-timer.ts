@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * After so many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds: if
+ * After this many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds: if
  * this process was busy or its machine slept, the late heartbeat counts once, and the bytes that have arrived meanwhile
  * are read before the next one.
  */

@@ -42,10 +42,10 @@ export interface Answering extends StoreParts {
   readonly version: string;
   /** The workspace of the folder in which the server was started; `null` if there is none or it is not known yet. */
   readonly defaultWorkspace: () => string | null;
-  /** True while the default workspace is not known yet. Absent: it is known. */
+  /** True while the default workspace is not known yet. If absent, it is known. */
   readonly isStarting?: () => boolean;
   readonly replies: IdempotencyStore;
-  /** Loads the code that runs syncs. Absent: the server runs no syncs. */
+  /** Loads the code that runs syncs. If absent, the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
   /** Folders of this machine that no problem may name. */
@@ -66,11 +66,11 @@ export interface Shared extends Answering {
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
-/** For requests that are not streams of events. */
+/** A signal that never aborts, for requests that are not streams of events. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
 
-/** For a request whose row takes no bytes. */
+/** The (empty) content of a request whose row takes no bytes. */
 const NOTHING: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => nothing() };
 
 interface RequestHead {
@@ -81,7 +81,7 @@ interface RequestHead {
 
 /** A route of the router: a URL and the row that answers its requests. */
 export interface MountedRoute {
-  /** In the router's form: `/v1/workspaces/:id/files/*`. */
+  /** The URL in the router's form: `/v1/workspaces/:id/files/*`. */
   readonly url: string;
   readonly row: Route;
   /**
@@ -330,7 +330,7 @@ export class RequestAnswer {
     return this.#request.query as Readonly<Record<string, unknown>>;
   }
 
-  /** Not validated yet. */
+  /** Returns the request, which is not validated yet. */
   #asked(signal: AbortSignal): Asked<unknown, unknown> {
     const { headers, raw, query, body } = this.#request;
     const { bytes, conditional } = this.#row;

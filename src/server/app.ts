@@ -135,7 +135,7 @@ function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   });
 }
 
-/** In the form of the router, in which a wildcard must be the last component. */
+/** Returns a row's path in the form of the router, in which a wildcard must be the last component. */
 function urlOf(path: string): string {
   return path.replace(/\{path\}.*$/, "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }

@@ -16,59 +16,54 @@ import type { Refusal } from "./callers/authenticate.ts";
 import type { RequestTally } from "./limits/metrics.ts";
 import { matchRoute, type ServerRoute, type ServerReply } from "./answers/server-route.ts";
 
-/** The app, which answers the requests that no quick route answers (see `makeApp`). */
+/** Answers the requests that no quick route answers (see `makeApp`). */
 export interface ServerApp {
   answer(request: IncomingMessage, response: ServerResponse, visit: AdmittedRequest): void;
-  /** Handles an upgrade to another protocol. If absent, upgrades are refused. */
+  /** If absent, upgrades are refused. */
   upgrade?(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void;
   close(): Promise<void>;
 }
 
-/** An admitted upgrade. `head`: the bytes of the other protocol that were received with the request. */
+/** `head` has the bytes of the other protocol that were received with the request. */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
 
 interface HttpServerOptions {
-  /** The quick routes. They are answered without loading the app, because hooks must not be slow. */
+  /** Answered without loading the app, because hooks must not be slow. */
   readonly routes: readonly ServerRoute[];
-  /**
-   * Called before each request on a Unix socket is admitted. If it returns a reply, the reply is sent and the request
-   * ends.
-   */
+  /** Called before each request on a Unix socket is admitted. A returned reply is sent, and ends the request. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
-  /** Loads the app, which answers all other requests. It is called again only if it has failed. */
+  /** Loads the app. Called again only if it has failed. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
-  /** Handles connections of a Unix socket that use the replication protocol. If absent, the socket only serves HTTP. */
+  /** Handles connections of a Unix socket that use the replication protocol. If absent, the socket serves only HTTP. */
   readonly replicas?: (socket: Socket) => void;
-  /** Called with unexpected errors, whose messages are not sent to the client. */
+  /** Called with unexpected errors, whose messages the client does not get. */
   readonly onError: (error: unknown) => void;
   /**
    * Called with a line for the diagnostics about an unexpected error of a request. The line has the id that was sent to
-   * the client. If absent, `onError` is called instead.
+   * the client. Default: `onError`.
    */
   readonly report?: Report;
   readonly limits: ServerLimits;
   readonly tally?: RequestTally;
 }
 
-/** A port on which the server listens. */
 export interface PortPlace {
   readonly host: string;
-  /** The number of the port; 0 for any free port. */
+  /** 0 for any free port. */
   readonly port: number;
   /** The certificate and its key, as PEM. If absent, the port does not use TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** The time in which `close` still accepts requests that have already arrived, in milliseconds. */
+/** How long `close` still accepts requests that have already arrived. */
 const SETTLE_MS = 20;
 
-/** The time for which `close` waits until the last refusals are sent, in milliseconds. */
+/** How long `close` waits until the last refusals are sent. */
 const FLUSH_MS = 250;
 
-/** An HTTP server on sockets and ports. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: Server[] = [];
@@ -76,11 +71,11 @@ export class HttpServer {
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
   readonly #slots: RequestConcurrency;
-  /** The number of requests in progress and of open connections of other protocols. */
+  /** Requests in progress, and open connections of other protocols. */
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
-  /** Functions that close the connections whose protocol is not known yet. */
+  /** These close the connections whose protocol is not known yet. */
   readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {
@@ -88,13 +83,13 @@ export class HttpServer {
     this.#slots = new RequestConcurrency(options.limits);
   }
 
-  /** Listens on a Unix socket with mode 0600, so that only its owner can connect. Throws system errors. */
+  /** The socket has mode 0600, so that only its owner can connect. Throws system errors. */
   async listen(socket: string): Promise<void> {
     const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
     this.#sniffReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // `listen` creates the socket synchronously, so the socket has the right mode before any client can connect.
+    // `listen` creates the socket synchronously, with the right mode before any client can connect.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -116,10 +111,7 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /**
-   * Listens on a port, and returns the port's number. `listenerOf` makes the `Listener` from that number. Throws system
-   * errors.
-   */
+  /** Returns the port's number, from which `listenerOf` makes the `Listener`. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -128,7 +120,7 @@ export class HttpServer {
         : createTlsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // The `Listener` can only be made now, because it needs the number of the port. No request is served before `#add`.
+    // The `Listener` needs the number of the port. No request is served before `#add`.
     server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
     await promise;
     const actual = (server.address() as AddressInfo).port;
@@ -146,7 +138,7 @@ export class HttpServer {
    * unanswered requests, closes all connections, and closes the app.
    */
   async close(): Promise<void> {
-    // Node would close a connection as idle if its request has arrived but was not read yet.
+    // Node would close as idle a connection whose request has arrived but was not read yet.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
@@ -156,23 +148,22 @@ export class HttpServer {
     await this.#refuseLate();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
-    // If the app could not be loaded, there is nothing to close.
+    // An app that could not be loaded need not be closed.
     await (await this.#app?.catch(() => undefined))?.close();
   }
 
-  /** Loads the app in advance, so that the first request need not wait for it. */
+  /** Loads the app, so that the first request need not wait for it. */
   async warmUp(): Promise<void> {
     await this.#loadApp();
   }
 
-  /** Refuses the requests whose answers have not begun. */
   async #refuseLate(): Promise<void> {
     const late = [...this.#unanswered].filter(({ headersSent }) => !headersSent);
     for (const response of late) sendRefusal(response, tooLate(this.#options.limits.drainMs));
     if (late.length > 0) await this.#quiet(FLUSH_MS);
   }
 
-  /** Resolves once no request is in progress, or after `ms` milliseconds. */
+  /** Resolves once no request is in progress, or after `ms`. */
   async #quiet(ms: number): Promise<void> {
     if (this.#busy === 0) return;
     const quiet = new Promise<void>((done) => (this.#whenQuiet = done));
@@ -186,8 +177,7 @@ export class HttpServer {
     const { limits } = this.#options;
     return {
       headersTimeout: limits.headersMs,
-      // There is no limit for the whole request, because an upload may take any time as long as it makes progress.
-      // Bodies have their own limits.
+      // No limit: an upload may take any time as long as it makes progress. Bodies have their own limits.
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
@@ -213,8 +203,8 @@ export class HttpServer {
       void this.#serve(request, response, listener);
     };
     server.on("request", serve);
-    // Requests with another `Expect` than `100-continue` are served, too. Otherwise Node would answer 417 before the
-    // caller is checked.
+    // Serve requests with another `Expect` than `100-continue`, too. Otherwise, Node would answer 417 before the caller
+    // is checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = connections?.busy(request.socket);
@@ -259,7 +249,7 @@ export class HttpServer {
     return report ?? ((_line, error) => onError(error));
   }
 
-  /** Handles an upgrade. Returns true if the connection now uses the other protocol. */
+  /** Returns true if the connection now uses the other protocol. */
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
@@ -285,8 +275,8 @@ export class HttpServer {
   }
 
   /**
-   * Admits a request. The request takes a slot of the concurrency limit until its answer is sent or, after an upgrade,
-   * its connection is closed.
+   * The request takes a slot of the concurrency limit until its answer is sent or, after an upgrade, its connection is
+   * closed.
    */
   async #admit(
     request: IncomingMessage,
@@ -294,7 +284,7 @@ export class HttpServer {
     { listener, isOpen = false }: { readonly listener: Listener; readonly isOpen?: boolean },
   ): Promise<AdmittedRequest | Refusal> {
     const admitted = await this.#options.admission.admit(request, listener, isOpen);
-    // Open routes, such as health checks, take no slot of the concurrency limit, because they are answered at once.
+    // Open routes, such as health checks, are answered at once, and take no slot.
     if ("status" in admitted || isOpen) return admitted;
     const slot = this.#slots.take(admitted.caller);
     if (slot === undefined) return TOO_MANY;
@@ -309,8 +299,7 @@ export class HttpServer {
     if (this.#app !== undefined) return this.#app;
     const loading = this.#options.app(this.#stopping.signal);
     this.#app = loading;
-    // The next request tries to load the app again, because a failure (a full disk, too many open files) may be
-    // temporary.
+    // The failure (a full disk, too many open files) may be temporary, so the next request tries again.
     loading.catch(() => {
       if (this.#app === loading) this.#app = undefined;
     });
@@ -328,23 +317,20 @@ export class HttpServer {
   }
 }
 
-/**
- * Returns true if the quick route may answer this caller. For other callers, the request gets `FOR_OPERATORS` or is
- * passed to the app.
- */
+/** Any other caller gets `FOR_OPERATORS`, or the answer of the app. */
 function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
 
 /**
- * Closes the connection if, after the whole answer was written, the client reads nothing for `ms` milliseconds. Node
- * treats bytes as read once they have left the process.
+ * Closes the connection if the client reads nothing for `ms` after the whole answer was written. Node treats bytes as
+ * read once they have left the process.
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // Ends the timeout, because the next answer on the connection may take any time. The listener must run first, because
-  // another listener of Node then sets the idle timeout of the connection.
+  // End the timeout: the next answer on the connection may take any time. This listener must run first, because another
+  // one, of Node, sets the idle timeout of the connection.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 
@@ -379,15 +365,15 @@ function sendRefusal(response: ServerResponse, { status, code, detail, headers }
 const MARK = Buffer.from("CHR");
 
 interface SniffOptions {
-  /** Handles a connection that begins with a frame. The bytes received so far can be read from the socket again. */
+  /** Gets connections that begin with a frame. The bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
-  /** The time after which a connection is closed if its protocol is still unknown, in milliseconds. */
+  /** A connection whose protocol is still unknown is closed after this time. */
   readonly withinMs: number;
 }
 
 /**
- * Makes an HTTP server detect by the first bytes of a connection whether it uses HTTP or replication, because one Unix
- * socket serves both. Returns a function that closes the connections whose protocol is not known yet.
+ * Detects by the first bytes of a connection whether it uses HTTP or replication: one Unix socket serves both. Returns
+ * a function that closes the connections whose protocol is not known yet.
  */
 function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => void {
   const serve = server.listeners("connection");
@@ -405,7 +391,7 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
     let begun = Buffer.alloc(0);
     const look = (): void => {
       const piece: Buffer | null = socket.read();
-      // The connection has ended without sending anything.
+      // The connection has ended without any bytes.
       if (piece === null) return;
       begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
@@ -422,7 +408,6 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
   };
 }
 
-/** The problems for errors of Node's parser and timers, by their codes. */
 const KNOWN: Readonly<Record<string, Problem>> = {
   HPE_HEADER_OVERFLOW: makeProblem(431, "LIMIT_EXCEEDED", "the headers of this request are larger than is taken here"),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: makeProblem(413, "LIMIT_EXCEEDED", "the chunk extensions of this body are too long"),
@@ -431,8 +416,8 @@ const KNOWN: Readonly<Record<string, Problem>> = {
 const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
 
 /**
- * Handles an error of a connection outside of a request: its bytes are no valid HTTP, or arrived too slowly. If nothing
- * was sent on the connection yet, sends a problem. Closes the connection in any case.
+ * The bytes of a connection are no valid HTTP, or arrived too slowly. Sends a problem if nothing was sent on the
+ * connection yet, and closes it.
  */
 function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
@@ -455,9 +440,9 @@ function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten
 }
 
 /**
- * Limits the number of requests in progress per token, per role and in total. Event streams and connections of other
- * protocols, which may last for days, are included. The limits of readers and agents leave slots for operators, and the
- * total leaves connections for health checks.
+ * Limits the requests in progress per token, per role and in total, including event streams and connections of other
+ * protocols, which may last for days. The limits of readers and agents leave slots for operators, and the total leaves
+ * connections for health checks.
  */
 class RequestConcurrency {
   readonly #ofToken: Readonly<Record<Role, ConcurrencyLimit>>;
@@ -474,15 +459,15 @@ class RequestConcurrency {
   }
 
   /**
-   * Takes a slot for one request. Disposing the result releases the slot. Returns `undefined` if the limit of the
-   * token, its role or the server is reached.
+   * Disposing of the result releases the slot. Returns `undefined` if the limit of the token, its role or the server is
+   * reached.
    */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
     const ofToken = this.#ofToken[role].take(id);
     const ofRole = ofToken && this.#ofRole[role].take(role);
     const ofAll = ofRole && this.#ofAll.take("");
-    // A `DisposableStack` is not used, because it would take more time per request than the limits themselves.
+    // A `DisposableStack` would take more time per request than the limits themselves.
     const giveBack = (): void => {
       ofToken?.[Symbol.dispose]();
       ofRole?.[Symbol.dispose]();

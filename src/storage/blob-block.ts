@@ -8,23 +8,19 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 
 /**
  * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
- * content over 8 MiB. It is passed from one store to another unchanged, so that nothing is compressed again.
+ * content over 8 MiB. Passed from one store to another unchanged, so that nothing is compressed again.
  */
 export interface BlobBlock {
-  /** The whole block, or the whole container. */
   readonly bytes: Uint8Array;
   /** The contents in order. */
   readonly entries: readonly BlockEntry[];
   /** The total length of all contents, in bytes. */
   readonly rawLength: number;
-  /** The block's head; `undefined` for a container. */
+  /** `undefined` for a container. */
   readonly head: BlockHead | undefined;
 }
 
-/**
- * The maximum length of a content whose container is passed on, in bytes. It is limited because the receiver unpacks
- * the container without a pause.
- */
+/** The container of a longer content is not passed on, because the receiver unpacks the container without a pause. */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -54,7 +50,7 @@ export function checkBlock(block: BlobBlock): void {
   if (head.codec === "zstd") freeBytes(raw);
 }
 
-/** Checks a block as `checkBlock` does, and returns its contents, concatenated. */
+/** Checks as `checkBlock` does, and returns the contents, concatenated. */
 export function openBlock(block: BlobBlock): Buffer {
   const { head } = block;
   if (head !== undefined) return openPacked(block, head);
@@ -103,7 +99,7 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/** Yields the unpacked pieces of a container, each in its own memory, so that the consumer may free it. */
+/** Each piece has its own memory, so that the consumer may free it. */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
@@ -174,9 +170,7 @@ function saidLength(view: DataView, at: number, bytes: number): number {
   return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }
 
-/**
- * Returns the offset after the last block; `undefined` if the bytes end before it, or a block is of the reserved type.
- */
+/** `undefined` if the bytes end before the last block does, or a block is of the reserved type. */
 function endOfBlocks(view: DataView, from: number): number | undefined {
   for (let at = from; at + 3 <= view.byteLength;) {
     const head = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);

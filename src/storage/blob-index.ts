@@ -16,47 +16,44 @@ export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs the queries of `work` on one state of the index. That is several times faster than a transaction for each
-   * query. `work` must not change the index.
+   * Runs the queries of `work` on one state of the index, several times faster than with a transaction for each. `work`
+   * must not change the index.
    */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];
   packOf(ulid: string): PackRow | undefined;
   /** Returns the contents of one pack, in their order in the pack. */
   inPack(id: number): readonly PlacedBlob[];
-  /** Returns all contents that are in files of their own. */
+  /** All contents in files of their own. */
   large(): readonly PlacedBlob[];
   apply(change: IndexChange): void;
   close(): void;
 }
 
-/** Opens the index of a store. `fresh`: the index was missing or damaged, and is empty. */
+/** `fresh` is true if the index was missing or damaged, and is empty. */
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
-  /** True if the disk refuses writes to the index. The store can then be read, but not changed. */
+  /** True if the disk refuses writes to the index. The store can then only be read. */
   readonly readOnly: boolean;
 };
 
-/** A pack, and how much of it is settled. */
 export interface PackState {
   readonly ulid: string;
-  /** The lane that the pack is in; `undefined` once it is sealed. */
+  /** `undefined` once the pack is sealed. */
   readonly lane: number | undefined;
   /** The number of bytes, from the start, that are durable and need no further check. */
   readonly bytes: number;
 }
 
-/** A pack that the index knows. */
 export interface PackRow extends PackState {
   readonly id: number;
 }
 
-/** The place of a content. Lengths and offsets are in bytes; `stored` is the space that the content takes up. */
+/** Lengths and offsets are in bytes; `stored` is the space that the content takes up. */
 export type BlobPlace =
   | {
       readonly kind: "pack";
-      /** The id of the pack in this index. */
       readonly pack: number;
       readonly block: number;
       readonly blockBytes: number;
@@ -86,7 +83,6 @@ export interface BlobPlaces {
   readonly packs: readonly PackRow[];
 }
 
-/** A content that was written to a file of its own. */
 export interface LargeRow {
   readonly hash: Hash;
   readonly packed: boolean;
@@ -94,20 +90,18 @@ export interface LargeRow {
   readonly stored: number;
 }
 
-/** A change of the index. `apply` performs the parts in this order. */
+/** `apply` performs the parts in this order. */
 export interface IndexChange {
-  /** Removes these contents. */
   readonly forget?: readonly Hash[];
-  /** Removes packs, and the contents that are then still in them. */
+  /** Also removes the contents that are still in these packs. */
   readonly forgetPacks?: readonly number[];
-  /** Adds packs, and updates the packs whose ULID is known already. */
+  /** Adds packs, or updates those whose ULID is known. */
   readonly packs?: readonly PackState[];
-  /** Adds contents in packs. `pack` of a row is a position in `packs`. */
+  /** `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
-  /** Adds contents in files of their own. */
   readonly large?: readonly LargeRow[];
   /** True if a known content gets the new place. Default: it keeps its place. */
   readonly replace?: boolean;
-  /** True if the change must be durable when `apply` returns. This is necessary before the old bytes are removed. */
+  /** True if the change must be durable when `apply` returns. Necessary before the old bytes are removed. */
   readonly durable?: boolean;
 }

@@ -15,7 +15,7 @@ import type { BlobRows } from "./blob-rows.ts";
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** Returns true if a content is stored and its stored bytes are sound. It then need not be put. */
+  /** True if the stored bytes are sound. The content then need not be put. */
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
@@ -23,37 +23,31 @@ export interface BlobIntake {
   readonly openThreadSinks: ((count: number) => Promise<ThreadSinks>) | undefined;
 }
 
-/** Takes contents. */
 export interface ContentSink {
-  /**
-   * Takes a content, whose bytes are copied or written. `hash`: the SHA-256, if the caller knows it. Returns the hash.
-   */
+  /** Copies or writes the bytes, and returns the hash. `hash` is the SHA-256, if the caller knows it. */
   put(content: Uint8Array, hash?: Hash): Hash;
   /**
-   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: the path (or `/proc/self/fd/<fd>`) of
-   * a file with the content. If the file system can clone it, `pieces` is not read.
+   * Takes a content of any size, in bounded memory. `cloneFrom` is the path (or `/proc/self/fd/<fd>`) of a file with
+   * the content. If the file system can clone the file, `pieces` is not read.
    */
   putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number };
 }
 
-/** A sink in this thread. */
 export interface BlobSink extends ContentSink {
   finish(): Promise<void>;
   abandon(): void;
 }
 
-/** The sinks of worker threads. */
 export interface ThreadSinks {
-  /** The grants with which the threads open their sinks, one for each thread. Plain data. */
+  /** One for each thread. Plain data. */
   readonly grants: readonly SinkGrant[];
-  /** Makes the results of the sinks visible. If two sinks wrote the same content, the first copy is used. */
+  /** If two sinks wrote the same content, the first copy is used. */
   publish(results: readonly SinkResult[]): Promise<void>;
   release(): void;
 }
 
 /** The grant with which a worker thread opens its sink. */
 export interface SinkGrant {
-  /** The folder of the store. */
   readonly home: string;
   readonly lane: LaneGrant;
   /** The memory of `CheckedBlocks`, shared by all threads. `undefined` if the store is empty. */
@@ -63,13 +57,13 @@ export interface SinkGrant {
 /** The right to append to a lane. Plain data, so it can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
-  /** The pack in the lane, with the number of its bytes, all of which are settled; `undefined` if the lane is empty. */
+  /** The bytes of the pack are all settled. `undefined` if the lane is empty. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 
 /** The contents that a sink has made durable. Plain data, so it can be sent by a worker thread. */
 export interface SinkResult {
-  /** The packs that were written to. The `pack` of a row is a position in this list. */
+  /** The `pack` of a row is a position in this list. */
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];

@@ -10,24 +10,23 @@ export interface BlobRows {
   readonly fields: Uint32Array<ArrayBuffer>;
 }
 
-/** One row of `BlobRows`. All numbers but `pack` are in bytes. */
+/** All numbers but `pack` are in bytes. */
 export interface BlobRow {
-  /** The position of the pack in the list of packs that belongs to the rows. */
+  /** The position in the list of packs that belongs to the rows. */
   readonly pack: number;
-  /** The offset of the block in the pack. */
+  /** The block's offset in the pack. */
   readonly block: number;
   /** The length of the block, with its head and table. */
   readonly blockBytes: number;
   /** The offset of the content in the unpacked block. */
   readonly at: number;
   readonly length: number;
-  /** The share of the block that the content takes up. */
+  /** The content's share of the block. */
   readonly stored: number;
 }
 
 const FIELDS = 6;
 
-/** Collects rows. */
 export class BlobRowsBuilder {
   #hashes = new Uint8Array(32 * 64);
   #fields = new Uint32Array(FIELDS * 64);
@@ -69,17 +68,15 @@ export class BlobRowsBuilder {
   }
 }
 
-/** Returns the 32 bytes of the hash of row i, as a view. */
+/** A view of 32 bytes. */
 export function rowHashBytes(rows: BlobRows, i: number): Uint8Array {
   return rows.hashes.subarray(i * 32, i * 32 + 32);
 }
 
-/** Returns the hash of row i. */
 export function rowHash(rows: BlobRows, i: number): Hash {
   return hashFromBytes(rowHashBytes(rows, i));
 }
 
-/** Returns the numbers of row i. */
 export function rowAt(rows: BlobRows, i: number): BlobRow {
   const f = rows.fields;
   const at = (k: number): number => f[i * FIELDS + k] ?? 0;
@@ -87,8 +84,8 @@ export function rowAt(rows: BlobRows, i: number): BlobRow {
 }
 
 /**
- * Returns the positions of the rows in the order of the first 52 bits of their hashes, because a B-tree is filled
- * fastest in order. Rows whose first 52 bits are equal may come in any order.
+ * The positions of the rows, in the order of the first 52 bits of their hashes, because a B-tree is filled fastest in
+ * order. Rows with equal 52 bits may come in any order.
  */
 export function rowsByHash(rows: BlobRows): Uint32Array {
   const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);

@@ -20,12 +20,9 @@ import type { HeldLock } from "./lock.ts";
  *   retried.
  */
 export interface BlobStore {
-  /** Returns those of the hashes whose contents are stored durably. */
+  /** Returns the hashes whose contents are stored durably. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /**
-   * Returns those of the hashes whose contents are stored durably and not damaged. The stored bytes are read for that,
-   * once per process.
-   */
+  /** Returns the hashes whose contents are stored durably and not damaged. Reads the stored bytes, once per process. */
   sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
    * Takes a lease, which keeps the collector from freeing anything. Take it before the first `has` on whose answer an
@@ -47,8 +44,8 @@ export interface BlobStore {
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
    * Yields contents as blocks, in storage order, for `putBlock` of another store. Each block is at most `mostBytes`
-   * long and holds only requested contents: those that share a block with others are packed anew. Missing, damaged and
-   * too long contents are left out; a content may be yielded twice. Only checksums are checked; the receiver checks the
+   * long and has only requested contents: those that share a block with others are packed anew. Missing, damaged and
+   * too long contents are left out. A content may be yielded twice. Only checksums are checked; the receiver checks the
    * hashes.
    */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
@@ -58,22 +55,20 @@ export interface BlobStore {
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**
    * Removes every content for which `keep` is false, and frees the space of packs that hold little else. Takes the
-   * collector's lock: it waits for batches and leases, throws `LOCKED` if they do not end in time, and new ones wait
-   * for it. `keep` is called only under the lock. A crash at any time does no harm.
+   * collector's lock: waits for batches and leases, and throws `LOCKED` if they do not end in time. New batches and
+   * leases wait for the lock. `keep` is called only under the lock. A crash at any time does no harm.
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
-   * First stores everything readable in damaged files elsewhere. Then moves these files into quarantine, where they
-   * stay until the next `collect`. A file with the only copy of a damaged content that must be kept is not moved.
-   * Resolves to the files that were moved. Takes the collector's lock as `collect` does. A crash at any time does no
-   * harm.
+   * Stores everything readable in the damaged files elsewhere, moves the files into quarantine until the next
+   * `collect`, and resolves to the moved files. A file with the only copy of a damaged content that must be kept is not
+   * moved. Takes the collector's lock as `collect` does. A crash at any time does no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Writes that become durable and visible together. */
 export interface BlobBatch {
   /** Takes a content, into bounded memory or the unpublished tail of a pack. */
   put(content: Uint8Array): Promise<Hash>;
@@ -84,17 +79,15 @@ export interface BlobBatch {
   /**
    * Takes a block of another store as it is, after `checkBlock`. Throws `INTEGRITY_VIOLATION`, and takes nothing of the
    * block, if that fails. Contents that are stored already may take up space twice. The bytes must not be changed
-   * before the batch has ended. `checked`: the result of a `checkBlock` that was started elsewhere; it rejects if that
-   * fails.
+   * before the batch has ended. `checked` is the result of a `checkBlock` that was started elsewhere.
    */
   putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
   /** Makes the contents of the batch durable, then visible. */
   commit(options?: CommitOptions): Promise<void>;
-  /** Drops the contents of the batch. Idempotent; after `commit` it does nothing. */
+  /** Drops the contents of the batch. Idempotent; does nothing after `commit`. */
   abandon(): Promise<void>;
 }
 
-/** The way in which a batch is made durable. */
 export interface CommitOptions {
   /**
    * True to sync in the background, for callers that have other work to do meanwhile. Default: the sync blocks this
@@ -103,7 +96,7 @@ export interface CommitOptions {
   readonly beside?: boolean;
 }
 
-/** Runs work with a batch, and commits it. If the work or the commit fails, the batch is abandoned. */
+/** Commits the batch after the work. If the work or the commit fails, the batch is abandoned. */
 export async function withBatch<T>(
   blobs: Pick<BlobStore, "batch">,
   work: (batch: BlobBatch) => Promise<T>,
@@ -120,43 +113,40 @@ export async function withBatch<T>(
   }
 }
 
-/** Bytes of a content from `start` to `end` (exclusive). */
+/** `end` is exclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Reads one content in pieces. */
 export interface BlobReader {
-  /** The length of the content, in bytes. */
+  /** In bytes. */
   readonly size: number;
   /**
-   * Yields the content, or a range of it. A range of a large content is read without the bytes before it. Only the
-   * checksums of its pieces are then checked, which only a compressed file has.
+   * A range of a large content is read without the bytes before it. Only the checksums of its pieces are then checked,
+   * which only a compressed file has.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }
 
-/** One stored content. */
 export interface BlobInfo {
   readonly hash: Hash;
-  /** The length of the content, in bytes. */
+  /** In bytes. */
   readonly size: number;
-  /** The bytes that the content takes up in the store: its share of a block, or its file. */
+  /** The content's share of a block, or its file. */
   readonly storedBytes: number;
 }
 
 export interface BlobVerifyOptions {
-  /** Called at intervals with the bytes read so far, and the total. */
+  /** Called at intervals. */
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
   /** Called for each sound content. */
   readonly onBlob?: (hash: Hash) => void;
 }
 
-/** A fault in the blob store. */
 export interface BlobProblem {
   readonly kind: "blob-corrupt" | "pack-damaged" | "index-wrong";
-  /** The file, and the offset in it, for people. */
+  /** The file and the offset in it, for people. */
   readonly where: string;
   readonly detail: string;
   /** The affected contents, if known. */
@@ -165,18 +155,18 @@ export interface BlobProblem {
   readonly file?: string;
 }
 
-/** The files for `setAside`, and the contents that must not be lost with them. */
+/** The files to move, and the contents that must not be lost with them. */
 export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitMs"> {
   /** The files, as `BlobProblem.file` names them. Missing ones are skipped. */
   readonly files: ReadonlySet<string>;
-  /** Returns false for a content that need not be kept if it is damaged. Called only under the lock. */
+  /** False for a content that need not be kept if it is damaged. Called only under the lock. */
   readonly keep: (hash: Hash) => boolean;
 }
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before the first call of `keep`. It finds contents that were named after the
-   * caller had marked those to keep.
+   * Called under the collector's lock, before the first call of `keep`. Finds contents that were named after the caller
+   * had marked those to keep.
    */
   readonly whenLocked?: () => Promise<void>;
   /**
@@ -189,13 +179,11 @@ export interface CollectOptions {
 }
 
 export interface CollectReport {
-  /** The number of contents whose space was freed. */
+  /** Contents whose space was freed. */
   readonly freedBlobs: number;
   /** The bytes by which the files shrank. */
   readonly freedBytes: number;
-  /**
-   * The number of removed contents whose bytes stay, in packs that are mostly kept or that another process is using.
-   */
+  /** Removed contents whose bytes stay, in packs that are mostly kept or that another process is using. */
   readonly pendingBlobs: number;
   readonly pendingBytes: number;
 }

@@ -71,7 +71,7 @@ function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: n
   return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
 }
 
-/** Of operations that were undone and not redone. */
+/** Returns the ids of operations that were undone and not redone. */
 async function undoneOnes(workspace: WorkspaceApi): Promise<ReadonlySet<string>> {
   return new Set((await workspace.operations()).flatMap(({ id, undone }) => (undone ? [id] : [])));
 }

@@ -26,7 +26,7 @@ export interface LinkOptions {
 export interface MemoryLink<End> {
   readonly a: End;
   readonly b: End;
-  /** For both ends. Frames in transit are lost. */
+  /** Breaks the connection for both ends. Frames in transit are lost. */
   cut(): void;
 }
 

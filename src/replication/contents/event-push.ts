@@ -13,7 +13,7 @@ import type { LogHistory } from "./log-history.ts";
 /** How much of the log is read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The small contents of so many events are read at once, which takes about a millisecond. */
+/** The small contents of this many events are read at once, which takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
@@ -21,7 +21,7 @@ const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 const SLICES = new TurnSlices(16);
 
 export interface NamedContents {
-  /** In any order. For a missing content, yields `undefined` or nothing. */
+  /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /** True if the replica may have the content of this event, which the index may not know yet. Default: always true. */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;

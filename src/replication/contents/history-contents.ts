@@ -21,9 +21,9 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 import type { SecretContents } from "./session-contents.ts";
 
-/** So many contents are looked up in one turn of the event loop. */
+/** This many contents are looked up in one turn of the event loop. */
 const SLICE = 500;
-/** So many events are read together. */
+/** This many events are read together. */
 const PAGE = 5_000;
 
 /**

@@ -1,6 +1,6 @@
 import type { Channel } from "../channel.ts";
 
-/** An unanswered question is repeated after so many heartbeats, because it or its answer may be lost. */
+/** An unanswered question is repeated after this many heartbeats, because it or its answer may be lost. */
 const BEATS = 4;
 
 /** If more bytes than this arrive between two heartbeats, the peer is still sending, and the answer may follow. */

@@ -48,7 +48,7 @@ export interface OriginOptions {
   /** True if the client may only follow. A replica with the capability `read-only` is told so. */
   readonly readOnly?: boolean;
   readonly timers?: Timers;
-  /** Between two heartbeats. Default 2,000. */
+  /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
@@ -57,15 +57,15 @@ export interface OriginOptions {
   /** A signed head (docs/format.md) that replicas keep as witnesses. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * For replicas that cannot follow any more, and reconcile in full. Default: such a replica is only told that it
-   * cannot follow.
+   * Serves the present state to replicas that cannot follow any more, so that they can reconcile in full. Default: such
+   * a replica is only told that it cannot follow.
    */
   readonly trees?: TreeSource;
   /** Emits contents before their events are durable. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Since when the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is there. Called for
-   * each heartbeat.
+   * Returns the time since which the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is
+   * there. Called for each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
   /** Records the changes in the workspace's folder up to now. Default: nothing, as for a hosted workspace. */
@@ -154,7 +154,7 @@ export class OriginSession {
     return promise;
   }
 
-  /** For instance because another copy of the replica is connected. */
+  /** Ends the conversation with an error, for instance because another copy of the replica is connected. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }

@@ -30,7 +30,7 @@ export interface KeptReplica {
   readonly holder?: string;
 }
 
-/** So many replicas are kept for one holder. */
+/** This many replicas are kept for one holder. */
 export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };
@@ -63,7 +63,7 @@ export class MemoryReplicaCursors implements ReplicaCursors {
     return [...this.#replicas];
   }
 
-  /** As the most recently seen replica. */
+  /** Stores a replica as the most recently seen one. */
   #put(replica: string, kept: KeptReplica): void {
     const known = this.#replicas.get(replica);
     this.#replicas.delete(replica);

@@ -210,7 +210,7 @@ export interface AskedFolder {
 export interface ListedChild {
   readonly name: string;
   readonly row: IterationRow;
-  /** Of the content, the link target, or the folder. */
+  /** The hash of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
   /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
   readonly touched: boolean | undefined;
@@ -228,7 +228,7 @@ export interface ListedFolder {
 export interface TreeSource {
   /** The present state, which can be viewed as long as this object lasts. */
   anchor(): Promise<TreeAnchor>;
-  /** For a replica that holds the events up to `since`. With 0 (no event), every deletion is new. */
+  /** The state for a replica that holds the events up to `since`. With 0 (no event), every deletion is new. */
   view(seq: number, since: number): Promise<TreeView>;
 }
 

@@ -28,7 +28,10 @@ export interface WriteBackParts {
 /** The limit of waiting batches. A correct replica has one unanswered batch, which it may send again. */
 const MAX_WAITING = 16;
 
-/** So many heartbeats to wait for a content. Meanwhile, a lease is held, which stops the collector. */
+/**
+ * The wait for a content lasts at most this many heartbeats, because the lease that is held meanwhile stops the
+ * collector.
+ */
 const PATIENCE_BEATS = 75;
 
 /** Codes of errors that may pass. `NOT_FOUND` means that the folder is missing. */
@@ -185,7 +188,7 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
   return PASSING.has(error.code) ? "unavailable" : undefined;
 }
 
-/** So many hashes are remembered. The oldest is forgotten first. */
+/** This many hashes are remembered. The oldest is forgotten first. */
 const MOST = 100_000;
 
 /**

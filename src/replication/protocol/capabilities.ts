@@ -34,7 +34,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** For exact times in a message. */
+/** Returns the capability that exact times in a message need; `undefined` if the message has no exact times. */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -42,7 +42,7 @@ function neededByFields(message: Message): Capability | undefined {
   return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
 }
 
-/** For the type of a message, or its field `folder_away_since` or `anchor`. */
+/** The capability for the type of a message, or for its field `folder_away_since` or `anchor`. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";

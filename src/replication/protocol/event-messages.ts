@@ -182,7 +182,7 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
   return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} disagrees with its lines`);
 }
 
-/** For a message that has whole lines (no `part`). Throws as `openNotification` does. */
+/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification` does. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];
@@ -223,8 +223,8 @@ function openLine(line: Uint8Array, prev: Head): OpenedLine {
 }
 
 /**
- * For an event that a peer has sent. Throws `PATH_INVALID` for a refused path, and `INTEGRITY_VIOLATION` for an invalid
- * state.
+ * Decodes the state of an event that a peer has sent. Throws `PATH_INVALID` for a refused path, and
+ * `INTEGRITY_VIOLATION` for an invalid state.
  */
 function soundState(event: LogEvent): FileState | undefined {
   try {

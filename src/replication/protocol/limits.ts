@@ -8,57 +8,57 @@ export const PROTOCOL_VERSION = 2;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Of one frame with its header. */
+/** Maximum length of one frame with its header, in bytes. */
 export const MAX_FRAME_BYTES = 4 * MIB;
 
-/** Of the head (JSON) of one frame. */
+/** Maximum length of the head (JSON) of one frame, in bytes. */
 export const MAX_HEAD_BYTES = MIB;
 
-/** Of nested objects and lists. */
+/** Maximum nesting of objects and lists. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Of commas and colons outside of strings. This bounds the number of keys and items in a head. */
+/** Maximum number of commas and colons outside of strings. It bounds the number of keys and items in a head. */
 export const MAX_JSON_PARTS = 100_000;
 
 /** Contents of fewer bytes than this are sent inline. */
 export const INLINE_BELOW_BYTES = 4 * KIB;
 
-/** Of one piece of a content. */
+/** Maximum length of one piece of a content, in bytes. */
 export const MAX_PIECE_BYTES = 2 * MIB;
 
-/** Of the lines in one `Events`. */
+/** Maximum length of the lines in one `Events`, in bytes. */
 export const MAX_LINES_BYTES = 2 * MIB;
 
-/** Of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary. */
+/** A line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary. */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
-/** Of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
+/** Maximum number of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
 export const MAX_ENTRIES = 500;
 
-/** In one manifest. */
+/** Maximum number of chunks in one manifest. */
 export const MAX_CHUNKS = 8_000;
 
 /** A chunk is fetched in pieces. */
 export const MAX_CHUNK_BYTES = 64 * MIB;
 
-/** In one `TreeRequest`, and in one `TreeResponse`. */
+/** Maximum number of folders in one `TreeRequest`, and in one `TreeResponse`. */
 export const MAX_FOLDERS = 256;
 
-/** Of all folders in one `TreeResponse`. */
+/** Maximum number of children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
-/** Of the erasures of one state, as rows. Equal to the maximum length of a line. */
+/** Maximum length of the erasures of one state, as rows, in bytes. It equals the maximum length of a line. */
 export const MAX_ERASURES_BYTES = 64 * MIB;
 
-/** Of contents in one `BlocksRequest`. */
+/** Maximum number of contents in one `BlocksRequest`. */
 export const MAX_ASKED = 10_000;
-/** Of contents in each of `absent` and `apart` of one `BlocksResponse`. */
+/** Maximum number of contents in each of `absent` and `apart` of one `BlocksResponse`. */
 export const MAX_NOT_IN_BLOCKS = 4_000;
-/** Of contents that a replica has requested in blocks and not received yet. */
+/** Maximum number of contents that a replica has requested in blocks and not received yet. */
 export const MAX_PENDING = 4 * MAX_ASKED;
 
-/** Of the blocks in one `BlocksResponse`. A longer block cannot be sent. */
+/** Maximum length of the blocks in one `BlocksResponse`, in bytes. A longer block cannot be sent. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;
 
-/** Each side may send so many bytes of credited frames before it receives `Credit`. */
+/** Each side may send this many bytes of credited frames before it receives `Credit`. */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -8,7 +8,7 @@ import * as z from "zod";
 
 const MAX_NAME = 256;
 
-/** As text or in Base64, in characters. */
+/** Maximum length of a path as text or in Base64, in characters. */
 const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
@@ -126,7 +126,7 @@ export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),
   content_hash: hash.nullable(),
-  /** Of the content or of the link's target, in bytes. */
+  /** Size of the content or of the link's target, in bytes. */
   size: z.int().min(0),
   permissions: z.int().min(0).max(0o7777),
   is_deletion: z.boolean(),

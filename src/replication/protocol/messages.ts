@@ -60,7 +60,7 @@ const erasuresRequest = z.strictObject({
   type: z.literal("ErasuresRequest"),
   /** The `current_sequence` of `FullResyncRequired`. */
   sequence: count,
-  /** Of the requested piece. */
+  /** Offset of the requested piece. */
   offset: count,
 });
 
@@ -69,7 +69,7 @@ const erasuresResponse = z
     type: z.literal("ErasuresResponse"),
     sequence: count,
     offset: count,
-    /** Of all rows. */
+    /** Length of all rows. */
     total: z.int().min(0).max(MAX_ERASURES_BYTES),
     /** Record rows of a base (docs/format.md), or a piece of them. */
     rows: bytes(MAX_PIECE_BYTES),
@@ -86,8 +86,8 @@ const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
   /**
-   * Of the requested piece. If omitted, the whole content is requested, or its manifest if the content is longer than
-   * one piece.
+   * The offset of the requested piece. If it is omitted, the whole content is requested, or its manifest if the content
+   * is longer than one piece.
    */
   offset: count.optional(),
   length: length.optional(),
@@ -114,9 +114,9 @@ const contentFetchResponse = z
     type: z.literal("ContentFetchResponse"),
     content_hash: hash,
     content: bytes(MAX_PIECE_BYTES),
-    /** Of the whole content. */
+    /** Size of the whole content. */
     size: z.int().min(0),
-    /** Of the piece. */
+    /** Offset of the piece. */
     offset: count,
     chunk_manifest: chunkManifest.optional(),
   })
@@ -193,8 +193,8 @@ const heartbeat = z.strictObject({
   /** The iteration of the last event of a path that was sent to this replica; 0 if none was. */
   agent_iteration: count,
   /**
-   * Since when the origin's folder is missing, in epoch milliseconds by the origin's clock. Requires the capability
-   * `folder`.
+   * The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). Requires the
+   * capability `folder`.
    */
   folder_away_since: count.optional(),
 });
@@ -213,9 +213,9 @@ const headWitness = z.strictObject({
   type: z.literal("HeadWitness"),
   workspace,
   sequence: z.int().min(1),
-  /** Of event `sequence` in the sender's log. */
+  /** The hash of event `sequence` in the sender's log. */
   head_hash: hash,
-  /** Of the files after that event. */
+  /** The Merkle root of the files after that event. */
   root: hash,
   /** The signed head of that event (docs/format.md), if the sender has one. */
   signature: z.string().min(1).max(16_384).optional(),
@@ -235,7 +235,7 @@ const error = z.strictObject({
 
 const credit = z.strictObject({
   type: z.literal("Credit"),
-  /** So many bytes of credited frames may the other side send, counted from the beginning of the connection. */
+  /** The other side may send this many bytes of credited frames, counted from the beginning of the connection. */
   limit: count,
 });
 
@@ -243,7 +243,7 @@ const credit = z.strictObject({
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
-    /** Of the entry's event in the replica's own log. */
+    /** The hash of the entry's event in the replica's own log. */
     event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
@@ -402,11 +402,11 @@ const body = z.custom<RecordBody>((value) => value !== null && typeof value === 
 
 /** The state at which a full reconciliation ends. */
 const anchor = z.strictObject({
-  /** Of event `current_sequence`. */
+  /** The hash of event `current_sequence`. */
   event_hash: hash,
-  /** Of the files after that event. */
+  /** The Merkle root of the files after that event. */
   root: hash,
-  /** Of the log tree. */
+  /** The frontier of the log tree. */
   frontier: z.array(hash).max(53),
   /** The workspace record in force after that event. */
   record: body,

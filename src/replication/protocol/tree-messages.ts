@@ -68,7 +68,7 @@ const child = z
     size: count,
     mtime_ms: z.int(),
     mtime_ns: restOfTime.optional(),
-    /** Of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
+    /** The hash of the content or the link's target, or the folder's Merkle hash; null for `absent`. */
     hash: hash.nullable(),
     /** The event that recorded this state. */
     sequence: z.int().min(1),

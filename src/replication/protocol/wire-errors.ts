@@ -83,8 +83,8 @@ export function isFromPeer(error: ChronicleError): boolean {
 }
 
 /**
- * For a server that was an origin, or may be one, but accepts no replica now, because it was started without
- * `--replication`. The connection is retried, because the server may be started again.
+ * Returns the error for a server that was an origin, or may be one, but accepts no replica now, because it was started
+ * without `--replication`. The connection is retried, because the server may be started again.
  */
 export function notOffered(cause?: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the server there does not offer replication now", {

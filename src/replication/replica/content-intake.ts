@@ -15,7 +15,7 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 
 const PARALLEL = 16;
 
-/** So many answers are checked at once, so that workers stay busy while this thread makes other answers durable. */
+/** This many answers are checked at once, so that workers stay busy while this thread makes other answers durable. */
 const MOST_CHECKING = 8;
 
 /** The contents that need not be fetched. By default, these are the contents of the store. */
@@ -245,7 +245,7 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/** A batch is committed after so many bytes, which need not be fetched again after a crash. */
+/** A batch is committed after this many bytes, which need not be fetched again after a crash. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**

@@ -14,13 +14,13 @@ export interface OriginAddress {
   readonly url: string;
   /** Sent only to a port. */
   readonly token?: string;
-  /** By id or name. Added to a URL with a port, because a proxy may use it for routing. */
+  /** The workspace, by id or name. It is added to a URL with a port, because a proxy may use it for routing. */
   readonly workspace?: string;
 }
 
-/** For the WebSocket handshake, or for connecting to a Unix socket. */
+/** The timeout for the WebSocket handshake, or for connecting to a Unix socket, in ms. */
 const HANDSHAKE_MS = 8_000;
-/** For a TCP connection. */
+/** The timeout for a TCP connection, in ms. */
 const CONNECT_MS = 4_000;
 
 /**
@@ -176,7 +176,7 @@ function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleErr
   return new ChronicleError(code, message, { hint, data: { status: statusCode, url, ...about } });
 }
 
-/** In plain words, without the hints that Node adds. */
+/** Returns the reason for a failure in plain words, without the hints that Node adds. */
 function reasonOf(cause: Error): string {
   const errno = errnoOf(cause);
   if (errno === "ECONNREFUSED") return "nobody listens there";

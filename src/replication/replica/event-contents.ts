@@ -42,7 +42,7 @@ export interface TakeRules {
 }
 
 /**
- * The contents of so many batches of a base (of at most 4,096 rows each) are stored together. The number is large
+ * The contents of this many batches of a base (of at most 4,096 rows each) are stored together. The number is large
  * because no request is under way between two such groups, and because a file whose content came with an earlier group
  * is not written early.
  */

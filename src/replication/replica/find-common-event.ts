@@ -12,7 +12,7 @@ export interface CommonEventParts {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
   readonly sandboxId: string;
-  /** By id or name. */
+  /** The workspace, by id or name. */
   readonly workspace?: string;
   readonly token?: string;
   readonly signal: AbortSignal;
@@ -32,9 +32,9 @@ export interface CommonHistory {
 type Answer = "same" | "other" | "unknown";
 
 /**
- * By binary search. Each probe is one short session: its `Hello` names an event as the last one held, and the origin
- * either sends the later events or says that it has another event there. Rejects if the origin cannot be reached, or
- * refuses this replica.
+ * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
+ * conversation. Its `Hello` names an event as the last one held, and the origin either sends the events after it or
+ * says that it has another event there. Rejects if the origin cannot be reached, or refuses this replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -98,7 +98,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // With this error, the origin ends a session about an event that it does not have.
+    // With this error, the origin ends a conversation about an event that it does not have.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;

@@ -97,7 +97,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) {
       const isNeeded = part === this.#present || from < part.head.seq;
       if (!isNeeded || upTo <= from) continue;
-      // In a part's index, the rows of the base cover the events between the previous part and this one.
+      // In the index of a part, the rows of its base cover the events between the part before and this one.
       for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
       from = Math.max(from, part.head.seq);
     }

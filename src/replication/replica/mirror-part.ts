@@ -144,7 +144,7 @@ export class MirrorPart {
     return all;
   }
 
-  /** At the head; `undefined` if there is no such folder. */
+  /** Returns the Merkle hash of a folder at the head; `undefined` if there is no such folder. */
   async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
     const history = this.#history;
     if (history === undefined) return undefined;
@@ -335,7 +335,7 @@ function damagedMirror(cause: ChronicleError): ChronicleError {
 }
 
 /**
- * At least so many events are remembered, and at most twice as many: enough for one step of the sync, and for what
+ * At least this many events are remembered, and at most twice as many: enough for one step of the sync, and for what
  * arrives meanwhile.
  */
 const MOST_EVENTS = 8_192;

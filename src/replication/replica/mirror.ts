@@ -23,7 +23,7 @@ export interface Mirror extends UpstreamLines {
   readonly changed: Signal<void>;
 
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
-  /** In the order of the paths. */
+  /** Returns the results of `iterationAt` for many paths, in the order of the paths. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
   /** The paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
@@ -33,11 +33,11 @@ export interface Mirror extends UpstreamLines {
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /** The names of protected files that people have added at the origin, as of `head`. */
   protectedNames(): Promise<readonly string[]>;
-  /** At `head`; `undefined` if there is no such folder. */
+  /** Returns the Merkle hash of a folder at `head`; `undefined` if there is no such folder. */
   treeHash(folder: WorkspacePath): Promise<Hash | undefined>;
   /** `undefined` if the event is not about a file, or the mirror does not hold it. */
   record(seq: number): Promise<FileRecord | undefined>;
-  /** By seq, with few reads. Leaves out events for which `record` returns `undefined`. */
+  /** Reads many records at once, by seq. Leaves out events for which `record` returns `undefined`. */
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
 
   /** The seq of the last event that erases contents or withdraws an erasure; 0 if there is none. */

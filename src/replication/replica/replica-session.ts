@@ -33,7 +33,7 @@ import type { WithheldContents } from "./withheld-contents.ts";
 
 interface OriginReport {
   readonly sequence: number;
-  /** Since when the origin's folder is missing, in epoch milliseconds by the origin's clock. */
+  /** The time since which the origin's folder is missing, by the origin's clock (epoch milliseconds). */
   readonly folderAwaySince?: number | undefined;
   /** True if the origin accepts no changes from this replica. Set only in the first report. */
   readonly isReadOnly?: boolean;
@@ -83,7 +83,7 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** About so many events are gathered, as long as each turn of the event loop brings more. */
+/** About this many events are gathered, as long as each turn of the event loop brings more. */
 const GATHER_MOST = 1_000;
 
 /**
@@ -98,12 +98,12 @@ const HEARTBEAT_BYTES = 4_096;
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
- * The replica's side of a conversation with its origin (docs/protocol.md). First the contents are made durable, then
- * the lines that name them, and then the events are acknowledged. Therefore, a crash or the network may interrupt the
- * conversation anywhere. The next session continues after the last line held, and nothing acknowledged is missing.
+ * The replica's side of a session with its origin (docs/protocol.md). First the contents are made durable, then the
+ * lines that name them, and then the events are acknowledged. Therefore, a crash or the network may interrupt the
+ * session anywhere. The next session continues after the last line held, and nothing acknowledged is missing.
  *
  * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
- * A history that contradicts what this replica holds ends the conversation, and is noted (`WitnessNotes`).
+ * A history that contradicts what this replica holds ends the session, and is noted (`WitnessNotes`).
  */
 export class ReplicaSession {
   readonly #channel: Channel;
@@ -340,7 +340,7 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** In the background, because the contents arrive over the same channel. */
+  /** Stores the arrived events, in the background, because their contents arrive over the same channel. */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
@@ -442,7 +442,7 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** In the background, because the answers arrive over the same channel. */
+  /** Reconciles in full, in the background, because the answers arrive over the same channel. */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;

@@ -46,7 +46,7 @@ export class TreeFetch {
     this.#state = state;
   }
 
-  /** In the given order. Rejects with `UNAVAILABLE` if the session ends. */
+  /** Returns the folders in the given order. Rejects with `UNAVAILABLE` if the session ends. */
   async get(folders: readonly WantedFolder[]): Promise<FetchedFolder[]> {
     if (this.#end !== undefined) throw this.#end;
     const answers = folders.map(

@@ -44,7 +44,7 @@ export interface ResyncParts {
 }
 
 const PARALLEL = 4;
-/** The contents of so many rows are stored together. */
+/** The contents of this many rows are stored together. */
 const ROWS = 20_000;
 
 /**
@@ -124,7 +124,7 @@ export class TreeResync {
     }
   }
 
-  /** Level by level, so that each level needs few requests. */
+  /** Compares the folders level by level, so that each level needs few requests. */
   async #descend(roots: readonly WorkspacePath[]): Promise<void> {
     const { fetch } = this.#parts;
     let level: WantedFolder[] = [];

@@ -24,7 +24,7 @@ export interface WriteBackPushOptions {
  * slow lines.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
-/** After so many repetitions of a batch, the session is ended. */
+/** After this many repetitions of a batch, the session is ended. */
 const MOST_TRIES = 50;
 
 /** The delay before a batch is sent again that the origin could not accept (`unavailable`). */
@@ -36,7 +36,7 @@ interface InFlight {
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
-  /** The batch is sent again after so many heartbeats. */
+  /** The batch is sent again after this many heartbeats. */
   readonly patience: number;
   /** Heartbeats since the batch was sent, or since the origin showed that it has arrived. */
   beats: number;

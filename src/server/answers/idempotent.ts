@@ -7,7 +7,7 @@ export interface NamedChange {
   readonly caller: Caller;
   readonly key: string;
   readonly method: string;
-  /** With its query. */
+  /** The URL with its query. */
   readonly url: string;
   readonly ifMatch: string | undefined;
   readonly body: unknown;
@@ -18,7 +18,7 @@ export interface NamedChange {
   readonly isInLog?: boolean;
 }
 
-/** In characters of JSON. Of a larger reply, only the status is kept. */
+/** The maximum size of a kept reply, in characters of JSON. Of a larger reply, only the status is kept. */
 const MOST_REPLY = 256 * 1024;
 
 /**

@@ -18,7 +18,7 @@ export interface BookEntry {
 
 /** Remembers the replies in memory. A durable backend fills this store from its file. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
-  /** By key, oldest first. */
+  /** The changes by key, oldest first. */
   readonly #entries = new Map<string, BookEntry>();
   /** The lengths of the replies longer than `SHORT`, by key, oldest first. */
   readonly #lengths = new Map<string, number>();

@@ -7,7 +7,7 @@ import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import { ChronicleError, codedError } from "../../core/values/errors.ts";
 import { Encoded } from "./received.ts";
 
-/** Of RFC 9457. */
+/** A problem in the form of RFC 9457. */
 export interface Problem {
   readonly type: "about:blank";
   readonly title: string;
@@ -35,7 +35,7 @@ export type Report = (line: string, error?: unknown) => void;
 
 const HIDDEN = "…";
 
-/** In characters. */
+/** The maximum length of a text in a problem, in characters. */
 const MAX_DETAIL = 1_000;
 
 export function makeProblem(status: number, code: string, detail: string): Problem {
@@ -84,9 +84,9 @@ function isForDiagnostics(error: ChronicleError): boolean {
 }
 
 /**
- * For an error that the caller cannot correct. The error's message is only written to the diagnostics, because it may
- * name files of this machine. The problem has the id of that line, and the reason in words if the disk or the store is
- * the cause.
+ * Returns the problem for an error that the caller cannot correct. The error's message is only written to the
+ * diagnostics, because it may name files of this machine. The problem has the id of that line in the diagnostics, and
+ * also the reason in words if the disk or the store is the cause.
  */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
@@ -144,7 +144,7 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   return undefined;
 }
 
-/** For an error about the form of the request: `Encoded`, or an error of Fastify. `undefined` for other errors. */
+/** Handles `Encoded` and the errors of Fastify. Returns `undefined` for other errors. */
 export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;

@@ -65,7 +65,7 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
   });
 }
 
-/** For `If-None-Match`. Weak ETags match, too, because contents with the same hash are equal. */
+/** `header` is `If-None-Match`. Weak ETags match, too, because contents with the same hash are equal. */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === "*") return true;

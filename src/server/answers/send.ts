@@ -18,7 +18,7 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** For a request that Fastify does not handle. */
+/** Sends a problem for a request that Fastify does not handle. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) return cutShort(response);
   // `HttpServer.close` may have refused this request already.
@@ -30,7 +30,7 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 
-/** For a request that Fastify handles. */
+/** Sends a problem for a request that Fastify handles. */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
   // If Fastify could not parse the body, it has set `connection` to close the connection. `problemHeaders` decides

@@ -12,8 +12,8 @@ import { optional } from "../../util/optional.ts";
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
- * For a token that is not in the token store (OIDC). `undefined` if the token is not valid. Throws `UNAVAILABLE` if the
- * issuer cannot be reached.
+ * Returns the bearer of a token that is not in the token store (OIDC); `undefined` if the token is not valid. Throws
+ * `UNAVAILABLE` if the issuer cannot be reached.
  */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
@@ -21,7 +21,7 @@ interface AuthenticatorOptions {
   readonly book: TokenStore;
   /** Need not be in `book`. */
   readonly operatorToken?: string;
-  /** For tokens that are not in `book`. Absent: there are none. */
+  /** Finds the bearers of tokens that are not in `book`. If absent, there are no such tokens. */
   readonly others?: OtherIssuer;
   /** In epoch milliseconds. */
   readonly now: () => number;
@@ -60,8 +60,8 @@ export class Authenticator {
   }
 
   /**
-   * For a token that was valid before. `undefined` if it is no longer valid, and "unavailable" if its issuer cannot be
-   * reached. Does not count as a wrong token.
+   * Returns the bearer of a token that was valid before. Returns `undefined` if the token is no longer valid, and
+   * "unavailable" if its issuer cannot be reached. The rate of wrong tokens is not affected.
    */
   async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
     const token = tokenIn(authorization);

@@ -4,10 +4,10 @@ import type { Role } from "../../api/routes/role.ts";
 export interface Caller {
   /** Identifies the caller, for limits and idempotency keys. Not secret. */
   readonly id: string;
-  /** For people, such as the name of the token. */
+  /** The name that is shown to people, such as the name of the token. */
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces that this caller may see. Absent: all. */
+  /** The ids and names of the workspaces that this caller may see. If absent, the caller may see all workspaces. */
   readonly workspaces?: readonly string[];
   /** The ids of replicas that this caller may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];

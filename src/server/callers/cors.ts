@@ -16,7 +16,7 @@ const ANY_FILE: FileShape = {
   iteration: 0,
   seq: 0,
 };
-/** For requests from another origin. */
+/** The headers that a request from another origin may have. */
 const ALLOWED_HEADERS = [
   ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
   ...[...Object.values(ACTING), HINTS_HEADER],

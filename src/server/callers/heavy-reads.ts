@@ -4,13 +4,13 @@ import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The time after which a waiting read is given up, in milliseconds. No client waits that long. */
+/** A waiting read is given up after this time. No client waits that long. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**
  * The queue of one kind of reads that take long, such as reads of whole histories (`verify`) or reads for large answers
- * (patches). At most one read runs for each workspace, because a second read would read the same data. At most two
- * reads run in all, because other requests need the same disk and thread.
+ * (patches). At most one read runs for each workspace, because a second one would read the same data. At most two reads
+ * run in all, because other requests need the same disk and thread.
  */
 export class HeavyReads {
   readonly #slots: ConcurrencyLimit;
@@ -20,8 +20,8 @@ export class HeavyReads {
   readonly #lanes: readonly [Queue, Queue] = [newQueue(), newQueue()];
 
   /**
-   * `most`: the maximum number of reads that one caller may have running or waiting. The owner has no such limit.
-   * `what`: the name of such reads for error messages, in the plural.
+   * One caller may have at most `most` reads running or waiting. The owner has no limit. `what` names such reads in
+   * error messages, in the plural.
    */
   constructor(most: number, what: string) {
     this.#most = most;
@@ -30,8 +30,9 @@ export class HeavyReads {
   }
 
   /**
-   * Resolves when a read may begin. The result must be disposed when the read has ended. Throws `RATE_LIMITED` if too
-   * many reads of this caller are running or waiting, and `UNAVAILABLE` after a wait of `PATIENCE_MS`.
+   * Resolves when a read may begin. The caller must dispose of the result when the read has ended. Throws
+   * `RATE_LIMITED` if too many reads of this caller are running or waiting, and `UNAVAILABLE` after a wait of
+   * `PATIENCE_MS`.
    */
   async turn(workspace: string, { id, isOwner }: Caller): Promise<Disposable> {
     const slot = isOwner ? undefined : this.#slots.take(id);
@@ -45,9 +46,8 @@ export class HeavyReads {
     taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));
-    // Before the read begins, the event loop runs several times, because the read may then block the thread until it
-    // ends. Each turn of the event loop accepts one of the connections that have arrived, so that their requests are
-    // counted first.
+    // The read may block the thread until it ends. Therefore, let the event loop first accept the connections that have
+    // arrived, one in each turn, so that their requests are counted.
     for (let turns = 0; turns <= this.#most; turns += 1) await yieldToEventLoop();
     return taken.move();
   }
@@ -63,7 +63,7 @@ export class HeavyReads {
   }
 }
 
-/** A queue in which one read runs at a time. `users`: the number of waiting and running reads. */
+/** One read runs at a time. `users` counts the waiting and running reads. */
 interface Queue {
   readonly turns: TurnQueue;
   users: number;

@@ -3,24 +3,23 @@ import type { ServedAddresses } from "../../util/web-guard.ts";
 /** A socket or port of the server, with the rules for admitting callers there. */
 export type Listener = SocketListener | TcpListener;
 
-/** A Unix socket. Only its owner can connect, so requests need no token, and their host is not checked. */
+/** A Unix socket. Only the owner can connect, so requests need no token, and their host is not checked. */
 export interface SocketListener {
   readonly kind: "socket";
 }
 
 /**
- * A port. The `Host` of each request must be one of `hosts`, and its `Origin`, if it has one, must be one of `origins`.
- * A request needs a token unless its route is open.
+ * A port. The `Host` of each request must be one of `hosts`, and its `Origin`, if any, one of `origins`. A request
+ * needs a token unless its route is open.
  */
 export interface TcpListener extends ServedAddresses {
   readonly kind: "tcp";
 }
 
-/** The scheme, port, host names and allowed origins of a TCP listener. */
 export interface ListenerNames {
   readonly scheme: "http" | "https";
   readonly port: number;
-  /** The host names under which clients address the listener, with or without a port. */
+  /** The names under which clients address the listener, with or without a port. */
   readonly hosts: readonly string[];
   /** The origins whose pages may send requests and read answers, in the form that browsers send. */
   readonly sharedWith: readonly string[];
@@ -29,8 +28,8 @@ export interface ListenerNames {
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
 /**
- * Returns the listener of a port. A name in `hosts` that has no port is accepted with the listener's port. Such a name
- * is also accepted without a port, except for a loopback name on a port that is not the scheme's default.
+ * A name in `hosts` that has no port is accepted with the listener's port. Such a name is also accepted without a port,
+ * except for a loopback name on a port that is not the scheme's default.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));

@@ -17,35 +17,28 @@ import { isLoopback } from "./listener.ts";
 
 /**
  * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). If the provider has
- * signed a token for this server, the claims of the token give the rights of its bearer. A token without these claims
- * grants no rights.
+ * signed a token for this server, its claims give the bearer's rights. A token without these claims grants none.
  */
 export interface OidcOptions {
-  /** The provider's identifier, exactly as its tokens have it: `https://login.example.org`. */
+  /** Exactly as the provider's tokens have it: `https://login.example.org`. */
   readonly issuer: string;
   /** The audience that tokens for this server must name. */
   readonly audience: string;
   /**
-   * The name of the claim with the role: `reader`, `agent` or `operator`, or a list of roles, of which the most
-   * powerful applies.
+   * The claim with the role: `reader`, `agent` or `operator`, or a list of roles, of which the most powerful applies.
    */
   readonly roleClaim: string;
-  /**
-   * The name of the claim with the ids and names of workspaces, as a list or as a text with spaces between them; `*`
-   * means all workspaces.
-   */
+  /** The claim with the ids and names of workspaces, as a list or separated by spaces; `*` means all. */
   readonly workspacesClaim: string;
-  /** Returns the time, in epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
-  /**
-   * The minimum time in milliseconds between two reads of the keys that are caused by unknown keys. Default: 10,000.
-   */
+  /** The minimum time between two reads of the keys because of unknown keys. Default: 10,000. */
   readonly newKeyMs?: number;
 }
 
 /**
- * The accepted algorithms. All are asymmetric, because with a shared secret anybody who can verify tokens could also
- * make them.
+ * The accepted algorithms. All are asymmetric: with a shared secret, anybody who can verify tokens could also make
+ * them.
  */
 const ALGORITHMS = [
   "RS256",
@@ -64,19 +57,19 @@ const ALGORITHMS = [
 const CLOCK_TOLERANCE = 10;
 /** The timeout of a request to the provider, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** The time after which the provider's metadata is read again, in milliseconds. */
+/** The provider's metadata is read again after this time. */
 const METADATA_MS = 3_600_000;
 /** The time after a failed request in which no further request is sent to the provider, in milliseconds. */
 const FAILED_MS = 5_000;
-/** The time after which the keys are read again, in milliseconds. */
+/** The keys are read again after this time. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
-/** The maximum number of workspaces in a claim. Further ones are ignored. */
+/** Further workspaces in a claim are ignored. */
 const MOST_WORKSPACES = 1_000;
 
 /**
- * The keys of a provider. They are read again after `KEYS_MS`, and after `newKeyMs` if a token has an unknown key.
- * While the provider cannot be reached, the last keys stay valid.
+ * The keys of a provider. Read again after `KEYS_MS`, and after `newKeyMs` if a token has an unknown key. While the
+ * provider cannot be reached, the last keys stay valid.
  */
 class ProviderKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
@@ -87,8 +80,7 @@ class ProviderKeys {
 
   constructor(uri: URL, options: OidcOptions) {
     this.#options = options;
-    // `jose` is configured never to read the keys again by itself, because it would drop them if the provider could not
-    // be reached.
+    // `jose` must not read the keys again by itself: it would drop them if the provider could not be reached.
     this.#remote = createRemoteJWKSet(uri, {
       ...{ timeoutDuration: TIMEOUT_MS, cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });
@@ -107,8 +99,8 @@ class ProviderKeys {
   };
 
   /**
-   * Reads the keys again. If that fails, or if another read is in progress, the last keys stay valid. Throws if reading
-   * fails and no keys are known.
+   * If reading fails, or another read is in progress, the last keys stay valid. Throws if reading fails and no keys are
+   * known.
    */
   async #readAgain(): Promise<void> {
     const isKnown = this.#remote.jwks() !== undefined;
@@ -137,10 +129,7 @@ class ProviderKeys {
   }
 }
 
-/**
- * Returns a function that finds the bearer of a provider's token. The function throws `UNAVAILABLE` if the provider's
- * keys cannot be read.
- */
+/** The result throws `UNAVAILABLE` if the provider's keys cannot be read. */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);
   return async (token) => {
@@ -150,12 +139,11 @@ export function oidcIssuer(options: OidcOptions): OtherIssuer {
   };
 }
 
-/** Returns true if a token claims to be issued by the provider. Does not verify the token. */
+/** Does not verify the token. */
 function isOfIssuer(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
   } catch {
-    // The token is not a JWT.
     return false;
   }
 }
@@ -175,9 +163,7 @@ async function verified(token: string, keys: ProviderKeys, options: OidcOptions)
   }
 }
 
-/**
- * Returns true if the error means that the token is invalid. Any other error means that the provider cannot be reached.
- */
+/** True if the token is invalid. Any other error means that the provider cannot be reached. */
 function isRefusal(error: unknown): boolean {
   return [
     errors.JWTClaimValidationFailed,
@@ -216,7 +202,7 @@ function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOption
   };
 }
 
-/** Returns the most powerful role in a claim; `undefined` if the claim has no role. */
+/** The most powerful role in a claim. */
 function roleOf(claim: unknown): Role | undefined {
   const given = Array.isArray(claim) ? claim : [claim];
   return ROLES.findLast((role) => given.includes(role));
@@ -230,11 +216,11 @@ function workspacesOf(claim: unknown): readonly string[] | "*" {
 
 const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** The OIDC provider. Its metadata is read when the keys are first needed. */
+/** The metadata is read when the keys are first needed. */
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** The time from which the next call of `keys` reads the metadata again, in epoch milliseconds. */
+  /** From this time on (epoch milliseconds), `keys` reads the metadata again. */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 
@@ -248,7 +234,7 @@ class Provider {
       this.#until = now + METADATA_MS;
       this.#keys = this.#discover().catch((error: unknown) => {
         this.#until = this.#options.now() + FAILED_MS;
-        // The known keys stay valid until the metadata can be read again.
+        // The known keys stay valid until then.
         if (this.#known !== undefined) return this.#known.keys;
         throw unreachable(this.#options.issuer, error);
       });
@@ -273,7 +259,7 @@ class Provider {
   }
 }
 
-/** Returns true if keys may be fetched from this URL, because it uses TLS or is on this machine. */
+/** True for a URL that uses TLS or is on this machine. */
 function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

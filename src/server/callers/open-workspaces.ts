@@ -3,30 +3,27 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
-/**
- * A lease of an open workspace. The workspace stays open until the lease is disposed, unless `OpenWorkspaces.close` is
- * called.
- */
+/** The workspace stays open until the lease is disposed of, or until `OpenWorkspaces.close`. */
 export interface Lease extends Disposable {
   /** The workspace with a person's rights. `as` returns a view with other rights. */
   readonly workspace: WorkspaceApi;
   /**
    * Aborts when the holder of the lease must stop using the workspace, so that streams of events end. If the signal's
-   * reason is the error that the folder was moved, the workspace can be opened again.
+   * reason says that the folder was moved, the workspace can be opened again.
    */
   readonly gone: AbortSignal;
 }
 
 interface Held {
   readonly workspace: WorkspaceApi;
-  /** The workspace's settings when it was opened (see `settingsOf`). */
+  /** When the workspace was opened (see `settingsOf`). */
   readonly settings: string;
   readonly gone: AbortController;
   /** Resolves when `onOpen` has ended. Never rejects. */
   readonly ready: Promise<void>;
-  /** The last time at which a lease was given or returned, in epoch milliseconds. */
+  /** When a lease was last given or returned, in epoch milliseconds. */
   used: number;
-  /** The time of the last check of the settings, in epoch milliseconds. */
+  /** When the settings were last checked, in epoch milliseconds. */
   looked: number;
   leases: number;
   /** True if no more leases may be given. The workspace is closed when its last lease is returned. */
@@ -35,29 +32,28 @@ interface Held {
 }
 
 export interface OpenWorkspacesOptions {
-  /** Returns true if a workspace is still in the store. Another process may have removed it. */
+  /** False if another process has removed the workspace from the store. */
   readonly isThere: (id: string) => boolean;
-  /** Returns the time, in epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * Returns the settings that a workspace reads only when it is opened (what is tracked, how much is kept), as a text.
-   * If the text has changed later, the workspace is reopened.
+   * The settings that a workspace reads only when it is opened (what is tracked, how much is kept), as a text. A
+   * workspace whose text has changed is reopened.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each opened workspace, before its first lease is given. Its errors go to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
-  /** The number of open workspaces above which unused workspaces are closed. Default 256. */
+  /** Above this number of open workspaces, unused ones are closed. Default 256. */
   readonly most?: number;
-  /** Called with errors of work whose result no caller awaits. */
   readonly onError?: (error: unknown) => void;
 }
 
 const MOST = 256;
-/** The minimum time between two checks of a workspace's settings in `openKey`, in milliseconds. */
+/** The minimum time between two checks of a workspace's settings in `openKey`. */
 const LOOK_MS = 1_000;
 /** The time after its last use in which a workspace is not closed because of the limit `most`, in milliseconds. */
 const JUST_USED_MS = 1_000;
-/** The time for which `release` waits for leases to be returned, in milliseconds. */
+/** How long `release` waits for leases to be returned. */
 const RELEASE_MS = 5_000;
 
 /** Keeps the workspaces of a store open between requests. Each workspace is open at most once. */
@@ -65,10 +61,10 @@ export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** The ids of workspaces by the names under which they were opened. */
+  /** The ids of workspaces, by the names under which they were opened. */
   readonly #ids = new Map<string, string>();
   readonly #opening = new Map<string, Promise<Held>>();
-  /** The number of `giveUp` calls in progress, by the id of the workspace. */
+  /** Calls of `giveUp` in progress, by the workspace's id. */
   readonly #givingUp = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -77,31 +73,30 @@ export class OpenWorkspaces {
     this.#options = options;
   }
 
-  /** The number of open workspaces. */
   get size(): number {
     return this.#held.size;
   }
 
   /**
-   * Opens the nearest workspace whose folder is or encloses `folder`. If there is no such workspace, begins one in the
-   * folder if `create` is true, and else throws `NOT_FOUND`.
+   * Opens the nearest workspace whose folder is or encloses `folder`. If there is none, begins one in the folder
+   * (`create`) or throws `NOT_FOUND`.
    */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
-    // If an open workspace has exactly this folder, it is the nearest one.
+    // An open workspace with exactly this folder is the nearest one.
     const known = this.#inFolder(folder);
     if (known !== undefined && (await this.#isInForce(known, 0))) return this.#handOut(known);
     return this.#handOut(await this.#inTurn(() => this.#openFolder(folder, create)));
   }
 
   /**
-   * Opens a workspace like `openFolder`, and returns a view with an agent's rights. The lease is never returned, so
-   * this method is only for short-lived processes.
+   * Like `openFolder`, with an agent's rights. The lease is never returned, so this method is only for short-lived
+   * processes.
    */
   async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
   }
 
-  /** Opens the workspace with this whole id or exact name. Throws `NOT_FOUND` if there is none. */
+  /** `key` is a whole id or an exact name. Throws `NOT_FOUND` if there is none. */
   async openKey(key: string): Promise<Lease> {
     const known = this.#held.get(this.#ids.get(key) ?? key);
     if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
@@ -110,28 +105,25 @@ export class OpenWorkspaces {
     return this.#handOut(await this.#openKey(key));
   }
 
-  /**
-   * Returns true if `workspace` is the object that new leases get. Returns false if the workspace was closed or
-   * reopened.
-   */
+  /** False if the workspace was closed or reopened since. */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
 
-  /** Returns the id of the workspace that was opened under the name `key`. If there is none, returns `key`. */
+  /** The id of the workspace that was opened under the name `key`, or else `key`. */
   idOf(key: string): string {
     return this.#ids.get(key) ?? key;
   }
 
-  /** Makes the next request for a workspace check its settings, because they may have changed. */
+  /** The next request checks the workspace's settings, because they may have changed. */
   lookAgain(id: string): void {
     const held = this.#held.get(id);
     if (held !== undefined) held.looked = 0;
   }
 
   /**
-   * Stops giving leases of a workspace whose folder was moved, and ends the streams of its events with `error`. The
-   * next request reopens the workspace.
+   * Called when the workspace's folder was moved. Gives no more leases, and ends the streams of events with `error`.
+   * The next request reopens the workspace.
    */
   giveUpMoved(workspace: WorkspaceApi, error: unknown): void {
     const held = this.#held.get(workspace.id);
@@ -157,16 +149,16 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Returns true during `giveUp` of this workspace. Code that keeps workspaces open outside of requests must not reopen
-   * the workspace then.
+   * True during `giveUp` of this workspace. Code that keeps workspaces open outside of requests must not reopen it
+   * then.
    */
   isBeingGivenUp(id: string): boolean {
     return this.#givingUp.has(id);
   }
 
   /**
-   * Stops giving leases of the open workspace and ends the streams of its events. The workspace is closed when its last
-   * lease is returned.
+   * Gives no more leases of the open workspace, and ends the streams of its events. The workspace is closed when its
+   * last lease is returned.
    */
   letGo(id: string): void {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
@@ -177,8 +169,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Does the same as `letGo`, and waits until the workspace is closed, because its history is about to be removed or
-   * replaced. Throws `LOCKED` if the workspace stays in use for longer than `RELEASE_MS`.
+   * Like `letGo`, but waits until the workspace is closed: its history is about to be removed or replaced. Throws
+   * `LOCKED` if the workspace stays in use for longer than `RELEASE_MS`.
    */
   async release(id: string): Promise<void> {
     const held = this.#held.get(id);
@@ -191,7 +183,7 @@ export class OpenWorkspaces {
     await closed(held);
   }
 
-  /** Closes the workspaces that were not used for `idleMs`. Returns the number of workspaces that are still open. */
+  /** Closes the workspaces that were not used for `idleMs`, and returns how many are still open. */
   async closeIdle(idleMs: number): Promise<number> {
     const oldest = this.#options.now() - idleMs;
     const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
@@ -200,7 +192,7 @@ export class OpenWorkspaces {
     return this.#held.size;
   }
 
-  /** Closes all workspaces, even those in use. */
+  /** Closes even the workspaces in use. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
       const all = [...this.#held.values()];
@@ -213,7 +205,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** Returns a lease once `onOpen` has ended. The workspace is already leased while this method waits. */
+  /** Waits until `onOpen` has ended. The workspace is leased already meanwhile. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;
@@ -244,15 +236,12 @@ export class OpenWorkspaces {
     return undefined;
   }
 
-  /**
-   * Returns true if the workspace's settings have not changed. Returns true without a check if the last check was less
-   * than `withinMs` ago.
-   */
+  /** True if the workspace's settings have not changed, or were checked less than `withinMs` ago. */
   async #isInForce(held: Held, withinMs: number): Promise<boolean> {
     const now = this.#options.now();
     if (now - held.looked < withinMs) return true;
     held.looked = now;
-    // This lease keeps the workspace open while the settings are read.
+    // Keeps the workspace open while the settings are read.
     held.leases += 1;
     try {
       return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
@@ -265,9 +254,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /**
-   * Returns the settings together with the folder, because a workspace whose folder was moved must be reopened, too.
-   */
+  /** Includes the folder, because a workspace whose folder was moved must be reopened, too. */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }
@@ -295,10 +282,7 @@ export class OpenWorkspaces {
     return held;
   }
 
-  /**
-   * Keeps an opened workspace for later requests. If the workspace is already open with the same settings, closes the
-   * new object and returns the old one.
-   */
+  /** If the workspace is already open with the same settings, closes the new object and returns the old one. */
   async #keep(opened: WorkspaceApi): Promise<Held> {
     const settings = await this.#settingsOf(opened);
     const known = this.#held.get(opened.id);
@@ -316,8 +300,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Stops giving leases of the old object of a reopened workspace. Existing leases stay usable. If the folder was
-   * moved, the streams of events end.
+   * Gives no more leases of the old object. Existing leases stay usable. If the folder was moved, the streams of events
+   * end.
    */
   #replace(known: Held, { path }: WorkspaceApi): void {
     if (known.workspace.path !== path) known.gone.abort(movedFolder(known.workspace.path, path));
@@ -332,7 +316,7 @@ export class OpenWorkspaces {
     }
   }
 
-  /** If more workspaces are open than the limit allows, closes unused ones, beginning with the least recently used. */
+  /** Closes unused workspaces above the limit, the least recently used ones first. */
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;

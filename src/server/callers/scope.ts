@@ -3,19 +3,18 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "./caller.ts";
 import type { Lease, OpenWorkspaces } from "./open-workspaces.ts";
 
-/** Matches the id of a workspace, a UUID. A name never has this form. */
+/** An id. A name never has this form. */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Matches every valid id and name of a workspace (see `CreateOptions`). */
+/** Every valid id or name (see `CreateOptions`). */
 const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
 
-/** Returns true if the caller may see this workspace. */
 export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape): boolean {
   return workspaces === undefined || workspaces.includes(id) || (name !== undefined && workspaces.includes(name));
 }
 
 /**
- * Opens a workspace for a caller, by its whole id or exact name. Throws the same `NOT_FOUND` for a workspace that does
- * not exist and for one that the caller may not see.
+ * `key` is a whole id or an exact name. Throws the same `NOT_FOUND` for a workspace that does not exist and for one
+ * that the caller may not see.
  */
 export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<Lease> {
   if (!KEY.test(key)) throw notThere(key);
@@ -28,7 +27,7 @@ export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: s
   }
 }
 
-/** Returns the whole id of a workspace. Throws `NOT_FOUND` in the same cases as `openFor`. */
+/** Throws `NOT_FOUND` in the same cases as `openFor`. */
 export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<string> {
   using lease = await openFor(workspaces, caller, key);
   return lease.workspace.id;
@@ -36,9 +35,8 @@ export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: s
 
 async function mayAskFor(workspaces: OpenWorkspaces, { workspaces: own }: Caller, key: string): Promise<boolean> {
   if (own === undefined || own.includes(key)) return true;
-  // The token may have the name of the workspace while `key` is its id. Then the workspace of that name is opened, to
-  // compare its id. Or the token may have the id while `key` is the name. That is only found if the workspace was
-  // opened by this name before.
+  // If the token has the name of the workspace and `key` is its id, open the workspace of that name to compare its id.
+  // If the token has the id and `key` is the name, this is found only if the workspace was opened by this name before.
   for (const mine of own) if (ID.test(mine) !== ID.test(key) && (await isSame(workspaces, mine, key))) return true;
   return false;
 }

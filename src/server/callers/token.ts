@@ -2,16 +2,16 @@ import { randomBytes } from "node:crypto";
 import { sha256 } from "../../core/values/hash.ts";
 import type { Role } from "../../api/routes/route.ts";
 
-/** The prefix of each token, by which people and secret scanners recognise tokens. */
+/** People and secret scanners recognise tokens by this prefix. */
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** The record of a token. It has only the hash of the token. */
+/** Has only the hash of the token. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** The ids and names of the workspaces for which the token is valid; `null`: all workspaces. */
+  /** The ids and names of the workspaces for which the token is valid; `null`: all. */
   readonly workspaces: readonly string[] | null;
   /** The ids of replicas that the token's bearer may connect, even if another caller connected them before. */
   readonly replicas?: readonly string[];
@@ -24,33 +24,32 @@ export interface TokenRecord {
 
 /**
  * Stores the records of tokens. The backends are `MemoryTokenStore` and a file in the configuration folder. `find` must
- * be fast, because the server calls it for each request, so that a revoked token is refused at once.
+ * be fast: the server calls it for each request, so that a revoked token is refused at once.
  */
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
-  /** Durably adds a record. */
+  /** Durable. */
   add(record: TokenRecord): void;
-  /** Durably removes the record with this id. Returns whether there was one. */
+  /** Durable. Returns whether there was such a record. */
   remove(id: string): boolean;
 }
 
-/** Returns a new token with 256 random bits. */
+/** 256 random bits. */
 export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }
 
-/** Returns the hash by which a token is stored and found. */
+/** Tokens are stored and found by this hash. */
 export function hashToken(token: string): string {
   return sha256(token);
 }
 
-/** Returns true if the token has expired. `now`: epoch milliseconds. */
+/** `now` is in epoch milliseconds. */
 export function isExpired({ expires }: TokenRecord, now: number): boolean {
   return expires !== null && Date.parse(expires) <= now;
 }
 
-/** Stores the records of tokens in memory. */
 export class MemoryTokenStore implements TokenStore {
   readonly #byHash = new Map<string, TokenRecord>();
 

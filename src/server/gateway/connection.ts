@@ -17,8 +17,8 @@ import { openFor } from "../callers/scope.ts";
 import * as z from "zod";
 
 /**
- * The maximum number of messages of one connection that are answered at the same time. Further messages wait, and
- * nothing is read from the connection until one of the answers was sent.
+ * This many messages of one connection are answered at the same time. Further messages wait, and nothing is read from
+ * the connection until an answer was sent.
  */
 const MOST_AT_ONCE = 8;
 
@@ -28,21 +28,17 @@ interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
   readonly caller: Caller;
-  /** Returns 0 if the caller may send a message, else the number of seconds to wait. */
+  /** 0 if the caller may send a message, else the seconds to wait. */
   readonly charge: () => number;
-  /**
-   * Takes a slot for a subscription. Returns `undefined` if the caller has reached its limit. If absent, there is no
-   * limit.
-   */
+  /** Takes a slot for a subscription. `undefined` if the caller has reached its limit. If absent, there is no limit. */
   readonly slot?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
 
 /**
- * The connection of one client. Each message is answered as soon as its answer is known, and `request_id` of an answer
- * identifies the message. If a client does not read its answers, its messages are not read either, and its connection
- * is closed after a while.
+ * The connection of one client. Answers are sent as they become known; their `request_id` identifies the message. If a
+ * client does not read its answers, its messages are not read either, and its connection is closed after a while.
  */
 export class GatewayConnection {
   readonly #socket: WebSocket;
@@ -61,16 +57,12 @@ export class GatewayConnection {
     socket.on("error", () => socket.terminate());
   }
 
-  /**
-   * The time in milliseconds since the last message arrived; 0 while a message is being answered or a subscription is
-   * open.
-   */
+  /** The time since the last message arrived; 0 while a message is being answered or a subscription is open. */
   get idleMs(): number {
     const isAtWork = this.#working > 0 || this.#subscriptions.size > 0;
     return isAtWork ? 0 : performance.now() - this.#lastAsked;
   }
 
-  /** The number of open subscriptions. */
   get subscriptions(): number {
     return this.#subscriptions.size;
   }
@@ -128,10 +120,7 @@ export class GatewayConnection {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
-  /**
-   * Takes a slot for a subscription, and releases the slot when the signal aborts. Throws `RATE_LIMITED` if the caller
-   * has reached its limit.
-   */
+  /** Releases the slot when the signal aborts. Throws `RATE_LIMITED` if the caller has reached its limit. */
   #takeSlot(until: AbortSignal): void {
     const { slot: take } = this.#setting;
     if (take === undefined) return;
@@ -144,7 +133,7 @@ export class GatewayConnection {
     until.addEventListener("abort", () => slot[Symbol.dispose]());
   }
 
-  /** Opens a subscription. First sends the seq after which its events begin, and then the events. */
+  /** First sends the seq after which the events begin, then the events. */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
     if (this.#subscriptions.has(id))
@@ -172,7 +161,7 @@ export class GatewayConnection {
     }
   }
 
-  /** Sends the events of a subscription, each only after the previous one was sent. Never rejects. */
+  /** Sends each event only after the previous one. Never rejects. */
   async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
     using lease = given;
     const ids = idsOf(message);
@@ -207,8 +196,8 @@ export class GatewayConnection {
   }
 
   /**
-   * Sends a message. Resolves to true once the message was passed to the operating system. Resolves to false if the
-   * client is gone, or if the connection was closed because the client does not read.
+   * Resolves to true once the message was passed to the operating system, and to false if the client is gone, or the
+   * connection was closed because the client does not read.
    */
   #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -226,14 +215,14 @@ export class GatewayConnection {
   }
 }
 
-/** Returns the workspace with an agent's rights. They are sufficient, because no message changes anything. */
+/** An agent's rights are sufficient, because no message changes anything. */
 function viewOf({ workspace }: Lease): Lease["workspace"] {
   return workspace.as({ role: "agent" });
 }
 
 function parsed(data: RawData): unknown {
   try {
-    // The cast is safe, because `ws` passes each message as one buffer by default.
+    // By default, `ws` passes each message as one buffer.
     return JSON.parse((data as Buffer).toString("utf8"));
   } catch {
     throw new ChronicleError("USAGE", "a message is one JSON object, as text", {
@@ -276,10 +265,7 @@ async function historyOf(on: WorkspaceApi, path: string, { limit, after }: Histo
   return { path, iterations: items, next: next === null ? null : Number(next) };
 }
 
-/**
- * The maximum number of iterations in a history that is read as a file. If there are more, the file has the oldest
- * ones, and `next` is set.
- */
+/** If a history that is read as a file has more iterations, the file has the oldest ones, and `next` is set. */
 const MOST_IN_FILE = 1_000;
 
 async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
@@ -303,21 +289,15 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
 /** The maximum length of a content in one message, in bytes. Clients read the rest of a longer content over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content, or the beginning of a long content, in JSON. It is text if the bytes are UTF-8, and else Base64. */
+/** A content, or the beginning of a long one: text if the bytes are UTF-8, and else Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /**
-   * The URL and the `Range` header with which the rest of the content can be read. Absent if `content` is the whole
-   * content.
-   */
+  /** The URL and the `Range` header for the rest of the content. Absent if `content` is complete. */
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
-/**
- * Returns a content, or the beginning of a long content. A content that is returned as a whole is checked against its
- * hash.
- */
+/** Only a content that is returned as a whole is checked against its hash. */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;
   const pieces: Uint8Array[] = [];
@@ -336,7 +316,7 @@ function shown(bytes: Buffer): ShownContent {
     : { encoding: "base64", content: bytes.toString("base64") };
 }
 
-/** Returns the bytes without an incomplete UTF-8 character at their end. */
+/** Drops an incomplete UTF-8 character at the end. */
 function wholeCharacters(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -353,7 +333,7 @@ function urlPath({ path, path_b64: exact }: FileContent): string {
   return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
-/** The maximum number of files or iterations in one answer. */
+/** Files or iterations in one answer. */
 const MOST_ITEMS = 1_000;
 
 const common = {
@@ -366,10 +346,7 @@ const common = {
 const count = z.int().min(0);
 const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
 
-/**
- * The schemas of the messages that a client sends. Each WebSocket message contains one of them as JSON. See
- * docs/gateway.md.
- */
+/** What a client sends: one of these as JSON in each WebSocket message. See docs/gateway.md. */
 const MESSAGES = [
   z.strictObject({
     ...common,
@@ -406,15 +383,15 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** A message about files, which gets exactly one answer. */
+/** Gets exactly one answer. */
 type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 type RequestId = GatewayMessage["request_id"];
 
-/** The maximum length of the error message about an invalid message, in characters. */
+/** Characters of the complaint about an invalid message. */
 const MOST_COMPLAINT = 300;
 
-/** Validates a message. Throws `USAGE`, which names the invalid field. */
+/** Throws `USAGE`, which names the invalid field. */
 function readMessage(given: unknown): GatewayMessage {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -427,7 +404,7 @@ function readMessage(given: unknown): GatewayMessage {
   });
 }
 
-/** Returns the ids that the answer to a message repeats. `request_id` is `null` if one of the ids is invalid. */
+/** The ids that the answer repeats. `request_id` is `null` if one of the ids is invalid. */
 function idsOf(given: unknown): { readonly request_id: RequestId | null; readonly session_id?: string } {
   const ids = z.object({ request_id: common.request_id, session_id: common.session_id.optional() }).safeParse(given);
   if (!ids.success) return { request_id: null };

@@ -15,18 +15,16 @@ const GATEWAY_PATH = "/v1/gateway";
 
 /** The maximum length of a client's message, in bytes. */
 const MOST_PAYLOAD = 1024 * 1024;
-/** The time within which a client must answer a close frame, in milliseconds. */
+/** A client must answer a close frame within this time. */
 const LEAVE_MS = 1_000;
 
 /** Close codes of RFC 6455 §7.4.1. */
 const GOING_AWAY = 1001;
 const NOT_ALLOWED = 1008;
 
-/** Options of the gateway. */
 export interface GatewayOptions extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
-  /** Aborts when the server is told to end. */
   readonly stopping: AbortSignal;
 }
 
@@ -56,14 +54,13 @@ export class Gateway {
     options.stopping.addEventListener("abort", () => this.#leave());
   }
 
-  /** The number of connected clients, and the number of their subscriptions. */
   get load(): { readonly connections: number; readonly subscriptions: number } {
     let subscriptions = 0;
     for (const connection of this.#open.values()) subscriptions += connection.subscriptions;
     return { connections: this.#open.size, subscriptions };
   }
 
-  /** Handles an admitted upgrade. Refuses the upgrade with 404 if its path is not the gateway's path. */
+  /** Refuses an upgrade with another path (404). */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
@@ -78,7 +75,7 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const slot = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    // The subscriptions of an operator are not limited, because an operator's program may serve thousands of sessions.
+    // An operator's program may serve thousands of sessions, so its subscriptions are not limited.
     const limited = mayDo(caller.role, "operator") ? {} : { slot };
     const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);
@@ -91,8 +88,8 @@ export class Gateway {
   }
 
   /**
-   * Checks a client at intervals, and closes its connection if the client does not answer, is idle, or no longer has a
-   * valid token. Returns a function that ends the checks.
+   * Closes the connection if the client does not answer pings, is idle, or no longer has a valid token. Returns a
+   * function that ends the checks.
    */
   #keepPulse(
     client: WebSocket,

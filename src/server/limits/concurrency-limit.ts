@@ -2,11 +2,10 @@ import type { Socket } from "node:net";
 
 interface Connection {
   readonly socket: Socket;
-  /** The number of requests that are being answered on the connection. */
+  /** Requests that are being answered on the connection. */
   busy: number;
 }
 
-/** A limit on the number of slots that each caller may have at the same time. */
 export class ConcurrencyLimit {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -15,10 +14,7 @@ export class ConcurrencyLimit {
     this.#most = most;
   }
 
-  /**
-   * Takes one of the caller's slots. Disposing the result releases the slot. Returns `undefined` if the caller has no
-   * free slot.
-   */
+  /** Disposing of the result releases the slot. Returns `undefined` if the caller has no free slot. */
   take(caller: string): Disposable | undefined {
     const taken = this.#taken.get(caller) ?? 0;
     if (taken >= this.#most) return undefined;
@@ -35,12 +31,12 @@ export class ConcurrencyLimit {
   }
 }
 
-/** The fields that identify a connection. A TLS socket and the TCP socket inside it have the same values. */
+/** Identifies a connection: a TLS socket and the TCP socket inside it have the same values. */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the number of connections of a port. When a further connection arrives, closes the connection that has been
- * idle for longest, so that idle connections do not block new clients. If all connections are busy, closes the new one.
+ * Limits the connections of a port. When a further one arrives, the connection that has been idle for longest is
+ * closed, so that idle connections do not block new clients. If all are busy, the new one is closed.
  */
 export class ConnectionLimit {
   readonly #most: number;
@@ -51,7 +47,6 @@ export class ConnectionLimit {
     this.#most = most;
   }
 
-  /** Adds an accepted connection. */
   enter(socket: Socket): void {
     const key = keyOf(socket);
     const connection: Connection = { socket, busy: 0 };
@@ -70,7 +65,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** Marks a connection as busy with a request. The returned function must be called when the request has ended. */
+  /** The returned function must be called when the request has ended. */
   busy(peer: Peer): () => void {
     const key = keyOf(peer);
     const connection = this.#connections.get(key);

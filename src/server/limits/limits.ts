@@ -1,28 +1,23 @@
 import type { Role } from "../../api/routes/role.ts";
 import type { Rate } from "./rate-limiter.ts";
 
-/** Limits on the number of requests in progress, each as a share (0 to 1) of `connections`. */
+/** Limits of requests in progress, as shares (0 to 1) of `connections`. */
 export interface Share {
-  /** The share of one token. */
   readonly token: number;
-  /** The share of all tokens of a role together. */
+  /** All tokens of a role together. */
   readonly role: number;
 }
 
-/** The limits that a server sets for its callers. */
 export interface ServerLimits {
   /** The maximum time from the first byte of a request to the end of its headers, in milliseconds. */
   readonly headersMs: number;
-  /** The maximum time in which a JSON body must arrive, in milliseconds. */
+  /** A JSON body must arrive within this time. */
   readonly bodyMs: number;
-  /** The minimum number of bytes of an upload that must arrive in each period of `slowMs`. */
+  /** This many bytes of an upload must arrive in each period of `slowMs`. */
   readonly slowBytes: number;
-  /**
-   * The time within which `slowBytes` of an upload must arrive, and within which a client must read what it was sent,
-   * in milliseconds.
-   */
+  /** Within this time, `slowBytes` of an upload must arrive, and a client must read what it was sent. */
   readonly slowMs: number;
-  /** The maximum time for which a connection may be idle between two requests, in milliseconds. */
+  /** A connection may be idle for this time between two requests. */
   readonly keepAliveMs: number;
   /** The maximum size of a request's line and headers, in bytes. */
   readonly headerBytes: number;
@@ -32,31 +27,26 @@ export interface ServerLimits {
   readonly uploadBytes: number;
   /** The maximum number of connections of each port or socket. */
   readonly connections: number;
-  /**
-   * The maximum number of requests in progress, by role and in total (`all`), as shares of `connections`. The owner's
-   * socket has no such limit.
-   */
+  /** Requests in progress, by role and in total (`all`). The owner's socket has no such limit. */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
-  /** The number of requests after which a connection is closed. */
+  /** A connection is closed after this many requests. */
   readonly requestsPerSocket: number;
-  /** The maximum number of event streams that one caller may have open. */
+  /** Open event streams of one caller. */
   readonly streams: number;
   /**
-   * The maximum number of heavy requests of each kind that one token may have running or waiting: reads of whole
-   * histories, requests for large answers, and reads with `fresh`.
+   * Heavy requests of each kind, running or waiting, of one token: reads of whole histories, requests for large
+   * answers, and reads with `fresh`.
    */
   readonly heavyReads: number;
-  /** The maximum number of gateway subscriptions that one token may have open. Operators have no such limit. */
+  /** Open gateway subscriptions of one token. Operators have no such limit. */
   readonly subscriptions: number;
-  /**
-   * The time after which a gateway connection is closed if it has no messages and no subscriptions, in milliseconds.
-   */
+  /** A gateway connection without messages and subscriptions is closed after this time. */
   readonly gatewayIdleMs: number;
-  /** The maximum number of replicas that one caller may have connected over WebSocket. */
+  /** Replicas that one caller has connected over WebSocket. */
   readonly replicas: number;
   /** The interval of heartbeats on event streams and gateway connections, in milliseconds. */
   readonly heartbeatMs: number;
-  /** The time in which accepted requests must be answered once the server is told to end, in milliseconds. */
+  /** Once the server is told to end, accepted requests must be answered within this time. */
   readonly drainMs: number;
   /** The maximum rates of requests of one token, by role. The owner's socket has no such limit. */
   readonly rates: Readonly<Record<Role, Rate>>;

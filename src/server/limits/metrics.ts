@@ -3,29 +3,23 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
-/** The sources of metrics. They are read only when the metrics are requested. */
+/** Read only when the metrics are requested. */
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
-  /**
-   * Returns the number of connected replicas, and the largest number of events that one of them has not acknowledged.
-   */
+  /** `lag` is the largest number of events that one of the replicas has not acknowledged. */
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and the number of events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** Returns the number of lines about errors that this process has added to the diagnostics since it began. */
+  /** Lines about errors that this process has added to the diagnostics. */
   readonly errors: () => number;
-  /** Returns the size of the store on disk, in bytes. */
   readonly storedBytes: () => Promise<number>;
 }
 
-/** The bounds of the histogram, in seconds. They range from the time for a small file to longer than users wait. */
+/** In seconds: from the time for a small file to longer than users wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/**
- * The minimum time between two measurements of the store, in milliseconds. A measurement is expensive, because it reads
- * the sizes of all files of the store.
- */
+/** The minimum time between two measurements of the store, which read the sizes of all its files. */
 const MEASURE_MS = 60_000;
 
 /** The server's metrics, in the text format of Prometheus. No label has text from a client. */
@@ -94,7 +88,6 @@ export class Metrics {
     });
   }
 
-  /** Adds a counter whose value comes from `now`. */
   #total(name: string, help: string, now: () => number): void {
     const counter = new Counter({
       ...{ name: `chronicle_${name}`, help, registers: [this.#registry] },
@@ -108,7 +101,7 @@ export class Metrics {
   #storedBytes(): Promise<number> {
     const at = performance.now();
     if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
-      // If the store cannot be measured, its size is reported as NaN.
+      // NaN: the store cannot be measured.
       const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
       this.#stored = { at, bytes };
     }
@@ -116,10 +109,10 @@ export class Metrics {
   }
 }
 
-/** A request that has ended, because it was answered or its client left. */
+/** The request was answered, or its client left. */
 interface EndedRequest {
   readonly method: string;
-  /** The pattern of the request's route, or `none`. It is never text from a client. */
+  /** The pattern of the route, or `none`: never text from a client. */
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
@@ -133,13 +126,11 @@ interface OpenRequest {
 
 const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
 
-/** Tracks the open requests, and reports each request when it ends. */
 export class RequestTally {
   readonly #open = new Map<IncomingMessage, OpenRequest>();
-  /** Called for each request that ends. */
   onEnd: ((ended: EndedRequest) => void) | undefined;
 
-  /** Adds an open request. It is removed when it ends. */
+  /** The request is removed when it ends. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const open: OpenRequest = { began: performance.now(), route: "none" };
     this.#open.set(request, open);
@@ -152,13 +143,12 @@ export class RequestTally {
     });
   }
 
-  /** Sets the route of a request, once it is known. */
   name(request: IncomingMessage, route: string): void {
     const open = this.#open.get(request);
     if (open !== undefined) open.route = route;
   }
 
-  /** Returns the number of open requests. With `route`, returns only the number of those with this route. */
+  /** The number of open requests (of this route). */
   open(route?: string): number {
     if (route === undefined) return this.#open.size;
     let count = 0;

@@ -1,23 +1,21 @@
-/** A limit on a rate: at most `burst` requests at once, and after these at most `perSecond` requests per second. */
+/** At most `burst` requests at once, and after these at most `perSecond` requests per second. */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
 }
 
 interface Bucket {
-  /** The number of tokens in the bucket. */
   left: number;
   /** The time of the last update, in epoch milliseconds. */
   at: number;
 }
 
 /**
- * The maximum number of buckets. If there are more, the least recently used bucket is dropped. Its key then begins with
- * a full bucket again.
+ * Above this number of buckets, the least recently used one is dropped. Its key then begins with a full bucket again.
  */
 const MOST_KEYS = 10_000;
 
-/** Limits rates with one token bucket per key. The bucket fills with time, and each request takes one token from it. */
+/** One token bucket per key. */
 export class RateLimiter {
   readonly #rate: Rate;
   readonly #buckets = new Map<string, Bucket>();
@@ -26,10 +24,7 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /**
-   * Takes a token from the bucket of the key. Returns 0 if there was a token, and else the number of seconds until the
-   * next one. `now`: epoch milliseconds.
-   */
+  /** Returns 0 if the bucket had a token, and else the seconds until the next one. `now` is in epoch milliseconds. */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);
     if (bucket.left < 1) return this.#wait(bucket);
@@ -46,7 +41,7 @@ export class RateLimiter {
     const known = this.#buckets.get(key);
     const passed = known === undefined ? 0 : Math.max(0, now - known.at) / 1000;
     const left = known === undefined ? burst : Math.min(burst, known.left + passed * perSecond);
-    // The bucket is removed and inserted again, so that the first key of the map is the least recently used one.
+    // Insert the bucket anew, so that the first key of the map is the least recently used one.
     this.#buckets.delete(key);
     const bucket = { left, at: now };
     this.#buckets.set(key, bucket);

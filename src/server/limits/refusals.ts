@@ -1,19 +1,19 @@
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
-/** The maximum rate at which refusals of one caller are recorded. It limits the growth of logs and diagnostics. */
+/** Limits how fast refusals of one caller let logs and diagnostics grow. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
-/** The maximum number of callers whose unrecorded refusals are counted. */
+/** The limit of callers whose unrecorded refusals are counted. */
 const MOST_CALLERS = 10_000;
 
 /** Decides which refusals are recorded, and counts the others. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
-  /** The number of refusals since the last recorded refusal, by caller. */
+  /** Refusals since the last recorded one, by caller. */
   readonly #unlisted = new Map<string, number>();
 
   /**
-   * Decides whether a refusal is recorded. If so, returns the number of refusals of the caller since the last recorded
-   * one. If not, counts the refusal and returns `undefined`. `now`: epoch milliseconds.
+   * If the refusal is to be recorded, returns the number of refusals of the caller since the last recorded one. If not,
+   * counts the refusal and returns `undefined`. `now` is in epoch milliseconds.
    */
   next(caller: string, now: number): number | undefined {
     const unlisted = this.#unlisted.get(caller) ?? 0;

@@ -3,16 +3,16 @@ import type { ServerLimits } from "./limits.ts";
 
 class TooSlow extends Error {}
 
-/** The minimum time between two calls of `mustHold`, in milliseconds. */
+/** The minimum time between two calls of `mustHold`. */
 const ASK_MS = 1_000;
 
-/** The error for a body that is larger than the server accepts. */
+/** A body is larger than the server accepts. */
 export class TooMuch extends Error {}
 
 /**
- * Yields the bytes of a request's body as they arrive. Throws if the client leaves, sends less than `slowBytes` in
- * `slowMs`, or sends more than `uploadBytes` in total; nothing is stored then. `mustHold` must throw if the client is
- * no longer admitted. It is called at intervals, and once more when the whole body has arrived.
+ * Yields a request's body as it arrives. Throws if the client leaves, sends less than `slowBytes` in `slowMs`, or sends
+ * more than `uploadBytes` in total; nothing is stored then. `mustHold`, which throws if the client is no longer
+ * admitted, is called at intervals, and once more when the whole body has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -24,7 +24,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // The time that the consumer spends on a piece is measured, because the client is not to blame for it.
+  // Measure the time that the consumer spends on a piece: the client is not to blame for it.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {
@@ -37,8 +37,7 @@ export async function* uploaded(
     if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
-    // The iterator must not close the request, because a client that is refused before the end of its body still gets
-    // an answer.
+    // Do not close the request: a client that is refused before the end of its body still gets an answer.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
@@ -51,7 +50,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The change is made only after this last check, because it needs the end of the generator.
+    // The change needs the end of this generator, so it is made only after this last check.
     await mustHold();
   } finally {
     clearInterval(timer);
@@ -59,8 +58,8 @@ export async function* uploaded(
 }
 
 /**
- * Writes bytes, and waits until more may be written. Returns false if the client is gone, or if the connection was
- * closed because the client did not read within `waitMs` milliseconds.
+ * Waits until more may be written. Returns false if the client is gone, or if the connection was closed because the
+ * client did not read within `waitMs`.
  */
 export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;
@@ -76,9 +75,8 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
   return goesOn;
 }
 
-/** The maximum number of bytes that `discardRest` reads. */
 const MOST_DISCARDED = 16 * 1024 ** 2;
-/** The time within which the rest of a request must arrive, in milliseconds. */
+/** The rest of a request must arrive within this time. */
 const DISCARD_MS = 5_000;
 
 /**

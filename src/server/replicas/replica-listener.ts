@@ -21,7 +21,7 @@ import type { AdmittedUpgrade } from "../http-server.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** The maximum length of a message, which is one frame, in bytes (docs/protocol.md). */
+/** A message is at most one frame (docs/protocol.md), in bytes. */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
 
 /** The WebSocket close code for an invalid token (docs/protocol.md). */
@@ -29,15 +29,13 @@ const UNAUTHENTICATED = 4401;
 
 const RATE_LIMITED = 429;
 
-/** The maximum time between two checks of a replica's token, in milliseconds. */
+/** A replica's token is checked at least this often. */
 const REVOKED_MS = 1_000;
 
 export interface ReplicaListenerOptions extends ReplicaSetting {
   readonly acceptor: ReplicaAcceptor;
   readonly limits: ServerLimits;
-  /** Aborts when the server is told to end. */
   readonly stopping: AbortSignal;
-  /** Adds a line to the diagnostics. */
   readonly report: (line: string) => void;
 }
 
@@ -62,14 +60,11 @@ export class ReplicaListener {
     options.stopping.addEventListener("abort", () => void this.close());
   }
 
-  /** Returns the number of connected replicas, and the largest lag of one of them. */
   load(): Promise<ReplicaLoad> {
     return this.#options.acceptor.load();
   }
 
-  /**
-   * Handles an admitted upgrade. Refuses it if the query of its URL is invalid, or if the caller has too many replicas.
-   */
+  /** Refuses an upgrade if the query of its URL is invalid, or if the caller has too many replicas. */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
@@ -83,12 +78,11 @@ export class ReplicaListener {
     });
   }
 
-  /** Handles a connection of the owner's Unix socket. */
   take(socket: Socket): void {
     this.#accept({ kind: "socket", socket }, OWNER, undefined);
   }
 
-  /** Ends the connections with all replicas. Resolves once they have ended. */
+  /** Resolves once all connections have ended. */
   close(): Promise<void> {
     this.#closing ??= this.#options.acceptor.close();
     return this.#closing;
@@ -103,10 +97,7 @@ export class ReplicaListener {
     });
   }
 
-  /**
-   * Checks the connection's token at intervals, and closes the connection when the token is no longer valid. Returns a
-   * function that ends the checks.
-   */
+  /** Closes the connection when its token is no longer valid. Returns a function that ends the checks. */
   #keepPulse(client: WebSocket, isStillAdmitted: AdmittedUpgrade["isStillAdmitted"]): () => void {
     const timer = setInterval(
       () => {
@@ -125,10 +116,7 @@ export class ReplicaListener {
   }
 }
 
-/**
- * Returns the workspace that a URL names; `undefined` if the URL names none. Returns `null` if the URL has other query
- * fields or names several workspaces.
- */
+/** `undefined` if the URL names no workspace, `null` if it names several or has other query fields. */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
   const named = query.getAll("workspace");
@@ -139,29 +127,28 @@ function workspaceIn(url: string): string | undefined | null {
 interface ReplicaSetting {
   readonly store: Pick<StoreApi, "workspaces">;
   readonly workspaces: OpenWorkspaces;
-  /** Resolves to the id of the workspace of the folder in which the server was started, as soon as it is known. */
+  /** The workspace of the folder in which the server was started, as soon as it is known. */
   readonly defaultWorkspace: () => Promise<string | undefined>;
 }
 
-/** Returns the server's facts about a replica's connection. `named`: the workspace in the URL. */
+/** `named` is the workspace in the URL. */
 function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaAdmission {
   const isOperator = mayDo(caller.role, "operator");
   return {
     readOnly: !mayDo(caller.role, "agent"),
-    // The changes of a replica whose token is not an operator's are recorded as changes of an agent.
+    // Without an operator's token, a replica's changes are recorded as those of an agent.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
   };
 }
 
-/** The time after which a replica is told to try again if its workspace is not open yet, in milliseconds. */
+/** If its workspace is not open after this time, a replica is told to try again. */
 const OPENING_MS = 5_000;
 
 /**
- * Returns the place of a replica. Throws `UNAVAILABLE` if it is not open after `OPENING_MS`. A place that is opened
- * later is disposed at once, but its workspace stays open for a while, so that it is ready when the replica connects
- * again.
+ * Throws `UNAVAILABLE` if the place is not open after `OPENING_MS`. A place that is opened later is disposed of at
+ * once, but its workspace stays open for a while, ready for the replica's next attempt.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -169,7 +156,7 @@ async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
     reject(starting());
     opening.then(
       (place) => place[Symbol.dispose](),
-      // The error is ignored here, because the replica gets it when it connects again.
+      // Ignore the error: the replica gets it when it connects again.
       () => undefined,
     );
   }, OPENING_MS);
@@ -188,13 +175,12 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace of a replica. If `named` is `undefined`, that is the workspace of the server's own folder, or
- * else the only workspace that the caller may see. Throws `NOT_FOUND` if there is no such workspace, and `AMBIGUOUS` if
- * the caller may see several.
+ * If `named` is `undefined`, opens the workspace of the server's own folder, or else the only workspace that the caller
+ * may see. Throws `NOT_FOUND` if there is no such workspace, and `AMBIGUOUS` if the caller may see several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  // This waits while the server begins the history of its folder.
+  // Waits while the server begins the history of its folder.
   const own = await setting.defaultWorkspace();
   const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
@@ -213,5 +199,4 @@ async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | 
   });
 }
 
-/** The maximum number of workspaces that an error names. */
 const MOST_LISTED = 20;

@@ -13,7 +13,7 @@ import type { Timers } from "../../../util/timers.ts";
 // The sync must halt if its folder is missing, was replaced, or has lost many entries at once. An unmounted disk looks
 // like such a loss. If the sync mistook the loss for a person's work, it would delete everything on the other side.
 
-/** So many entries may be lost at once if at least one stays. */
+/** This many entries may be lost at once if at least one stays. */
 const MAY_GO_AT_ONCE = 50;
 
 /** How many entries the folder has lost, and how many the origin has lost. */
@@ -331,7 +331,7 @@ interface Loss {
   readonly kept: number;
 }
 
-/** True if so many entries may be lost only if at least as many are kept. */
+/** True if `lost` entries may be lost only if at least as many are kept. */
 function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }

@@ -108,7 +108,7 @@ interface Planned {
   readonly isWhole: boolean;
 }
 
-/** So many own events are searched for one about a conflict. If there are more, such an event is assumed. */
+/** This many own events are searched for one about a conflict. If there are more, such an event is assumed. */
 const MOST_SINCE = 1_000;
 
 /** How often, and for how long (ms), to wait for the rest of a partial commit. */

@@ -21,7 +21,7 @@ export interface ObstaclesOptions {
 const BETWEEN_MS = 3_000;
 /** Checks take at most 1/`COSTLY_PARTS` of all time, so slow ones run less often. */
 const COSTLY_PARTS = 20;
-/** One check covers at most so many paths of each kind. */
+/** One check covers at most this many paths of each kind. */
 const MOST_LOOKED_AT = 500;
 
 /**

@@ -25,7 +25,7 @@ export interface CycleGround {
   /** True if the journal would not send a proposal of this path. Default: false. */
   readonly keepsProposal?: (path: WorkspacePath) => boolean;
   readonly newId: () => string;
-  /** In ISO 8601. */
+  /** The time in ISO 8601. */
   readonly now: string;
 }
 

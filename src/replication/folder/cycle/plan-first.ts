@@ -27,7 +27,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
-  // In path order, the entries within a path follow the path directly.
+  // In path order, the entries within a path follow it directly.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {

@@ -51,10 +51,10 @@ export interface CycleSides {
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** So many paths are read at once. Other work may run between two such batches. */
+/** This many paths are read at once. Other work may run between two such batches. */
 const BATCH = 2_048;
 
-/** So many of the origin's last changes of a path are searched for this replica's own. */
+/** This many of the origin's last changes of a path are searched for this replica's own. */
 const MOST_LOOKED_BACK = 50;
 
 /**

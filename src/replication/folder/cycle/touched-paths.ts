@@ -5,7 +5,7 @@ import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 
-/** In path order. */
+/** Returns the paths that differ between two states of two histories, in path order. */
 export async function differingPaths(
   [a, atA]: readonly [FileHistory, number],
   [b, atB]: readonly [FileHistory, number],

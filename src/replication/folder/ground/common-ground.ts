@@ -29,7 +29,7 @@ interface CycleHistories extends BothHistories {
 /** The base of a path that both sides never had in common. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
-/** So many of the origin's last changes of a path are searched. */
+/** This many of the origin's last changes of a path are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**

@@ -17,9 +17,9 @@ export interface Stood {
   readonly seq: number;
 }
 
-/** So many of a path's last changes are searched. */
+/** This many of a path's last changes are searched. */
 const MOST_LOOKED_BACK = 50;
-/** A merge that settled a conflict is recorded at most so many events after the conflict's end. */
+/** A merge that settled a conflict is recorded at most this many events after the conflict's end. */
 const NEAR = 32;
 
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;

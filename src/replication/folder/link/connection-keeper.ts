@@ -4,7 +4,7 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** In the state `refused`, another attempt would not help. */
+/** The state of a replica's connection to its origin. In the state `refused`, another attempt would not help. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
 export interface KeeperOptions {

@@ -25,7 +25,7 @@ export interface SyncFacts {
   readonly link: LinkState;
   readonly linkError: ChronicleError | undefined;
   readonly wasReached: boolean;
-  /** Since when the origin's folder is missing, in epoch milliseconds. */
+  /** The time since which the origin's folder is missing, in epoch milliseconds. */
   readonly originAwaySince: number | undefined;
   readonly failure: ChronicleError | undefined;
   /** Why paths cannot be written in the folder (see `ConflictShape.detail`). */
@@ -165,7 +165,7 @@ function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
 
-/** In words for people. */
+/** Returns the reason for a halt, in words for people. */
 export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
@@ -282,7 +282,7 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
   return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
 }
 
-/** For a sync that is halted, or that was halted when it was stopped. */
+/** Returns the trouble of a sync that is halted, or that was halted when it was stopped. */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }

@@ -40,7 +40,7 @@ interface Past {
   readonly wasSame: boolean;
 }
 
-/** So many of a path's last changes are searched. */
+/** This many of a path's last changes are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
@@ -71,7 +71,7 @@ export class EditorFiles {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** As far as paths were judged. */
+  /** The paths that are left out, as far as they were judged. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }

@@ -22,7 +22,7 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** As far as paths were compared. */
+  /** The paths that are left out, as far as they were compared. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }

@@ -28,7 +28,7 @@ interface CycleLoopOptions {
 /** So long may the record lag behind the origin's answers, and behind its echo of own changes. */
 const LAZY_MS = 1_000;
 
-/** After so many consecutive cycles that concurrent changes have overtaken, the loop pauses. */
+/** After this many consecutive cycles that concurrent changes have overtaken, the loop pauses. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 

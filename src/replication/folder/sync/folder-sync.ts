@@ -50,10 +50,10 @@ export interface FolderSyncParts extends Pick<
 
 const DEFAULT_DEBOUNCE_MS = 50;
 
-/** Between two reports about the transfer of a large file. */
+/** The minimum time between two reports about the transfer of a large file, in ms. */
 const TELL_MS = 500;
 
-/** Between two attempts to record that the origin refuses this replica. */
+/** The time between two attempts to record that the origin refuses this replica, in ms. */
 const REFUSED_AGAIN_MS = 5_000;
 
 /** If the origin does not tell within this time what it has lost, the sync halts without this detail. */
@@ -596,7 +596,7 @@ export class FolderSync {
   }
 }
 
-/** So many consecutive refusals are normal, because one batch follows the other. */
+/** This many consecutive refusals are normal, because one batch follows the other. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 

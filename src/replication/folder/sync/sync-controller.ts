@@ -162,7 +162,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** By an id prefix or a folder, whose links are resolved. */
+  /** Finds the syncs that an id prefix or a folder names. The recorded folders have their links resolved. */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
     const place = await withCode(() => this.#options.places.find(id));
@@ -216,7 +216,7 @@ export class SyncController implements SyncRunner {
     return withCode(() => sync.flush(options));
   }
 
-  /** Also for a sync that another process runs. */
+  /** Returns the conflicts of a sync, even if another process runs it. */
   async conflicts(id: string): Promise<ConflictShape[]> {
     const { id: found } = await this.status(id);
     const running = this.#running.get(found);

@@ -33,7 +33,7 @@ export interface AskedOrigin extends Pick<ReplicaRecord, "url" | "workspace"> {
 }
 
 export interface SyncPlaces {
-  /** Including stopped syncs. */
+  /** Returns the folders that have a sync. Stopped syncs are included. */
   list(): Promise<SyncPlace[]>;
   /**
    * Returns the id of the folder's workspace, which is created if there is none. Throws as `StoreApi.init` does.

@@ -144,8 +144,8 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
 }
 
 /**
- * For a sync that this process does not run. `undefined` if the place has no sync. `elsewhere` is true if another
- * process may run it.
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `elsewhere` is true
+ * if another process may run it.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
   if (record === undefined) return undefined;
@@ -187,7 +187,7 @@ export type OriginAnswer =
 
 interface OriginQuestion {
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
-  /** By id or name. Default: the origin's own choice. */
+  /** The workspace, by id or name. Default: the origin's own choice. */
   readonly workspace?: string | undefined;
   readonly token?: string | undefined;
   readonly withProtected?: boolean | undefined;
@@ -195,7 +195,7 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** As long as the limit for a connection. */
+/** The time to wait for the answer, in ms. It is as long as that for a connection. */
 const PATIENCE_MS = 8_000;
 
 /**
