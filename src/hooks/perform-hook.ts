@@ -173,7 +173,7 @@ async function abandon(
 }
 
 /**
- * Makes a turn's id of the session's id and the newest record's number, for an agent that gives none. Two turns of a
+ * Makes a turn's id from the session's id and the newest record's number, for an agent that gives none. Two turns of a
  * session have the same id only if nothing was recorded between their beginnings.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
@@ -367,8 +367,8 @@ async function endOf(
   { note, workspace }: Workplace,
   { key, id, lane }: { readonly key: string; readonly id: string; readonly lane: string | undefined },
 ): Promise<ActionEnd | undefined> {
-  // The agent begins another call without having reported the end of this call. So this call was denied or never ran,
-  // unless the agent runs both in parallel and reports this end later.
+  // The agent begins another call without having reported the end of this call. So this call was denied or never ran.
+  // If its end is reported later after all, the agent ran both calls in parallel.
   if (lane !== undefined && key.startsWith(`${lane} `)) {
     return { outcome: "denied", reason: "the agent went on without it" };
   }

@@ -57,7 +57,7 @@ export function pathsIn(
   return { paths: given.map((one) => inWorkspace(workspace, one)) };
 }
 
-/** A call may give at most one of them. */
+/** A call may give at most one of these arguments. */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),

@@ -142,8 +142,8 @@ type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
  * Operations that only people may do, by the names under which an agent may look for them. If an agent calls such a
- * tool, although there is none, the engine refuses the operation and records the attempt. Where a method can be called
- * so that it would change nothing, its arguments say so.
+ * tool, although there is none, the engine refuses the operation and records the attempt. Where the method allows, the
+ * arguments are such that the call would change nothing.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],

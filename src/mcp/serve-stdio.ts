@@ -29,8 +29,8 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /**
- * The id of an invalid message is searched for in this much of each of its ends: bytes of a message that is too long,
- * characters of a message that cannot be parsed.
+ * How much of each end of an invalid message is searched for its id: bytes of a message that is too long, characters of
+ * a message that cannot be parsed.
  */
 const EDGE = 4_096;
 

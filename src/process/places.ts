@@ -73,7 +73,7 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/** Throws `USAGE` if it is unknown, for instance because a container's user is not in the list of users. */
+/** Throws `USAGE` if the home folder is unknown, for instance because a container's user is not in the list of users. */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

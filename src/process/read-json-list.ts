@@ -17,12 +17,12 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
   return value;
 }
 
-/** `option` is the option that named the file. Throws `USAGE` if it cannot be read. */
+/** `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
 export function readUserFile(file: string, cwd: string, option?: string): string {
   return readUserBytes(file, cwd, option).toString("utf8");
 }
 
-/** `option` is the option that named the file. Throws `USAGE` if it cannot be read. */
+/** `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
 export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
   try {
     return readWholeFile(resolve(cwd, file));

@@ -6,8 +6,8 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 
 /**
- * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. Links are followed.
- * Throws system errors.
+ * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. The path must be
+ * absolute, and links are followed. Throws system errors.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -20,7 +20,7 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A pipe is refused, because a pause of its writer looks like no end.
+    // A pipe is refused, because its end cannot be told from a pause.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -55,7 +55,7 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/** A reader sees either the old or the new content. Throws system errors. */
+/** A reader sees either the old or the new content. The path must be absolute. Throws system errors. */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }

@@ -12,7 +12,7 @@ function beneath(folder: string, path: string): string | undefined {
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** Resolves links, except one that the last component is. */
+/** Resolves links, but does not follow the last component. */
 function withRealFolder(path: string): string {
   try {
     return join(new NodeDisk().realpath(dirname(path)), basename(path));

@@ -329,8 +329,8 @@ function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, worksp
  */
 function cutOffWhoTakesNothing(response: ServerResponse, ms: number): void {
   response.once("prefinish", () => response.setTimeout(ms));
-  // End the timeout: the next answer on the connection may take any time. This listener must run first, because another
-  // one, of Node, sets the idle timeout of the connection.
+  // End the timeout: the next answer on the connection may take any time. This listener must run first, because a
+  // listener of Node then sets the idle timeout of the connection.
   response.prependOnceListener("finish", () => response.setTimeout(0));
 }
 

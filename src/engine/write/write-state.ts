@@ -19,7 +19,7 @@ export class WriteState {
   readonly #head: number;
   readonly #changed = new Map<WorkspacePath, PathState>();
 
-  /** `head` is the seq of the last event, as of which the index is read. */
+  /** `head` is the seq of the last event. The index is read as of this event. */
   constructor(index: IndexStore, head: number) {
     this.#index = index;
     this.#head = head;

@@ -127,7 +127,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Reads no pieces after these bytes. */
+/** Reads no pieces after the requested bytes. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;

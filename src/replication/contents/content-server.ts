@@ -9,8 +9,8 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
-   * store holds it for another workspace: who knows a hash must not get another workspace's content. `isNamed` is true
-   * if the caller has the hash from an event of this workspace.
+   * store holds it for another workspace: knowing a hash must not give access to another workspace's content. `isNamed`
+   * is true if the caller has the hash from an event of this workspace.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }

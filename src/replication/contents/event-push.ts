@@ -36,9 +36,10 @@ export interface EventPushOptions {
 }
 
 /**
- * Sends a replica the later events, in order. At most one `note` is pending, however many events are recorded, because
- * a note only says that the log must be read again. In addition to the channel's credit, a window limits the bytes that
- * were sent and not acknowledged. Otherwise, a replica with a slow disk would get events that it must drop.
+ * Sends a replica, in order, the events after its last one. At most one `note` is pending, however many events are
+ * recorded, because a note only says that the log must be read again. In addition to the channel's credit, a window
+ * limits the bytes that were sent and not acknowledged. Otherwise, a replica with a slow disk would get events that it
+ * must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
@@ -73,7 +74,7 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration in the last sent parcel that ended with a file event; 0 if there was none. */
+  /** The iteration of the last file event that ended a sent parcel; 0 if there was none. */
   get iteration(): number {
     return this.#iteration;
   }

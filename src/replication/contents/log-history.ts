@@ -134,7 +134,7 @@ export class LogHistory {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /** `""` for event 0, `undefined` if neither its line nor the next line exists. */
+  /** `""` for event 0; `undefined` if neither the line of the event nor the next line exists. */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;

@@ -8,7 +8,7 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
 export interface SecretContents {
-  /** Returns the contents that belong or belonged to a secret file, and to no ordinary path. */
+  /** Returns the hashes whose contents belong or belonged to a secret file, and to no ordinary path. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** True if the content that is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;

@@ -385,7 +385,7 @@ export class OriginSession {
 
   /**
    * The last event that the replica can have seen. As long as nothing was sent, this is the head in its `Hello`: a
-   * replica that must reconcile may write back before.
+   * replica that must reconcile may write back before it has reconciled.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);

@@ -29,7 +29,7 @@ export interface WriteBackParts {
 const MAX_WAITING = 16;
 
 /**
- * The wait for a content lasts at most this many heartbeats, because the lease that is held meanwhile stops the
+ * A fetch may receive nothing for this many heartbeats. Limited because the lease that is held meanwhile stops the
  * collector.
  */
 const PATIENCE_BEATS = 75;

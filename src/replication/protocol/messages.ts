@@ -260,7 +260,7 @@ const entry = z
   })
   .refine(isState, "the fields of the state do not agree");
 
-/** Why an entry was not accepted. Only after `unavailable`, the replica sends the entry again. */
+/** Why an entry was not accepted. The replica sends the entry again only after `unavailable`. */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",

@@ -154,7 +154,7 @@ export class ContentIntake {
     return [hash, await this.#fetch.get(hash)];
   }
 
-  /** Returns false if the other side no longer has it. */
+  /** Returns false if the other side no longer has the content. */
   async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {

@@ -162,7 +162,7 @@ export class EventContents {
   }
 }
 
-/** Contents that they erase are not requested. */
+/** Contents that these erasures cover are not requested. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)
@@ -171,9 +171,9 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * If the origin does not have the base of an event, it has compacted the event away while the event was being sent, and
- * has freed the base. A new connection gets the history as it begins now. The base of a compaction may be missing,
- * because this replica already holds the state in it, or gets the state by a reconciliation.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event: it has compacted the event away while the
+ * event was being sent, and has freed the base. A new connection gets the history as it begins now. The base of a
+ * compaction may be missing, because this replica already holds the state in it, or gets the state by a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {

@@ -124,8 +124,8 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Returns the message if it has no part, or the whole line if this was its last part, or `undefined`. Throws
-   * `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose last part is
+   * Returns the message if it has no part, or the whole line if this was its last part, and otherwise `undefined`.
+   * Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose last part is
    * missing.
    */
   add(message: Events): Events | undefined {

@@ -47,8 +47,8 @@ export class MirrorPart {
   #head: Head;
 
   /**
-   * Moves the bytes that a crash left after the last sound line into quarantine. The origin sends these events again.
-   * Throws `LOG_DAMAGED` if an older line is damaged.
+   * Moves the bytes that a crash left after the last sound line into quarantine. The origin sends the events in these
+   * bytes again. Throws `LOG_DAMAGED` if an older line is damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -181,7 +181,7 @@ export class MirrorPart {
     await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 
-  /** Throws `INTEGRITY_VIOLATION` if they do not follow `head`. */
+  /** Throws `INTEGRITY_VIOLATION` if the events do not follow `head`. */
   async append(events: readonly SealedEvent[]): Promise<void> {
     const [first] = events;
     if (first === undefined) return;
@@ -255,7 +255,7 @@ export class MirrorPart {
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();
     if (end.bytes + end.tornBytes > head.offset) await log.quarantine({ seq: head.seq + 1, offset: head.offset });
-    // Sync the lines: an earlier session may have ended before it did.
+    // Sync the lines, because an earlier session may have ended before it synced them.
     await log.sync();
     this.#head = headOf(head);
   }

@@ -396,7 +396,7 @@ export class ReplicaSession {
     return all;
   }
 
-  /** Called before the lines that name them are stored. */
+  /** Called before the lines that name these contents are stored. */
   #note({ gone, unwanted }: NotTaken): void {
     for (const hash of gone) this.#missing.add(hash);
     this.#options.withheld?.add([...gone, ...unwanted]);

@@ -148,7 +148,7 @@ export class TreeResync {
     return { path, hash: await this.#parts.mirror.treeHash(path) };
   }
 
-  /** Returns the folders in it that must be requested. */
+  /** Returns the subfolders that must be requested. */
   async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
     const next: WantedFolder[] = [];
     const gone = new Set(this.#held.get(folder));

@@ -41,7 +41,7 @@ export class Upstream implements UpstreamLines {
     const torn = tornBytes > 0 ? { seq: hashes.length + 1, offset: bytes } : undefined;
     const from = bad ?? torn;
     const cut = from === undefined ? undefined : { seq: from.seq, quarantine: await log.quarantine(from) };
-    // Sync the lines: an earlier session may have ended before it did.
+    // Sync the lines, because an earlier session may have ended before it synced them.
     await log.sync();
     return new Upstream(log, hashes, cut);
   }

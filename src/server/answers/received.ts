@@ -9,7 +9,7 @@ const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 /** The ETag of a file is the hash of its content. That of a folder is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
-/** The server decodes no content encoding. */
+/** Thrown for a body with a content encoding, because the server decodes none. */
 export class Encoded extends Error {}
 
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {

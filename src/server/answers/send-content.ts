@@ -145,7 +145,9 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
 const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
 
-/** Sent as plain text, so that a browser shows the source of markup, scripts and styles. */
+/**
+ * Extensions of files that are sent as plain text, so that a browser shows the source of markup, scripts and styles.
+ */
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
 

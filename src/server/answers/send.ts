@@ -26,7 +26,7 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   const text = JSON.stringify(problem);
   const length = { "content-length": Buffer.byteLength(text) };
   response.writeHead(problem.status, { ...problemHeaders(response.req), ...headers, ...length });
-  // Node writes a string that is passed to `end` together with the head.
+  // Pass a string to `end`: Node then writes it together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 

@@ -8,7 +8,7 @@ import { type Rate, RateLimiter } from "../limits/rate-limiter.ts";
 import { hashToken, isExpired, type TokenStore } from "./token.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Wrong tokens from one address. */
+/** The rate at which one address may send wrong tokens. */
 const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 
 /**
@@ -19,7 +19,7 @@ export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 interface AuthenticatorOptions {
   readonly book: TokenStore;
-  /** Need not be in `book`. */
+  /** The operator's token, which need not be in `book`. */
   readonly operatorToken?: string;
   /** Finds the bearers of tokens that are not in `book`. If absent, there are no such tokens. */
   readonly others?: OtherIssuer;

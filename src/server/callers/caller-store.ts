@@ -110,7 +110,7 @@ function notOffered(what: string): ChronicleError {
   });
 }
 
-/** The summary of a row, so that it can end a sentence. */
+/** Returns the summary of a row in the form in which it can end a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }

@@ -129,7 +129,7 @@ class ProviderKeys {
   }
 }
 
-/** The result throws `UNAVAILABLE` if the provider's keys cannot be read. */
+/** The returned function throws `UNAVAILABLE` if the provider's keys cannot be read. */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);
   return async (token) => {
@@ -234,7 +234,7 @@ class Provider {
       this.#until = now + METADATA_MS;
       this.#keys = this.#discover().catch((error: unknown) => {
         this.#until = this.#options.now() + FAILED_MS;
-        // The known keys stay valid until then.
+        // The known keys stay valid until the metadata can be read again.
         if (this.#known !== undefined) return this.#known.keys;
         throw unreachable(this.#options.issuer, error);
       });

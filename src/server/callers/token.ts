@@ -35,7 +35,7 @@ export interface TokenStore {
   remove(id: string): boolean;
 }
 
-/** 256 random bits. */
+/** The token has 256 random bits. */
 export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }

@@ -356,7 +356,7 @@ type Counted = Omit<Losses, "halted" | "ignored">;
  */
 export const MEMORY_MS = 10_000;
 
-/** So few deleted entries are probably all of the deletion, so the wait for more is short. */
+/** Up to this many deleted entries are probably all of the deletion, so the wait for more is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
 

@@ -339,7 +339,7 @@ export class FolderCycle implements Disposable {
 
   /**
    * By path: the origin's event up to which a settled conflict decides about the path and everything beneath it.
-   * Without them, a path that cannot be written would raise a settled conflict again.
+   * Otherwise, a path that cannot be written would raise a settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;

@@ -26,8 +26,8 @@ interface HoldGround {
 /**
  * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if this
  * sync excludes it, if the folder's disk cannot hold it, if it is not written back, or if its deletion was refused.
- * Without this change, the folder's deletion would be sent again and again. Such a folder is a conflict until it is
- * empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored without a conflict.
+ * Without this change, the folder's deletion would be sent again and again. A folder that stays is a conflict until it
+ * is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],

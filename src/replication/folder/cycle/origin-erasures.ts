@@ -27,7 +27,7 @@ export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The last erasure that was followed, as were all earlier ones. */
+  /** The last erasure that was followed. All earlier ones were followed, too. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   #state = "";
@@ -56,7 +56,7 @@ export class OriginErasures {
     return true;
   }
 
-  /** Called after a step. Also withdraws the erasures that the origin has withdrawn. */
+  /** Erases what the origin has erased, and withdraws what the origin has withdrawn. Called after a step. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;

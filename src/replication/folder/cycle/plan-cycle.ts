@@ -18,7 +18,7 @@ export interface CycleGround {
   readonly conflicts: readonly IdentifiedConflict[];
   /** Paths whose names collide with other names in the folder (see `holdCollisions`). */
   readonly collisions: readonly WorkspacePath[];
-  /** Paths that could not be writtenand are not retried yet. */
+  /** Paths that could not be written and are not retried yet. */
   readonly waiting: ReadonlySet<WorkspacePath>;
   /** True if this state of a path is already on its way to the origin, or was refused there. */
   readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;

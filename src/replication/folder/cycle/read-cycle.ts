@@ -269,7 +269,7 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
 export type CycleOutcome =
   /** The cycle must run again, because of a concurrent change or a wrong index of the mirror. */
   | { readonly kind: "moved" }
-  /** Entries are being deleted. The caller must wait for the end of that. */
+  /** Entries are being deleted. The caller must wait until that is over. */
   | { readonly kind: "restless"; readonly waitMs: number }
   /** Only a part of a commit of the origin has arrived. */
   | { readonly kind: "partial" }

@@ -25,7 +25,7 @@ interface CycleLoopOptions {
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** So long may the record lag behind the origin's answers, and behind its echo of own changes. */
+/** The record may lag this long behind the origin's answers, and behind its echo of own changes. */
 const LAZY_MS = 1_000;
 
 /** After this many consecutive cycles that concurrent changes have overtaken, the loop pauses. */
@@ -33,9 +33,9 @@ const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
- * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The next step
- * becomes larger by that. Each file of a small step has its own fsync, but the files of a larger step share one (see
- * the worktree's `apply`). Meanwhile, other work can run, such as storing what arrives.
+ * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait makes
+ * the next step larger. Each file of a small step has its own fsync, but the files of a larger step share one (see the
+ * worktree's `apply`). Meanwhile, other work can run, such as storing what arrives.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
@@ -137,7 +137,7 @@ export class CycleLoop {
   }
 
   /**
-   * Called after a failure of a cycle that took `spentMs`. After a while, the folder is scanned, and everything is
+   * Called after a failed attempt that took `spentMs`. After a while, the folder is scanned, and everything is
    * compared.
    */
   failed(error: unknown, spentMs = 0): void {
@@ -303,7 +303,7 @@ interface ArrivalsOptions {
 
 const LOOK_MS = 100;
 
-/** So few missing events do not justify a wait. */
+/** Up to this many missing events do not justify a wait. */
 const FEW = 500;
 
 /** The limits of consecutive checks without progress, and of all checks. */

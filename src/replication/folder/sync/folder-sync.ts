@@ -391,7 +391,7 @@ export class FolderSync {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
     // A step that waits for all events of the origin may be due.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While the sync comes to rest, `#write` or `#halt` reports the state.
+    // While the sync comes to rest, the caller reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }

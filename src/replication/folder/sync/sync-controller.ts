@@ -45,7 +45,7 @@ interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Keeps the process alive, between two connections, too. */
+  /** Keeps the process alive, even between two connections. */
   readonly alive: Disposable;
 }
 
