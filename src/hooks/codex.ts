@@ -37,7 +37,7 @@ const TOOLS: Readonly<Record<string, ToolReader>> = {
 };
 
 /**
- * Its hooks have the same form as the hooks of Claude Code. Codex does not report the end of a call that fails before
+ * Codex's hooks have the same form as those of Claude Code. Codex does not report the end of a call that fails before
  * it begins.
  */
 export const codex: HookAdapter = {

@@ -12,8 +12,8 @@ export interface SessionNote {
   /** True if the main agent has ended its turn. Further work is then that of sub-agents in the background. */
   isIdle?: boolean;
   /**
-   * True if sub-agents have worked in the session. The open calls are then also stored in files, because the log does
-   * not record which agent began a call.
+   * True if sub-agents have worked in the session. The open calls are then stored durably, because the log does not
+   * record which agent began a call.
    */
   hasLanes?: boolean;
   /** The ids of the open actions, by lane and tool call: `<lane> <call>`. */

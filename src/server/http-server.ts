@@ -75,7 +75,7 @@ export class HttpServer {
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
-  /** These close the connections whose protocol is not known yet. */
+  /** Functions that close the connections whose protocol is not known yet. */
   readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {

@@ -6,7 +6,7 @@ import type { Role } from "../../api/routes/route.ts";
 const PREFIX = "chr_";
 const SECRET_BYTES = 32;
 
-/** Has only the hash of the token. */
+/** A record has only the hash of its token. */
 export interface TokenRecord {
   readonly id: string;
   readonly name: string;

@@ -383,7 +383,7 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** Gets exactly one answer. */
+/** Such a message gets exactly one answer. */
 type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 type RequestId = GatewayMessage["request_id"];

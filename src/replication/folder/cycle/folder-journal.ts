@@ -119,7 +119,7 @@ export class FolderJournal implements WriteJournal {
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
-  /** They are not sent again without a change. */
+  /** Refused paths are not sent again without a change. */
   get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
