@@ -50,7 +50,6 @@ export function statBehindLink(path: string): FileStat | undefined {
   }
 }
 
-/** Returns true if an absolute path exists. */
 export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
