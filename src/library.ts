@@ -29,9 +29,9 @@ export function openRecordStore(options: RecordStoreOptions): Promise<Standalone
 }
 
 /**
- * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. A
- * start with `withProtected` throws `FORBIDDEN` in a process that an agent or a run started, as on the command line.
- * Throws `PLATFORM_UNSUPPORTED` for a store on a server.
+ * Runs, in this process, the syncs of a store on this machine. `onError` receives errors that no caller waits for. As
+ * on the command line, starting a sync with `withProtected` throws `FORBIDDEN` if this process was started by an agent
+ * or within a run. Throws `PLATFORM_UNSUPPORTED` for a store on a server.
  */
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncRunner {
   return opening.openSyncs(store, onError);

@@ -15,7 +15,10 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
 }
 
 export interface ClientOptions {
-  /** The server's address: `http://127.0.0.1:7171` or `https://…`, and in Node also `unix:/path/of/the/socket`. */
+  /**
+   * The server's address: `http://127.0.0.1:7420` or `https://…`; for the client of Node also
+   * `unix:/path/of/the/socket`.
+   */
   readonly url: string;
   /** A token of the server. The server's owner needs no token on the Unix socket. */
   readonly token?: string;

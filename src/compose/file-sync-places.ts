@@ -79,7 +79,7 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Check the given path before anything is made, and below the path that its links lead to.
+    // Check the given path before anything is made. The path that its links lead to is checked once the folder exists.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
@@ -97,8 +97,9 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Throws `UNSAFE` if the folder is nested with the origin's folder, or lies within another folder that follows the
-   * same origin. A session would halt such a sync, but only after files were replicated.
+   * Throws `UNSAFE` if the folder is nested with the origin's folder (as far as that is in this store), or lies within
+   * another folder that follows the same origin. A session would halt such a sync, but only after files were
+   * replicated.
    */
   async #refuseWithin(
     folder: string,
@@ -108,7 +109,7 @@ export class FileSyncPlaces implements SyncPlaces {
     const halt = answered === undefined ? undefined : await checkNestingInStore(this.#parts, answered, place);
     if (halt !== undefined) {
       throw new ChronicleError("UNSAFE", halt.detail ?? halt.reason, {
-        hint: "nothing was made: choose a folder outside of it",
+        hint: "nothing was made: choose a folder that lies beside it",
         data: { folder },
       });
     }
@@ -116,7 +117,7 @@ export class FileSyncPlaces implements SyncPlaces {
       const isSame = record?.url === url && record.workspace === workspace && isBarring(record);
       if (!isSame || !place.startsWith(`${around}/`)) continue;
       throw new ChronicleError("UNSAFE", `${folder} lies in another folder that follows this origin (${around})`, {
-        hint: "it would hold itself without end: choose a folder that lies beside it",
+        hint: "the outer folder would hold copies of itself without end: choose a folder that lies beside it",
         data: { folder, other: around },
       });
     }
@@ -229,7 +230,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if no other folder may be nested with that of a sync: it is not stopped, and not halted for being nested itself.
+ * True if the sync forbids other folders to be nested with its own. A stopped sync does not, nor does a sync that was
+ * itself halted as nested.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -284,8 +286,8 @@ interface Placed {
 /**
  * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
  * of its origin, or with another folder that follows the same origin. The origin's folder is the one that the origin's
- * history records. It is checked only if the origin is in this store or its address is one of this machine, and if that
- * folder is still the recorded one.
+ * history records. It is checked only if the origin is in this store or its address is a socket or a loopback address,
+ * and if the folder now at that path is the very folder that was recorded.
  */
 async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
@@ -329,7 +331,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's own folder, if the folder is on this machine and still the recorded one. */
+/** Returns the origin's own folder, if that very folder is still there on this machine. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -351,8 +353,8 @@ async function recordOfOrigin(
 }
 
 /**
- * True if the address is one of this machine. Such an address may be the end of a tunnel to another machine. The caller
- * must therefore compare the folder with the recorded one.
+ * True if the address is a socket or a loopback address. Such an address may be the end of a tunnel to another machine.
+ * The caller must therefore compare the folder with the recorded one.
  */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
@@ -416,7 +418,10 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
 /** The least work for which starting threads is worthwhile. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
-/** The least work without threads. In the simulation, files are always written early, so that this is tested. */
+/**
+ * The least work if there are no worker threads, as in the simulation: every file is written early, so that this is
+ * tested.
+ */
 const ANY = { files: 1, bytes: 1 };
 
 /**

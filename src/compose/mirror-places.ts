@@ -93,7 +93,10 @@ export function mirrorParts(
   return hasFirst ? [undefined, ...anchors] : anchors;
 }
 
-/** Returns the starts of parts that have an anchor or will have one, in ascending order. */
+/**
+ * Returns the starts of the parts that do not begin with the history, in ascending order. The anchor of such a part is
+ * missing if its `begin` was interrupted.
+ */
 function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
   return starts.toSorted((a, b) => a - b);

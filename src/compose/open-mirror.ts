@@ -49,7 +49,7 @@ function nothingThere(what: string): ChronicleError {
   });
 }
 
-/** Returns the origin's roots without their folders, which are on another machine. */
+/** Returns the origin's roots without their folders, which may be on another machine. */
 async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord[]> {
   const { roots } = await answer(history, ({ damage }) =>
     workspaceRecord(history).catch((error: unknown) => {

@@ -17,8 +17,8 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * The time in milliseconds for which the log of a workspace must be unchanged before a workspace that is missing in the
- * store's list is no longer looked for.
+ * If the store's list lacks a workspace although its log exists, the store is listed again for it. That ends when the
+ * log has been unchanged for this time, in milliseconds.
  */
 const NEW_MS = 60_000;
 
@@ -55,7 +55,9 @@ export class WatchedFolders {
   /** The ids of workspaces for which no new listing is needed. */
   #listed: ReadonlySet<string> = new Set();
   #ids: readonly string[] = [];
-  /** The workspaces whose folders cannot be watched, with the reason (see `#hindranceOf`). */
+  /**
+   * The workspaces whose folders cannot be watched, with a mark that changes with the hindrance (see `#hindranceOf`).
+   */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
   #lookAtAwayAt = 0;
   /** Workspaces that were archived or removed while they were watched. The next listing looks at them again. */
@@ -110,7 +112,10 @@ export class WatchedFolders {
     }
   }
 
-  /** The log of a workspace is checked, too, because its folder is created before its log. */
+  /**
+   * True if the store must be listed now. A new folder counts only once it has a log, because the log is created after
+   * the folder.
+   */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
     if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
@@ -199,7 +204,7 @@ export class WatchedFolders {
     const where = path === "" ? "" : ` (${path})`;
     this.#options.onError(
       new ChronicleError("REFUSED", `the workspace ${id}${where} is not watched: ${problem}`, {
-        hint: "`chronicle verify` says more; it is tried again by itself",
+        hint: "`chronicle verify` says more; the server tries again by itself",
         data: { workspace: id },
       }),
     );
@@ -381,5 +386,5 @@ function logMark(place: StorePlace, id: string): string {
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
 }
 
-/** The time after which it is tried again to open the workspace of the folder, in milliseconds. */
+/** The minimum time between two attempts to open the workspace of the folder again, in milliseconds. */
 const REOPEN_MS = 5_000;

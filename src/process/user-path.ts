@@ -29,7 +29,7 @@ function withRealFolder(path: string): string {
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
   return usageError(
-    `${typed} is no path of a workspace without a folder: its paths begin at its root, without a /`,
+    `${typed} is no path of this workspace: it has no folder, and its paths do not begin with /`,
     inner === "" ? "give a path in it" : `if that is meant: ${inner}`,
   );
 }
@@ -77,7 +77,7 @@ export class UserPaths {
 
   /**
    * `cwd` is undefined if the workspace is on a server. `named` is true if the workspace was chosen by its name. Typed
-   * paths then begin at its root, except in a folder within the workspace.
+   * paths are then relative to its root, unless the user stands in a folder of the workspace.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -90,13 +90,14 @@ export class UserPaths {
 
   /** Throws `USAGE` for a path outside of the workspace. */
   async toWorkspace(typed: string): Promise<string> {
-    // Resolving would damage such a path: a slash is a digit in base64.
+    // A path of a further root (`@two:x`) or in base64 is passed on as it is. `resolve` would damage base64, in which a
+    // slash is a digit.
     if (/^(?:@[a-z0-9][a-z0-9-]*|base64):/.test(typed)) return typed;
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // Links in the recorded folders of roots are resolved.
+    // The recorded folders of roots are paths without links, so the links of the typed path are resolved first.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);

@@ -10,10 +10,10 @@ import type { Hash } from "../core/values/hash.ts";
  *
  * Contract
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
- * - If a write or a sync fails, all lines of the call are cut off. If they cannot be cut off, or if a sync has failed,
- *   the log is poisoned. Every `append` then throws `POISONED` until the disk takes a write and a sync of another file.
- *   After that, the log behaves as if reopened. If the failure concerned anything else than lines that were cut off,
- *   the log stays poisoned until it is reopened. A sync is never retried.
+ * - If a write or a sync fails, all lines of the call are cut off. After a failed sync, every `append` throws `POISONED`
+ *   until the disk takes a write and a sync of another file. The log then behaves as if reopened. If the lines cannot be
+ *   cut off, or if something else than these lines could not be made durable, the log stays poisoned until it is
+ *   reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
  *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
@@ -25,7 +25,7 @@ export interface EventLog {
   readonly head: LogEnd;
   /**
    * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of a compaction's sentinel.
-   * In a log that starts after some other event, it is the seq that follows that event.
+   * In a mirror that starts behind an anchor, it is the seq after the anchor.
    */
   readonly firstSeq: number;
   /** Checks whether another process has appended, and moves `head` there. Never writes. */

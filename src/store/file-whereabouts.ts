@@ -19,7 +19,9 @@ export class FileWhereabouts implements WhereaboutsFile {
     this.#roots = roots;
   }
 
-  /** Returns `undefined` for a file that cannot be read or understood, because the next capture writes it anew. */
+  /**
+   * Returns `undefined` for a file that may not be read or is not understood, because the next capture writes it anew.
+   */
   read(): Whereabouts | undefined {
     try {
       const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");

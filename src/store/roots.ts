@@ -40,7 +40,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** A single file lies in its folder. */
+/** True if the place is this folder or lies in it. For a single file, its folder counts. */
 function isWithin(disk: Disk, place: Place, folder: string): boolean {
   return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }

@@ -342,7 +342,7 @@ function textOrNothing(file: string): string | undefined {
 
 /**
  * Returns `undefined` for a file that cannot be read or that the agent does not accept, because such a file switches
- * nothing off. `refusals` reports such a file if Chronicle is installed in it.
+ * nothing off. `refusals` reports the agent's main file if it is such a file.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

@@ -15,7 +15,8 @@ const ANY = "*";
  * Letters, digits and signs that look like Latin letters, each row with its look-alikes. They are the letters of UTS
  * #39 (confusables.txt) that occur in names, and characters that people write for letters (`hum4n`). A capital letter
  * that is in no row is read as its small letter. NFKD handles full-width and mathematical letters, and letters with
- * marks. Any other letter, digit or sign beyond ASCII matches any letter, if it is among Latin letters.
+ * marks. Any letter, digit or sign beyond ASCII may also stand for
+ * any letter, if at least half of the word's letters are ASCII.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -38,8 +39,8 @@ const LOOK_OF = new Map(
   }),
 );
 /**
- * Boxed, circled and flag letters, which no normal form turns into letters. Each number is the first code point of a
- * row of 26.
+ * Boxed, circled and flag letters, most of which no normal form turns into letters. Each number is the first code point
+ * of a row of 26.
  */
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
@@ -101,7 +102,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the actor's name ${what}`, { hint });
 }
 
-/** Keeps only letters and digits, in lower case. Replaces letters that look alike in many fonts by one of them. */
+/** Keeps only letters, digits and `ANY`, in lower case. What looks alike in many fonts becomes the same letter. */
 function folded(text: string): string {
   return text
     .toLowerCase()

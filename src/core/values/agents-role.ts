@@ -3,5 +3,5 @@ export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";
 
-/** The surrounding processes that matter: only those of agents, or also those of runs. */
+/** Which processes around this one make it an agent's: only agents, or also runs. */
 export type Around = "agents" | "agents and runs";

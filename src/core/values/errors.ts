@@ -31,8 +31,8 @@ export type ErrorCode =
   /** A condition that the caller has set is not fulfilled. */
   | "PRECONDITION_FAILED"
   /**
-   * These codes come from a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many requests.
-   * `UNAVAILABLE`: no answer.
+   * These codes are about talking to a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many
+   * requests. `UNAVAILABLE`: no answer, or the server cannot answer this now.
    */
   | "UNAUTHENTICATED"
   | "RATE_LIMITED"

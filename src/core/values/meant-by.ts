@@ -12,8 +12,8 @@ const SHOWN = /^[\da-f]{8,}$/;
 
 /**
  * Returns true if the text is hex digits, at least as many as the shortened ids in lists have. A shorter text that
- * reads as a number or a duration is never treated as the beginning of an id, because one of sixteen ids begins with
- * any given digit.
+ * reads as a number or a duration is never treated as the beginning of an id, because each digit begins a
+ * sixteenth of all ids.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

@@ -18,13 +18,12 @@ import { shownPath } from "./shape.ts";
  * An SQLite database and the files beside it form a unit (`core/tree/sqlite-unit.ts`). An operation changes a unit as a
  * whole or not at all.
  */
-
 export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * Files of these units that do not change, as changes from their present state to the same one. Another state of such
-   * a file on disk would not fit the changed files.
+   * The files of these units that stay as they are, each as a change from its state to the same state. The apply then
+   * checks that the disk has that state, because any other state would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -99,7 +98,7 @@ export function leaveUnits<L extends Left>(
   changes: readonly Change[],
   left: readonly L[],
 ): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
-  // A path whose mode bits cannot be set is no reason, because the other files do not depend on these bits.
+  // A path whose mode bits cannot be set is no reason to leave out the rest of its unit, because the other files do not depend on these bits.
   const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
   const changed = new Set(changes.map(({ path }) => path));
   const more = units.flatMap((unit) => {
@@ -200,7 +199,8 @@ export function dropDerived(
 const START_BYTES = 64;
 
 /**
- * True if the state before or after the path's change is an SQLite database; without a change, its last recorded state.
+ * True if the path is an SQLite database before or after its change. For a path without a change, the last state in
+ * which it existed counts.
  */
 async function isDatabase(
   context: Context,

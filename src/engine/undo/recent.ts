@@ -105,9 +105,9 @@ async function beforeSnapshot(
 
 /**
  * Yields the events of the edits that captures recorded after event `after` and before event `before`, newest first.
- * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Includes
- * plain edits in a transaction, although they belong to the transaction's line, too, because that transaction may stay
- * open for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
+ * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Plain
+ * edits in a transaction are included. The transaction's line counts them as well, but the transaction may stay open
+ * for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -151,8 +151,8 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 /**
  * Returns the command that takes an operation back: an undo if that is possible, otherwise a restore of the state
  * before it. If the files were edited since, the undo that merges with the edits is preferred, where it exists. An undo
- * is taken back by `redo`, and a redo by `undo`. `redo` and `undo` are returned only for the last operation that did
- * anything, and only if they take back exactly that operation.
+ * is taken back by `redo`, and a redo by `undo`. For an undo or a redo, this is returned only if it is the last
+ * operation that did anything and the command would take back exactly it; otherwise a restore.
  */
 async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
   const { operation, stack } = step;

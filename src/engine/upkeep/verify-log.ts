@@ -56,7 +56,10 @@ export interface LogFindings {
   readonly events: number;
   /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
-  /** The seq of the last whole commit's end. In a broken log, it is the seq that the last line has or claims. */
+  /**
+   * The seq of the last whole commit's end. In a broken log, it is the seq that the last line has, claims, or would
+   * have by its position.
+   */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
@@ -71,7 +74,7 @@ export interface LogFindings {
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
-  /** Receives findings that are worth knowing, but no problems. */
+  /** Receives findings that are worth knowing but are not problems. */
   readonly notes: string[];
   /**
    * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash.
@@ -85,7 +88,7 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
-/** Replaces the hash of a line from which none can be read. */
+/** Stands in for the hash of a line in which no hash can be read. */
 export const NO_HASH = "0".repeat(64) as Hash;
 
 const UNCHECKED_ANCHOR =
@@ -105,8 +108,9 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const givenUp = await givenUpIn(context);
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
-    // The history is indexed only for the base of a compaction, or for a caller who reads the index. If the log is
-    // sealed while it is read, its events are still read to their present end, but the new base is not compared.
+    // The history is indexed only if the base of a compaction is to be compared with it, or if the caller reads the
+    // index. If another process seals the log meanwhile, the sealed file is still read to its end, but that compaction
+    // and its base are not checked.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
@@ -265,7 +269,10 @@ class LogVerifier {
     return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
   }
 
-  /** Events before the first sentinel that were dropped on purpose are a note; otherwise their lack is a problem. */
+  /**
+   * Notes that the events before the first sentinel are missing if they were dropped on purpose. Otherwise reports this
+   * as a problem.
+   */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
     if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
@@ -509,7 +516,7 @@ class LogVerifier {
     const faults = await checkBase(this.#context.blobs, base, {
       onRows: (batch) => {
         for (const entry of batch.entries ?? []) entries.push(entry);
-        // A base that a later event names is out of place, which `HistoryRules` reports.
+        // Only snapshot 0 may name a base. `HistoryRules` reports any other event that does.
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);

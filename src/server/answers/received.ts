@@ -14,7 +14,7 @@ export class Encoded extends Error {}
 
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
-  throw new Encoded("a body is taken without Content-Encoding only");
+  throw new Encoded("a body must be sent without Content-Encoding");
 }
 
 /**
@@ -42,7 +42,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (first === undefined) {
     throw new ChronicleError(
       "PRECONDITION_FAILED",
-      "no state of the path has an ETag of If-Match: nothing was changed",
+      "none of the ETags in If-Match can be that of a file or folder: nothing was changed",
       {
         hint: "give the ETag of what was read",
       },

@@ -33,8 +33,8 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
 /** Sends a problem for a request that Fastify handles. */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
-  // If Fastify could not parse the body, it has set `connection` to close the connection. `problemHeaders` decides
-  // whether that is necessary, so take the response from Fastify.
+  // If Fastify could not parse the body, it has set `connection: close`. `problemHeaders` decides whether the connection
+  // must be closed, so the answer is sent past Fastify (`hijack`), without its headers.
   if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
   reply
     .code(problem.status)

@@ -25,7 +25,10 @@ interface FolderProbeOptions {
 interface Known {
   readonly dev: bigint;
   readonly traits: FolderTraits;
-  /** True if the rules for names were observed in the folder, not derived from its parent or assumed. */
+  /**
+   * True if the rules for names were observed in the folder or in another one of its mount, not derived from its parent
+   * or assumed.
+   */
   readonly isWhole: boolean;
 }
 
@@ -216,7 +219,10 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   return undefined;
 }
 
-/** For a new folder, which treats names like its parent. `undefined` if the name or the device tells nothing. */
+/**
+ * For a folder that holds no name with letters: assumes that it treats names as its parent treats the folder's own
+ * name. `undefined` if that name has no letters, or if the parent is on another device.
+ */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
   const name = folder.slice(folder.lastIndexOf("/") + 1);

@@ -39,7 +39,7 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** `asked`: true if the changes were already shown with the question. */
+/** `asked`: true if the user was asked first. The question shows the first changes. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);

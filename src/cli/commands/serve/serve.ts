@@ -71,7 +71,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // The request also makes a server of an older version leave. A process that stays replaces one started by a hook.
+  // The request also makes a server of an older version leave. If a hook has started the other server, and this one
+  // has no `--idle`, this one replaces it.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -115,7 +116,9 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/** In the store, only `address` is allowed, because clients look for the socket there. */
+/**
+ * Returns the path given with `--socket`. In the store, only `address` is allowed: clients look for the socket there.
+ */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
   return path === address ? path : writtenPath(context, "--socket", wanted);
@@ -191,6 +194,6 @@ function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void
 function tellWatching(context: CommandContext, watched: number, left: number): void {
   if (left === 0 || context.json || context.input.flag("quiet")) return;
   context.say(
-    `${watched} more folders are watched, ${left} only while they are used (--watch-most ${watched + left}: all)`,
+    `${watched} more folders are watched, ${left} only while they are used (to watch all: --watch-most ${watched + left})`,
   );
 }

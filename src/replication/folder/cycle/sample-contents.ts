@@ -17,12 +17,11 @@ export interface Sample {
   readonly same: number;
 }
 
-/**
- * How many files to read, how many to choose from at least, and how many bytes to read in all. The first file is read
- * whatever its size.
- */
+/** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
+/** The number of files to choose from, if there are as many. */
 const CHOSEN_FROM = 64;
+/** The maximum number of bytes to read. The first file is read whatever its size. */
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**

@@ -160,8 +160,8 @@ export class ConnectionKeeper {
 
 /**
  * True if the origin would answer the same again, because it refused `Hello` or expelled the replica. A fault of either
- * side in a session that had begun well is retried. Otherwise, a person would have to resume each sync of an origin
- * that was broken for a while.
+ * side in a session that had begun well is retried, so that nobody has to resume each sync of an origin that was broken
+ * for a while. Only a rollback that this side found is never retried.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
