@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { TooMuch, discardRest, uploaded } from "./limits/slow-peer.ts";
 import type { Answer, Asked } from "../api/routes/route.ts";
-import { hide, formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
+import { hide, hiddenIn, formProblem, type Problem, problemOf, type Report, withStatus } from "./answers/problem.ts";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
@@ -459,7 +459,8 @@ export class RequestAnswer {
 
   #problem(error: unknown): Problem {
     const { report } = this.#with;
-    const hidden = this.#hidden;
+    const isOperator = mayDo(this.#visit.caller.role, "operator");
+    const hidden = isOperator ? this.#hidden : hiddenIn(error, this.#hidden);
     const commands = knowsCommands(this.#request);
     if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report, commands }), 422);
     const known =

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Role } from "../../src/api/routes/role.ts";
@@ -70,4 +70,24 @@ describe.each<Role>(["reader", "agent"])("a token of the role %s", (role) => {
       expect([asked.path, status < 500, text.includes(serving.base)]).toEqual([asked.path, true, false]);
     }
   });
+});
+
+it("a token of the role agent is not told where a folder was moved to", async () => {
+  await using one = await Serving.start({
+    before: async (store, base) => {
+      mkdirSync(join(base, "first"));
+      const { workspace } = await store.init({ roots: [join(base, "first")] });
+      await workspace.close();
+    },
+  });
+  const token = one.token("agent");
+  const { items } = (await one.ask("/v1/workspaces")).json<{ items: { id: string }[] }>();
+  const at = `/v1/workspaces/${items[0]?.id ?? ""}`;
+  await one.ask(`${at}/status`, { token });
+  renameSync(join(one.base, "first"), join(one.base, "second"));
+  // Another process records the new place, while the server has the workspace open at the old one.
+  await (await one.store.open({ folder: join(one.base, "second") })).close();
+  const { status, text } = await one.send(`${at}/snapshots`, {}, { token });
+  expect([status, text]).toEqual([404, expect.stringContaining("was moved to …")]);
+  expect(text).not.toContain(one.base);
 });

@@ -121,7 +121,18 @@ export function hide(text: string, hidden: readonly string[]): string {
   );
 }
 
-/** Removes values that are absolute paths, and puts `…` in place of hidden folders. */
+/**
+ * Returns the hidden folders for a caller who must not learn where folders are on this machine. They include the tracked
+ * folders that the error itself names, because an open workspace may not know the place to which its folder was moved.
+ */
+export function hiddenIn(thrown: unknown, hidden: readonly string[]): readonly string[] {
+  const error = codedError(thrown);
+  if (!(error instanceof ChronicleError)) return hidden;
+  const { folder, moved_to: movedTo } = error.data;
+  return [...hidden, ...[folder, movedTo].filter((place) => typeof place === "string")];
+}
+
+/** Returns the data of an error without values that are absolute paths, and with `…` in place of hidden folders. */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {
