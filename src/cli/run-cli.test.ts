@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memoryIo } from "../../test/cli/memory-io.ts";
 import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
+import { openStore } from "../open.ts";
 import { runCli } from "./run-cli.ts";
 
 /** Runs a command line against a store that cannot be opened, for this reason. */
@@ -107,5 +108,18 @@ describe("errors", () => {
     expect(bare.out).toContain("chronicle run -- <command>");
     expect(await failing(error, ["list"])).toMatchObject({ code: 3, out: "" });
     expect(await failing(error, ["--json"])).toMatchObject({ code: 3, err: "" });
+  });
+
+  it("of a command are told also where the store cannot be closed after it", async () => {
+    const store = await openStore({ home: "memory:", configFolder: "/nowhere" });
+    const close = store.close.bind(store);
+    store.close = async () => {
+      await close();
+      throw new ChronicleError("IO", "the disk is gone");
+    };
+    const io = memoryIo(["-w", "none", "status"], { open: () => Promise.resolve(store) });
+    expect(await runCli(io)).toBe(3);
+    expect(io.err.text).toContain('chronicle: there is no workspace "none"\n');
+    expect(io.err.text).toContain("chronicle: the history could not be closed: the disk is gone\n");
   });
 });

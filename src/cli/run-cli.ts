@@ -36,10 +36,10 @@ async function perform(action: Action, context: CommandContext): Promise<number>
   try {
     code = await action(context);
   } catch (error) {
+    await context.closeQuietly();
     throw context.remote === undefined ? error : withRemoteHint(error);
-  } finally {
-    await context.close();
   }
+  await context.close();
   return code === EXIT.done && context.isUnsigned ? EXIT.failed : code;
 }
 

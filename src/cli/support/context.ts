@@ -292,6 +292,16 @@ export class CommandContext {
     // A failure to connect is ignored here, because it was already reported.
     await (await server?.catch(() => undefined))?.close();
   }
+
+  /** Closes the context. A failure is only reported, because the command has failed before, or has an exit code. */
+  async closeQuietly(): Promise<void> {
+    try {
+      await this.close();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.say(printable(`chronicle: the history could not be closed: ${why}`));
+    }
+  }
 }
 
 /** Resolves to the exit code. */

@@ -139,7 +139,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { result } = recorded;
   writeSummary(context, cwd, result);
   tell(context, recorded);
-  await closeQuietly(context);
+  await context.closeQuietly();
   if (result.not_rolled_back !== null) return EXIT.notRolledBack;
   if (result.signal === "SIGINT") io.endBy(result.signal);
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
@@ -210,19 +210,6 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
     const isNone = error instanceof ChronicleError && error.code === "NOT_FOUND";
     if (!isNone || context.input.text("workspace") !== undefined) throw error;
     return undefined;
-  }
-}
-
-/** A failure is only reported, because the exit code is that of the command. */
-async function closeQuietly(context: CommandContext): Promise<void> {
-  try {
-    await context.close();
-  } catch (error) {
-    context.say(
-      printable(
-        `chronicle: the history could not be closed: ${error instanceof Error ? error.message : String(error)}`,
-      ),
-    );
   }
 }
 
