@@ -109,21 +109,20 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   }
 
   init(): ReturnType<api.StoreApi["init"]> {
-    const error = new ChronicleError("USAGE", "a folder is tracked on the machine where it is", {
-      hint: "run `chronicle init` there; `create` begins a workspace without a folder",
-    });
-    return Promise.reject(error);
+    return Promise.reject(trackedElsewhere());
   }
 
   /**
    * Opens the workspace that has the nearest root at or above `folder`. All paths are those of the server's machine.
+   * Throws `USAGE` for `upstream`, and if a workspace would have to be created.
    */
-  async open({ folder, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
+  async open({ folder, create = false, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
     const around = (await this.workspaces()).flatMap((shape) =>
       shape.roots.filter((root) => encloses(root, folder)).map((root) => ({ shape, depth: root.length })),
     );
     const [nearest] = around.sort((a, b) => b.depth - a.depth);
     if (nearest !== undefined) return this.#opened(nearest.shape, options);
+    if (create) throw trackedElsewhere();
     throw new ChronicleError("NOT_FOUND", `the server tracks no folder around ${folder}`, {
       hint: "say which workspace is meant, by its id or name",
       data: { folder },
@@ -181,13 +180,21 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
     }
   }
 
-  #opened(shape: shapes.WorkspaceShape, options: Pick<api.OpenByIdOptions, "role" | "actor" | "client" | "readOnly">) {
-    const { role, actor, client, readOnly = false } = options;
+  #opened(shape: shapes.WorkspaceShape, options: Omit<api.OpenByIdOptions, "exact">): WorkspaceApi {
+    const { role, actor, client, readOnly = false, upstream = false } = options;
+    // The workspace has the files of its own history, which the caller would take for those of the mirror.
+    if (upstream) throw elsewhere("open the mirror of an origin's history");
     const acting = {
       ...optional({ role, actor, client }),
     };
     return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.roots);
   }
+}
+
+function trackedElsewhere(): ChronicleError {
+  return new ChronicleError("USAGE", "a folder is tracked on the machine where it is", {
+    hint: "run `chronicle init` there; `create` begins a workspace without a folder",
+  });
 }
 
 function encloses(root: string, folder: string): boolean {

@@ -87,6 +87,10 @@ describe("the store of a server", () => {
   it("says what a server cannot do for its caller", async () => {
     const workspace = client.workspace("opened");
     await expect(client.store.init({ roots: [folder] })).rejects.toMatchObject({ code: "USAGE" });
+    const asked = { folder: "/nowhere/at/all", create: true };
+    await expect(client.store.open(asked)).rejects.toMatchObject({ code: "USAGE" });
+    await expect(client.store.open({ folder, upstream: true })).rejects.toMatchObject({ code: "USAGE" });
+    await expect(client.store.openById("opened", { upstream: true })).rejects.toMatchObject({ code: "USAGE" });
     await expect(workspace.run({ command: ["true"] })).rejects.toMatchObject({ code: "USAGE" });
     await expect(workspace.watch()).rejects.toMatchObject({ code: "USAGE" });
     await expect(workspace.restore("baseline", { to: "/tmp/x" })).rejects.toMatchObject({ code: "USAGE" });
