@@ -78,6 +78,7 @@ export class Wire {
     const { body, failure } = bodyOf(asking);
     let waitFor: number | undefined;
     const once = async (): Promise<T> => {
+      waitFor = undefined;
       try {
         const reply = await this.#transport.send({
           method: call.method,

@@ -64,6 +64,16 @@ describe("trying again", () => {
     await expect(peer.client().workspace("w").head()).rejects.toMatchObject({ code: "RATE_LIMITED" });
     expect(peer.requests).toHaveLength(1);
   });
+
+  it("a try that got no answer is not followed by the wait that an earlier answer asked for", async () => {
+    const busy = problem(429, "RATE_LIMITED", {}, { "retry-after": "1" });
+    await using peer = await ScriptedPeer.start(busy, hangUp, hangUp, json(head));
+    const retry = { tries: 5, firstWait: 1, longestWait: 2_000 };
+    const began = performance.now();
+    await createClient({ url: peer.url, token: "t", retry }).workspace("w").head();
+    expect(peer.requests).toHaveLength(4);
+    expect(performance.now() - began).toBeLessThan(1_900);
+  });
 });
 
 describe("what comes back", () => {
