@@ -30,11 +30,6 @@ export function createClient({ url, fetch, ...options }: ClientOptions): Chronic
  */
 const AGENT = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
-/**
- * The statuses of redirects. Redirects are refused, so that a token is only sent to the server for which it is meant.
- */
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
 interface Way {
   readonly request: typeof request;
   readonly agent: Agent;
@@ -112,7 +107,6 @@ class NodeTransport implements Transport {
 
   #replyOf(response: IncomingMessage): WireReply {
     const { statusCode: status = 0 } = response;
-    if (REDIRECTS.has(status)) throw new Error("it redirects, which is not followed");
     return {
       status,
       header: (name) => {

@@ -22,8 +22,8 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // Redirects are refused, so that a token is only sent to the server for which it is meant.
-        redirect: "error",
+        // With "error", the failure would not say that the server redirects. `Wire` refuses the reply.
+        redirect: "manual",
         credentials: "omit",
         cache: "no-store",
       });
@@ -39,7 +39,7 @@ export class FetchTransport implements Transport {
 
   #replyOf(response: Response): WireReply {
     return {
-      status: response.status,
+      status: statusOf(response),
       header: (name) => response.headers.get(name) ?? undefined,
       body: piecesOf(response, this.#base),
       discard: async () => {
@@ -48,6 +48,11 @@ export class FetchTransport implements Transport {
       },
     };
   }
+}
+
+/** Returns the status of a response. A browser hides the status of a redirect that is not followed. */
+function statusOf({ type, status }: Response): number {
+  return type === "opaqueredirect" ? 302 : status;
 }
 
 async function* piecesOf({ body }: Response, base: string): AsyncIterable<Uint8Array> {

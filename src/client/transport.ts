@@ -11,7 +11,7 @@ export interface WireRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A reply. Its body must be either read or discarded. */
+/** A reply, possibly a redirect, which is not followed. Its body must be either read or discarded. */
 export interface WireReply {
   readonly status: number;
   /** Returns the value of a header. `name` is in lower case. */
@@ -45,6 +45,12 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
+  const outOfTime = OUT_OF_TIME[code];
+  if (outOfTime !== undefined) {
+    return lasting(`${where} answers, but its certificate ${outOfTime}`, cause, {
+      hint: "give the server a new one, or set the clock of this machine right",
+    });
+  }
   if (UNTRUSTED.test(code)) {
     return lasting(`${where} answers, but its certificate is not trusted here: ${reasonOf(cause)}`, cause, {
       hint: "if it is the right one, trust who has issued it: in Node NODE_EXTRA_CA_CERTS=FILE (PEM), before the program starts",
@@ -65,6 +71,12 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
+/** The error codes of OpenSSL for a certificate that is not valid now, with the end of a sentence about it. */
+const OUT_OF_TIME: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "has expired",
+  CERT_NOT_YET_VALID: "is not valid yet",
+};
+
 /** The error codes of OpenSSL and Node for an untrusted certificate. */
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/;
 const NO_TLS: ReadonlySet<string> = new Set([
@@ -72,6 +84,20 @@ const NO_TLS: ReadonlySet<string> = new Set([
   "ERR_SSL_PACKET_LENGTH_TOO_LONG",
   "EPROTO",
 ]);
+
+/**
+ * The statuses of redirects. They are never followed, so that a token is only sent to the server for which it is meant.
+ */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Returns the error for a reply that redirects; `undefined` for other replies. */
+export function redirected({ status, header }: Pick<WireReply, "status" | "header">): ChronicleError | undefined {
+  if (!REDIRECTS.has(status)) return undefined;
+  const to = header("location");
+  return lasting(`the server redirects${to === undefined ? "" : ` to ${to}`}, which is not followed`, undefined, {
+    hint: "if that is the server, give its address",
+  });
+}
 
 function lasting(message: string, cause: unknown, { hint }: { readonly hint: string }): ChronicleError {
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });

@@ -3,7 +3,7 @@ import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import type { AnswerOf, Asking, Call, ReplyKind } from "../api/routes/route.ts";
 import type { ActingAs } from "../api/workspace-api.ts";
-import { isBytes, type Transport, type WireReply } from "./transport.ts";
+import { isBytes, redirected, type Transport, type WireReply } from "./transport.ts";
 import { RETRY, type RetryRule, retrying } from "./retry.ts";
 
 interface WireOptions {
@@ -88,6 +88,11 @@ export class Wire {
           signal: asking.signal,
         });
         if (reply.status >= 200 && reply.status < 300) return await read(reply);
+        const redirect = redirected(reply);
+        if (redirect !== undefined) {
+          await reply.discard();
+          throw redirect;
+        }
         waitFor = secondsOf(reply.header("retry-after"));
         throw problemError(reply.status, await textOf(reply.body));
       } catch (error) {

@@ -59,6 +59,16 @@ describe.each(CLIENTS)(
   },
 );
 
+it.each([
+  ["CERT_HAS_EXPIRED", "certificate has expired", "its certificate has expired"],
+  ["CERT_NOT_YET_VALID", "certificate is not yet valid", "its certificate is not valid yet"],
+])("a certificate out of its time is told as one, and not to be trusted: %s", (code, reason, words) => {
+  const error = unavailable("https://a", Object.assign(new Error(reason), { code }));
+  expect(error).toMatchObject({ message: expect.stringContaining(words), data: { lasting: true } });
+  expect(error.hint).toContain("the clock of this machine");
+  expect(error.hint).not.toContain("NODE_EXTRA_CA_CERTS");
+});
+
 it("a certificate for another name is told as one", () => {
   const behind = Object.assign(new Error("Hostname/IP does not match"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
   const { message } = unavailable("https://a", new TypeError("fetch failed", { cause: behind }));
@@ -91,12 +101,22 @@ it("an answer of Node's client may take as long as it takes: its fetch would giv
   }
 });
 
-it("a redirection is not followed: the token is for this server", async () => {
-  const asked: unknown[] = [];
-  const other = createPlain((_request, response) => void asked.push(response.end("{}")));
-  const there = `http://127.0.0.1:${await port(other)}`;
-  const url = `http://127.0.0.1:${await port(createPlain((_request, response) => void response.writeHead(307, { location: there }).end()))}`;
-  const retry = { tries: 1, firstWait: 1, longestWait: 1 };
-  await expect(createNodeClient({ url, token: "t", retry }).me()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  expect(asked).toEqual([]);
-});
+it.each(CLIENTS)(
+  "a redirection is not followed, and is told as one, %s: the token is for this server",
+  async (_way, create) => {
+    const asked: unknown[] = [];
+    const other = createPlain((_request, response) => void asked.push(response.end("{}")));
+    const location = `http://127.0.0.1:${await port(other)}/`;
+    let tries = 0;
+    const redirecting = createPlain((_request, response) => {
+      tries += 1;
+      response.writeHead(307, { location }).end();
+    });
+    const { error } = await told(create, `http://127.0.0.1:${await port(redirecting)}`);
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: `the server redirects to ${location}, which is not followed`,
+    });
+    expect([asked, tries]).toEqual([[], 1]);
+  },
+);
