@@ -196,9 +196,22 @@ interface Followed {
   readonly note: (sync: SyncShape) => string | undefined;
 }
 
+/**
+ * The reasons for a halt after which the sync may go on in the same process: a person decides in another process, or
+ * puts the folder back. Every other reason is a refusal of the origin, or a folder that cannot follow it.
+ */
+const UNDECIDED: ReadonlySet<string> = new Set([
+  "root-vanished",
+  "root-replaced",
+  "root-emptied",
+  "mass-deletion",
+  "forked",
+  "diverged",
+]);
+
 /** True if the sync is halted for a reason that waiting does not change, such as its token or its folder. */
-function isRefused({ halted = "" }: SyncShape): boolean {
-  return ["unauthenticated", "forbidden", "not_found", "nested"].includes(halted);
+export function isRefused({ halted }: Pick<SyncShape, "halted">): boolean {
+  return halted !== undefined && !UNDECIDED.has(halted);
 }
 
 /**
