@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { SyncController } from "./sync-controller.ts";
 import type { SyncPlaces } from "./sync-places.ts";
@@ -28,7 +29,7 @@ function slowToBegin() {
     throw error;
   };
   const syncs = new SyncController({ places, now: () => 0, random: () => 0.5, onError });
-  return { syncs, begun, opened };
+  return { syncs, begun, opened, places };
 }
 
 it("what was asked for and not begun when the syncs are closed is begun no more: nobody would end it", async () => {
@@ -38,6 +39,50 @@ it("what was asked for and not begun when the syncs are closed is begun no more:
   begun.resolve("w1");
   await expect(started).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(opened).toEqual([]);
+});
+
+it("a sync that could not be continued says why, and is tried again", async () => {
+  const record: ReplicaRecord = {
+    ...{ origin: "o", sandboxId: "s", url: "unix:/run/c.sock", applied: 3, settled: 3 },
+    ...{ mode: "two-way-safe", filterTo: [], filterFrom: [] },
+  };
+  const { places } = slowToBegin();
+  const noted: unknown[] = [];
+  const failure = new ChronicleError("IO", "the disk is gone", { hint: "mount it" });
+  let refusal: Error = failure;
+  const timers: (() => void)[] = [];
+  const syncs = new SyncController({
+    places: {
+      ...places,
+      list: async () => [{ id: "w1", folder: "/desk", record, conflicts: [] }],
+      open: () => Promise.reject(refusal),
+    },
+    ...{ now: () => 0, random: () => 0.5, onError: (error) => noted.push(error) },
+    timers: {
+      now: 0,
+      after: (_ms, run) => {
+        timers.push(run);
+        return { [Symbol.dispose]: () => undefined };
+      },
+    },
+  });
+  await syncs.takeUp();
+  const [told] = await syncs.list();
+  expect(told).toMatchObject({
+    state: "offline",
+    reason: expect.stringContaining("the disk is gone"),
+    hint: "mount it",
+  });
+  expect(told).not.toHaveProperty("elsewhere");
+  expect([noted, timers.length]).toEqual([[failure], 1]);
+
+  // The same failure is told only once.
+  await syncs.takeUp();
+  expect(noted).toEqual([failure]);
+  refusal = new ChronicleError("LOCKED", "another one has it");
+  await syncs.takeUp();
+  expect(await syncs.list()).toMatchObject([{ elsewhere: true, reason: "another process runs it" }]);
+  await syncs.close();
 });
 
 it("what the system refuses has a code, and a hint", async () => {

@@ -12,13 +12,22 @@ import { catchUp } from "../../../engine/log/catch-up.ts";
 import type { Context } from "../../../engine/log/context.ts";
 import { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import type { ConflictShape } from "../../../api/conflict-shape.ts";
-import { ChronicleError, withCode } from "../../../core/values/errors.ts";
+import { ChronicleError, codedError, withCode } from "../../../core/values/errors.ts";
 import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { meantBy } from "../../../core/values/meant-by.ts";
 import { keepAlive, NODE_TIMERS, type Timers } from "../../../util/timers.ts";
 import { protectedFiles } from "../../../engine/state/protected.ts";
 import { shownPath } from "../../../engine/log/shape.ts";
-import { askOrigin, type OriginAnswer, checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
+import {
+  askOrigin,
+  checkStart,
+  ELSEWHERE,
+  judgeAnswer,
+  type OriginAnswer,
+  recordFor,
+  restingShape,
+  type RestReason,
+} from "./sync-settings.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { SharedNames } from "../paths/shared-names.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
@@ -38,8 +47,21 @@ export interface SyncControllerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** After this time, tries again to run a sync that another process runs. */
+/**
+ * The time after which the controller tries again to run a sync that another process runs or that could not be opened,
+ * in milliseconds.
+ */
 const AGAIN_MS = 10_000;
+
+/** The reason for a sync that is not running because this process has just begun to continue the syncs. */
+const BEGINS: RestReason = { reason: "this process continues it in a moment" };
+
+function leftBecause(error: unknown): RestReason {
+  const known = codedError(error);
+  const message = known instanceof Error ? known.message : String(known);
+  const { hint } = known instanceof ChronicleError ? known : {};
+  return { reason: `it could not be continued, and is tried again: ${message}`, ...optional({ hint }) };
+}
 
 interface Running {
   readonly place: OpenSyncPlace;
@@ -68,6 +90,9 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
+  /** The reasons why syncs that are to be continued here do not run yet, by id. They are in no other process. */
+  readonly #waiting = new Map<string, RestReason>();
+  /** True if this process continues the syncs that other processes leave. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -82,18 +107,33 @@ export class SyncController implements SyncRunner {
 
   async takeUp(): Promise<void> {
     this.#takesUp = true;
-    let isElsewhere = false;
-    for (const { id, record } of await this.#options.places.list()) {
-      if (record === undefined || record.stopped === true || this.#closing.signal.aborted) continue;
+    const places = await this.#options.places.list();
+    const left = places.filter(({ record }) => record !== undefined && record.stopped !== true);
+    for (const { id } of left) if (!this.#waiting.has(id) && !this.#running.has(id)) this.#waiting.set(id, BEGINS);
+    let isLeft = false;
+    for (const { id } of left) {
+      if (this.#closing.signal.aborted) return;
       try {
         await this.#inTurn(id, () => this.#takeUp(id));
       } catch (error) {
         if (this.#closing.signal.aborted) return;
-        if (error instanceof ChronicleError && error.code === "LOCKED") isElsewhere = true;
-        else this.#options.onError(error);
+        isLeft = true;
+        this.#noteLeft(id, error);
       }
     }
-    if (isElsewhere) this.#lookAgain();
+    if (isLeft) this.#lookAgain();
+  }
+
+  /** Notes why a sync could not be continued. A failure is reported once, and not each time it occurs again. */
+  #noteLeft(id: string, error: unknown): void {
+    const known = this.#waiting.get(id);
+    if (error instanceof ChronicleError && error.code === "LOCKED") {
+      this.#waiting.delete(id);
+      return;
+    }
+    const why = leftBecause(error);
+    this.#waiting.set(id, why);
+    if (why.reason !== known?.reason) this.#options.onError(error);
   }
 
   async start(options: SyncStart): Promise<SyncShape> {
@@ -138,7 +178,10 @@ export class SyncController implements SyncRunner {
 
   async list(): Promise<SyncShape[]> {
     const places = await this.#options.places.list();
-    const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
+    const shapes = places.map(
+      (place) =>
+        this.#running.get(place.id)?.sync.shape ?? restingShape(place, this.#waiting.get(place.id) ?? ELSEWHERE),
+    );
     // The other process that ran a sync may have ended.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
@@ -291,6 +334,7 @@ export class SyncController implements SyncRunner {
     opening.move();
     const running = { place, sync, listening, alive: keepAlive() };
     this.#running.set(id, running);
+    this.#waiting.delete(id);
     return running;
   }
 

@@ -143,14 +143,19 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
+/** Why this process does not run a sync, and what a person can do about it. */
+export type RestReason = Pick<SyncShape, "elsewhere" | "reason" | "hint">;
+
+/** The reason for a sync that another process runs, as far as this process knows. */
+export const ELSEWHERE: RestReason = { elsewhere: true, reason: "another process runs it" };
+
 /**
- * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `elsewhere` is true
- * if another process may run it.
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `why` is left out
+ * of it if the sync is stopped or halted, because then no process runs it.
  */
-export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
+export function restingShape({ id, folder, record, conflicts }: SyncPlace, why: RestReason): SyncShape | undefined {
   if (record === undefined) return undefined;
   const { halted, stopped, applied } = record;
-  const isElsewhere = elsewhere && stopped !== true;
   return {
     id,
     folder,
@@ -161,7 +166,7 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
     ...(halted !== undefined ? haltedShape(halted, hintFor(halted, record.stopped === true)) : {}),
-    ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
+    ...(stopped !== true && halted === undefined ? why : {}),
     peer: null,
     lag: 0,
     pending: 0,
