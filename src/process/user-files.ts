@@ -54,7 +54,12 @@ export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
 
-/** A reader sees either the old or the new content. The path must be absolute. Throws system errors. */
+/** Returns true if a symbolic link is at an absolute path. */
+export function isLink(path: string): boolean {
+  return new NodeDisk().lstat(path)?.kind === "symlink";
+}
+
+/** Writes a whole file (an absolute path). A reader sees either the old or the new content. Throws system errors. */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }

@@ -379,6 +379,18 @@ describe("installing", () => {
     expect(machine.read("dotfiles/claude.json")).toContain("chronicle");
   });
 
+  it("takes the hooks out of a file that was linked after they came in, and leaves the link", () => {
+    using machine = new Machine();
+    const link = join(machine.folder, "home/.gemini/settings.json");
+    machine.install(gemini, machine.base("user"));
+    const real = machine.put("dotfiles/gemini.json", machine.read("home/.gemini/settings.json"));
+    rmSync(link);
+    symlinkSync(real, link);
+    machine.uninstall(gemini, machine.base("user"));
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(JSON.parse(machine.read("dotfiles/gemini.json"))).toEqual({});
+  });
+
   it("follows the agents' own variables for their folders", () => {
     using machine = new Machine();
     const at = (agent: AgentConfig, variable: string) =>

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { knownHome } from "../../process/places.ts";
-import { readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
+import { isLink, readTextIfThere, removeUserFile, replaceUserFile } from "../../process/user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
 import { wholePath } from "../../core/tree/root-place.ts";
 import type { Misfit } from "./json-dialect.ts";
@@ -72,7 +72,10 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
   });
 }
 
-/** A file that was made only for Chronicle is removed. Writes nothing. */
+/**
+ * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed, unless a link
+ * leads to it: the removal of the link would leave the hooks in the file itself. Writes nothing.
+ */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -82,7 +85,7 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
       before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
     const isOurs =
       left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
-    return { path, holds: file.holds, before, after: isOurs ? undefined : left, backup: undefined, namesake: false };
+    return { path, holds: file.holds, before, after: isOurs && !isLink(path) ? undefined : left, backup: undefined, namesake: false };
   });
 }
 
