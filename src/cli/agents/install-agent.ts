@@ -85,7 +85,14 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
       before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
     const isOurs =
       left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
-    return { path, holds: file.holds, before, after: isOurs && !isLink(path) ? undefined : left, backup: undefined, namesake: false };
+    return {
+      path,
+      holds: file.holds,
+      before,
+      after: isOurs && !isLink(path) ? undefined : left,
+      backup: undefined,
+      namesake: false,
+    };
   });
 }
 

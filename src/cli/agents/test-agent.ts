@@ -43,15 +43,17 @@ function stepsFor(agent: string, file: string): Step[] {
 
 /**
  * Runs the hook's command lines for a test session with one tool call, as the agent would, and searches for the
- * recorded action. The session is in a temporary folder, which is removed afterwards. If all hooks have succeeded, a
- * history that was made for this folder is forgotten.
+ * recorded action. The session is in a temporary folder, which is removed afterwards. A history that was made for this
+ * folder is forgotten.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
   const folder = makeEmptyFolder(session);
   try {
     const sent = await sendCalls(context, { agent, commands, session, folder });
-    return "ok" in sent ? sent : await look(context, { agent, session, folder, took: sent.took });
+    return "ok" in sent
+      ? await withoutTrace(context, folder, sent)
+      : await look(context, { agent, session, folder, took: sent.took });
   } finally {
     removeEmptyFolder(folder);
   }
@@ -92,15 +94,35 @@ async function look(
   { agent, session, folder, took }: Testing & { readonly took: number },
 ): Promise<AgentTest> {
   const store = await context.store();
-  const made = (await store.workspaces()).find((one) => one.path === folder);
   const found = await actionOf(store, folder, session);
-  if (made !== undefined) await store.forget(made.id);
+  const isForgotten = await forgetHistory(store, folder);
   if (found === undefined)
     return { agent, ok: false, detail: "the hook ran, but it recorded no action", took_ms: took };
   // If the temporary folder is inside an existing workspace, the record of the call stays in that workspace.
-  const forgotten = made === undefined ? "" : ", and forgotten again";
+  const forgotten = isForgotten ? ", and forgotten again" : "";
   const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };
+}
+
+/**
+ * Forgets the history that hooks have made for the folder before one of them failed. If that fails, the result says so
+ * too, because the failure of the hook is what the user asked for.
+ */
+async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {
+  try {
+    await forgetHistory(await context.store(), folder);
+    return failed;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { ...failed, detail: `${failed.detail}; the history of ${folder} could not be forgotten: ${why}` };
+  }
+}
+
+/** Forgets the history of a folder. Returns false if it has none of its own. */
+async function forgetHistory(store: StoreApi, folder: string): Promise<boolean> {
+  const made = (await store.workspaces()).find((one) => one.path === folder);
+  if (made !== undefined) await store.forget(made.id);
+  return made !== undefined;
 }
 
 async function actionOf(store: StoreApi, folder: string, session: string): Promise<ActionShape | undefined> {
