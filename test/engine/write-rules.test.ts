@@ -230,6 +230,14 @@ test("a stream of any size; one that fails leaves nothing", async () => {
   expect(await paths(workspace)).toEqual(["large", "small"]);
 });
 
+test.each([-5, 1.5])("a number that is no limit is refused for what it is: %d", async (value) => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  const message = expect.stringContaining(`not a whole number from 0 up: ${value}`);
+  await expect(workspace.configure({ maxEntries: value })).rejects.toMatchObject({ code: "USAGE", message });
+  await expect(workspace.prune({ keepLast: value })).rejects.toMatchObject({ code: "USAGE", message });
+});
+
 test("limits are told before anything is written", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();

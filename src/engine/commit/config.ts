@@ -36,12 +36,17 @@ function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceR
   return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
 }
 
-/** Throws `USAGE` for a limit that is not a whole number, and for a pattern that is not well-formed text. */
+/**
+ * Returns a root with some options changed. Throws `USAGE` for a limit that is not a whole number from 0 up, and for a
+ * pattern that is not well-formed text.
+ */
 export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
   const merged = { ...configShape(root), ...change };
   for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
     if (!Number.isSafeInteger(merged[key]) || merged[key] < 0) {
-      throw new ChronicleError("USAGE", `${key} is not a whole number: ${merged[key]}`, { hint: "0 means no limit" });
+      throw new ChronicleError("USAGE", `${key} is not a whole number from 0 up: ${merged[key]}`, {
+        hint: "0 means no limit",
+      });
     }
   }
   const { maxEntries, maxBytes, maxFileSize, ...filter } = merged;

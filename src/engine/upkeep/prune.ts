@@ -98,7 +98,7 @@ function askedFor(context: Context, options: PruneOptions): Asked {
 
 function countOf(name: string, value: number): number {
   if (value >= 0 && Number.isSafeInteger(value)) return value;
-  throw new ChronicleError("USAGE", `how much to keep (${name}) is not a whole number: ${value}`, {
+  throw new ChronicleError("USAGE", `how much to keep (${name}) is not a whole number from 0 up: ${value}`, {
     hint: "0 keeps nothing by that rule",
   });
 }
