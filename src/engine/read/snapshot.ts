@@ -124,8 +124,9 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
 
 /** Records a snapshot of the head, with the coverage of `captured`. Throws `REFUSED` if the name is in use. */
 export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
+  using _lease = await context.blobs.lease();
   const filter = await keepFilters(context, captured.filters);
-  return withCommit(context, async (commit) => {
+  return await withCommit(context, async (commit) => {
     const head = await commit.head();
     const all = await listSnapshots(context);
     const previous = all.at(-1);
