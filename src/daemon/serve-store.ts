@@ -29,6 +29,7 @@ import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
+import { lazily } from "../util/lazily.ts";
 import { optional } from "../util/optional.ts";
 
 /** The maximum interval of the regular checks, in milliseconds. */
@@ -58,7 +59,6 @@ export class StoreServer {
   readonly #diagnostics: ServerDiagnostics;
   readonly #health: StoreHealth;
   #gateway: Gateway | undefined;
-  #metrics: Promise<Metrics> | undefined;
   #socket: ServerSocket | undefined;
   #isFolderSettled = false;
   #isReclaiming = false;
@@ -276,21 +276,18 @@ export class StoreServer {
     });
   }
 
-  #loadMetrics(): Promise<Metrics> {
+  readonly #loadMetrics = lazily(async (): Promise<Metrics> => {
     const { store, recorded = { commits: 0, events: 0 } } = this.#options;
-    this.#metrics ??= import("../server/limits/metrics.ts").then(
-      ({ Metrics: Loaded }) =>
-        new Loaded(this.#tally, {
-          openWorkspaces: () => this.#workspaces.size,
-          gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
-          replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
-          recorded: () => recorded,
-          errors: () => this.#diagnostics.count,
-          storedBytes: async () => (await store.du()).total_bytes,
-        }),
-    );
-    return this.#metrics;
-  }
+    const { Metrics: Loaded } = await import("../server/limits/metrics.ts");
+    return new Loaded(this.#tally, {
+      openWorkspaces: () => this.#workspaces.size,
+      gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
+      replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
+      recorded: () => recorded,
+      errors: () => this.#diagnostics.count,
+      storedBytes: async () => (await store.du()).total_bytes,
+    });
+  });
 
   #metricsRoute(): ServerRoute {
     return {
@@ -464,9 +461,6 @@ function isLater(a: string, b: string): boolean {
 
 /** The code is loaded when the first token is checked that is not in the token store. */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
-  let issuer: Promise<OtherIssuer> | undefined;
-  return async (token) => {
-    issuer ??= import("../server/callers/oidc.ts").then(({ oidcIssuer }) => oidcIssuer(options));
-    return (await issuer)(token);
-  };
+  const issuer = lazily(async () => (await import("../server/callers/oidc.ts")).oidcIssuer(options));
+  return async (token) => (await issuer())(token);
 }
