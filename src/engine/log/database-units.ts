@@ -98,7 +98,8 @@ export function leaveUnits<L extends Left>(
   changes: readonly Change[],
   left: readonly L[],
 ): { readonly changes: readonly Change[]; readonly left: readonly L[] } {
-  // A path whose mode bits cannot be set is no reason to leave out the rest of its unit, because the other files do not depend on these bits.
+  // A path whose mode bits cannot be set is no reason to leave out the rest of its unit, because the other files do not
+  // depend on these bits.
   const causes = new Map(left.filter(({ reason }) => reason !== "special-bits").map((one) => [one.path, one]));
   const changed = new Set(changes.map(({ path }) => path));
   const more = units.flatMap((unit) => {
