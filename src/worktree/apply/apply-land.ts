@@ -16,7 +16,7 @@ import { foldsNames } from "../../core/tree/folder-traits.ts";
 import { hashFile } from "../files/inspect.ts";
 import { removeLeftFolder } from "../files/remove-staged.ts";
 import { loosened, type LooseModes } from "./loose-modes.ts";
-import { isCertain, isRacy, isSameContent } from "../files/same-stat.ts";
+import { isCertain, isRacy, isSameContent, isSameStat } from "../files/same-stat.ts";
 import { sha256 } from "../../core/values/hash.ts";
 import { addAll } from "../../util/long-lists.ts";
 
@@ -311,6 +311,8 @@ function landMode(context: LandContext, step: Step): void {
     return;
   }
   context.undo.push(() => {
+    const there = fs.lstat(step.inner);
+    if (there?.ino !== present.ino || there.dev !== present.dev) return;
     fs.chmod(step.inner, present.mode, "file");
     step.landed = false;
   });
@@ -356,20 +358,38 @@ function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
   const now = fs.lstat(step.inner);
-  if (now !== undefined && (step.stat === undefined || !isSameContent(step.stat, now))) return;
+  if (now !== undefined && !isOwn(step, now)) return;
   staging.trash.renameFile(from, step.inner, fs);
   step.landed = false;
 }
 
-/** Includes the paths that were renamed along with a folder. Leaves a file that somebody has changed. */
+/**
+ * True if the path still has the file or link that the apply put there. The stat alone does not prove that: somebody may
+ * have written before the path was inspected, or again within one tick of the clock. The bytes are therefore compared.
+ */
+function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
+  if (after?.hash === undefined || now.kind !== after.kind) return false;
+  if (stat !== undefined && !isSameContent(stat, now)) return false;
+  if (now.kind === "symlink") return sha256(fs.readlink(inner)) === after.hash;
+  if (stat !== undefined && showsWrites && isSameStat(stat, now)) return true;
+  const read = hashFile(fs, inner);
+  // The mode of a new file can forbid even its maker to read it.
+  if (read.kind === "unreadable") return stat !== undefined;
+  return read.kind === "read" && !read.unstable && read.hash === after.hash;
+}
+
+/**
+ * Undoes a creation, with the paths that were renamed along with a new folder. Leaves what somebody has changed or put
+ * there.
+ */
 function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
   const carried = context.steps.filter((one) => one === step || one.carrier === step);
   for (const one of carried.toReversed()) {
     const now = fs.lstat(one.inner);
     if (now === undefined || one.blocked !== undefined) continue;
-    if (now.kind === "dir") removeLeftFolder(fs, one.inner);
-    else if (now.kind !== "file" || (one.stat !== undefined && isSameContent(one.stat, now))) fs.unlink(one.inner);
+    if (now.kind === "dir" && one.after?.kind === "dir") removeLeftFolder(fs, one.inner);
+    else if (isOwn(one, now)) fs.unlink(one.inner);
     one.landed = false;
   }
 }
@@ -481,13 +501,9 @@ function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): v
 }
 
 /** True if the step's name is free, or has only what the run itself put there. */
-function isFree({ root: { fs }, inner, after }: Step): boolean {
-  const now = fs.lstat(inner);
-  if (now === undefined) return true;
-  if (after?.hash === undefined || now.kind !== after.kind) return false;
-  if (now.kind === "symlink") return sha256(fs.readlink(inner)) === after.hash;
-  const read = hashFile(fs, inner);
-  return read.kind === "read" && !read.unstable && read.hash === after.hash;
+function isFree(step: Step): boolean {
+  const now = step.root.fs.lstat(step.inner);
+  return now === undefined || isOwn(step, now);
 }
 
 function hasName(step: Step, path: WorkspacePath): boolean {
