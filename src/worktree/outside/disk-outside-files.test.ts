@@ -223,3 +223,17 @@ test("a file has its own name again where no folder can be made in its place", a
   expect(await outside.replace({ path, before: found[0]?.entry, after, content: undefined })).toBe("ENOSPC");
   expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "now"]);
 });
+
+test("an empty folder is there again where no file can be put in its place", async () => {
+  using place = new Place();
+  fs.mkdirSync(place.conf);
+  fs.chmodSync(place.conf, 0o2750);
+  if (process.getuid?.() === 0) fs.chownSync(place.conf, 1234, 4321);
+  const was = fs.statSync(place.conf);
+  expect(await place.replace(text("restored"), failing("link", "/conf", "ENOSPC"))).toBe("ENOSPC");
+  expect(fs.readdirSync(place.base)).toEqual(["conf"]);
+  const { mode, uid, gid } = fs.statSync(place.conf);
+  expect({ mode, uid, gid }).toEqual({ mode: was.mode, uid: was.uid, gid: was.gid });
+  expect(await place.replace(text("restored"))).toBeUndefined();
+  expect(fs.readFileSync(place.conf, "utf8")).toBe("restored");
+});

@@ -29,7 +29,7 @@ export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideCha
     const unstaged = after === undefined ? undefined : await stage(disk, fs, staged, { ...change, after });
     if (unstaged !== undefined) return unstaged;
     await dropLeft(fs, path, isKept);
-    return putStaged(fs, change, staged);
+    return putStaged(disk, fs, { change, staged });
   } finally {
     if (after !== undefined) dropStaged(fs, staged);
   }
@@ -40,18 +40,43 @@ function keptOf({ before, after, isKept }: OutsideChange): (hash: Hash) => Promi
   return async (hash) => known.includes(hash) || (await isKept?.(hash)) === true;
 }
 
-function putStaged(fs: ConfinedFs, { path, before, after }: OutsideChange, staged: WorkspacePath): string | undefined {
+interface Staged {
+  readonly change: OutsideChange;
+  readonly staged: WorkspacePath;
+}
+
+/** Rechecks the entry at the path and replaces it. */
+function putStaged(disk: Disk, fs: ConfinedFs, { change, staged }: Staged): string | undefined {
+  const { path, before, after } = change;
   const folder = parentOf(path);
   const seen = inspectPath(fs, path, path);
   if (!sameEntry(seen?.entry, before)) {
     return sameEntry(seen?.entry, after) ? undefined : "it is not what it was a moment ago";
   }
-  if (before?.kind === "dir") {
-    fs.removeFolder(path);
+  if (seen?.stat.kind !== "dir") return exchange(fs, { path, folder, staged, seen: seen?.stat, after });
+  fs.removeFolder(path);
+  if (after === undefined) {
     fs.syncFolder(folder);
-    if (after === undefined) return undefined;
+    return undefined;
   }
-  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after });
+  try {
+    return exchange(fs, { path, folder, staged, seen: undefined, after });
+  } catch (error) {
+    if (fs.lstat(path) === undefined) remakeFolder(disk, fs, path, seen.stat);
+    throw error;
+  }
+}
+
+/** Makes an empty folder again, with the mode that it had, and if permitted with its owner. */
+function remakeFolder(disk: Disk, fs: ConfinedFs, path: WorkspacePath, { mode, uid, gid }: FileStat): void {
+  fs.makeFolder(path, mode);
+  {
+    using folder = fs.openFolder(path);
+    const made = disk.fstat(folder.fd);
+    if (gid !== undefined && (made.uid !== uid || made.gid !== gid)) disk.give(folder.fd, { uid, gid });
+  }
+  fs.chmod(path, mode, "dir");
+  fs.syncFolder(parentOf(path));
 }
 
 interface Exchange {
