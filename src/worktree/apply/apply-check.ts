@@ -252,9 +252,9 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
     path = parentOf(path);
     const above = planned.get(path)?.after;
     // A removal may find that its folder was already replaced as planned. The path was removed before that.
-    if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
+    if (isGoing && above !== undefined) return true;
     const stat = fs.lstat(folder);
-    if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
+    if (above?.kind === "dir" || stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
     if (stat === undefined) continue;
     block(step, stat.kind === "symlink" ? "outside" : "no-folder", `${JSON.stringify(folder)} is no folder`);
     return false;
@@ -262,7 +262,10 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   return isGoing || hasDirectFolder(step, ROOT);
 }
 
-/** `folder`: the innermost existing folder above the path. If false, blocks the step. */
+/**
+ * True if the path lies directly in `folder`, which is the innermost folder above it that exists or will be made.
+ * Otherwise blocks the step.
+ */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
   if (parentOf(step.inner) === folder) return true;
   block(step, "no-folder", "its folder is not there");
