@@ -321,3 +321,84 @@ test("the same of an action", async () => {
   await workspace.gc();
   expect((await workspace.showAction(id)).omitted_changes).toMatchObject([{ path: ".env", kept: false, lost: true }]);
 });
+
+describe("what was freed after its work", () => {
+  type Begun = Awaited<ReturnType<typeof begun>>;
+  const removed = async ({ sh }: Begun): Promise<string> => (await sh("rm .env")).session.session_id;
+  const inTransaction = async (all: Begun): Promise<{ readonly transaction: string; readonly run: string }> => {
+    const { id } = await all.workspace.beginTransaction();
+    const run = await removed(all);
+    return { transaction: id, run };
+  };
+  const sinceUndone = async (all: Begun): Promise<string> => {
+    const id = await removed(all);
+    await all.workspace.undo({ since: `seq:${(await all.workspace.session(id)).from_seq}` });
+    return id;
+  };
+  const undoneWith = async (all: Begun): Promise<string> => {
+    const { transaction, run } = await inTransaction(all);
+    await all.workspace.commitTransaction(transaction);
+    await all.workspace.undo();
+    return run;
+  };
+  const redone = async ({ workspace }: Begun, id: string): Promise<string> => {
+    await workspace.redo();
+    return id;
+  };
+
+  test.each<readonly [string, boolean, (all: Begun) => Promise<string>]>([
+    ["was undone with all since then", false, sinceUndone],
+    ["was undone with all since then, and redone", true, async (all) => redone(all, await sinceUndone(all))],
+    ["was undone with its transaction", false, undoneWith],
+    ["was undone with its transaction, and redone", true, async (all) => redone(all, await undoneWith(all))],
+    [
+      "was rolled back with its transaction",
+      false,
+      async (all) => {
+        const { transaction, run } = await inTransaction(all);
+        await all.workspace.rollbackTransaction(transaction);
+        return run;
+      },
+    ],
+    [
+      "was rolled back as it failed",
+      false,
+      async ({ sh }) => (await sh("rm .env; exit 3", { rollbackOnFailure: true })).session.session_id,
+    ],
+  ])("and %s is lost: %s", async (_how, lost, work) => {
+    const all = await begun();
+    await using _ = all.project;
+    const id = await work(all);
+    expect(all.isThere(".env")).toBe(!lost);
+    await all.workspace.configure({ keepAside: false });
+    await all.workspace.gc();
+    const { omitted_changes: changes } = await all.workspace.session(id);
+    expect(changes).toMatchObject([{ path: ".env", kept: false, lost }]);
+  });
+
+  test.each([
+    ["is not lost where its action was rolled back", false, false],
+    ["is lost where that was undone", true, false],
+    ["is not lost where that was undone after it had been freed", false, true],
+  ])("%s", async (_how, lost, isFreedFirst) => {
+    const { project, workspace, isThere } = await begun();
+    await using _ = project;
+    const request = { type: "run_command", payload: { command: "rm .env" }, session: "s" };
+    let id = "";
+    await workspace.action(request, (action) => {
+      id = action?.id ?? "";
+      rmSync(join(project.folder, ".env"));
+    });
+    const free = async (): Promise<void> => {
+      await workspace.configure({ keepAside: false });
+      await workspace.gc();
+    };
+    await workspace.rollback(id);
+    expect(project.read(".env")).toBe("KEY=1");
+    if (isFreedFirst) await free();
+    if (lost || isFreedFirst) await workspace.undo();
+    await free();
+    expect(isThere(".env")).toBe(!lost);
+    expect((await workspace.showAction(id)).omitted_changes).toMatchObject([{ path: ".env", kept: false, lost }]);
+  });
+});

@@ -9,7 +9,6 @@ import type { Hash } from "../../core/values/hash.ts";
 import { keepsAction, type PruneRecord } from "../../core/records/prune-record.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { catchUp } from "../log/catch-up.ts";
-import { withCopiesThere } from "./copies-there.ts";
 import { omittedChangeShape } from "./omitted-changes.ts";
 import { pruningInForce } from "./pruning.ts";
 import { coverageShape, shownPath } from "../log/shape.ts";
@@ -245,10 +244,7 @@ export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): vo
   context.memo.set(lastBegun, { upTo: seq, at: { seq, hash }, seen });
 }
 
-export async function actionShapes(context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
-  return (await withCopiesThere(context, actions)).map(actionShape);
-}
-
+/** Returns an action in the form of the API. */
 export function actionShape(action: LoggedAction): ActionShape {
   return {
     id: action.id,

@@ -1,8 +1,10 @@
 import type { Aside } from "../../core/records/aside.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
 import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
+import { ownersIn } from "./owners.ts";
 
 interface Keeping {
   readonly id: string;
@@ -22,7 +24,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   const erasures = plans.length === 0 ? undefined : await erasuresInForce(context);
   const isThere = ({ aside }: T, { path }: OmittedChange): boolean =>
     aside !== undefined && there.has(aside.plan) && erasures?.ofAside(aside.plan, path) === undefined;
-  let undone: ReadonlySet<string> | undefined;
+  let isUndone: ((id: string) => boolean) | undefined;
   const found: T[] = [];
   for (const work of works) {
     const gone = new Set(work.omittedChanges.filter((change) => change.kept && !isThere(work, change)));
@@ -30,9 +32,10 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
       found.push(work);
       continue;
     }
-    undone ??= await undoneIds(context);
-    // An undo has put the earlier content back, so that content is not lost.
-    const isLost = ({ type }: OmittedChange): boolean => type !== "created" && undone?.has(work.id) !== true;
+    isUndone ??= await undoneWork(context);
+    // An undo has put the earlier content back, so nothing of it is lost.
+    const isBack = isUndone(work.id);
+    const isLost = ({ type }: OmittedChange): boolean => type !== "created" && !isBack;
     const omittedChanges = work.omittedChanges.map((change) =>
       gone.has(change) ? { ...change, kept: false, lost: isLost(change) } : change,
     );
@@ -41,14 +44,38 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-async function undoneIds(context: Context): Promise<ReadonlySet<string>> {
+/** Returns a test that is true for work that is undone: itself, or work around it. */
+async function undoneWork(context: Context): Promise<(id: string) => boolean> {
+  const undone = undoneIds((await doneIntents(context)).map(({ id, intent }) => ({ id, ...intent })));
+  const owners = await ownersIn(context);
+  return (id) => [...owners.around([id])].some((one) => undone.has(one));
+}
+
+/** An operation, as far as it says what it undoes. */
+type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "aside"> & { readonly id: string };
+
+/**
+ * Returns the ids whose kept-aside paths are as before them after these operations, which are in log order. An undo of
+ * selected work undoes what it takes. A redo of that undo does all of it again. The rollback of an action (`brings`)
+ * undoes the action, until the rollback itself is undone. What is done again takes nothing away if it changed no
+ * kept-aside path, for instance because its copies had been freed.
+ */
+function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();
-  for (const { intent } of await doneIntents(context)) {
-    const ids = [...(intent.target === undefined ? [] : [intent.target]), ...(intent.takes ?? [])];
-    for (const id of ids) {
-      if (intent.kind === "undo") undone.add(id);
-      else if (intent.kind === "redo") undone.delete(id);
-    }
+  const byId = new Map<string, Undoing>();
+  const mark = (id: string, isUndone: boolean, by: Undoing): void => {
+    if (isUndone) undone.add(id);
+    else if (by.aside !== undefined) undone.delete(id);
+    const { takes = [], brings } = byId.get(id) ?? {};
+    for (const one of takes) mark(one, isUndone, by);
+    if (brings !== undefined) mark(brings, !isUndone, by);
+  };
+  for (const operation of operations) {
+    const { id, kind, target, takes = [], brings } = operation;
+    byId.set(id, operation);
+    if (brings !== undefined) mark(brings, true, operation);
+    if (kind !== "undo" && kind !== "redo") continue;
+    for (const one of target === undefined ? takes : [target, ...takes]) mark(one, kind === "undo", operation);
   }
   return undone;
 }

@@ -1,0 +1,9 @@
+import type { ActionShape } from "../../api/action-shapes.ts";
+import type { Context } from "../log/context.ts";
+import { actionShape, type LoggedAction } from "./actions.ts";
+import { withCopiesThere } from "./copies-there.ts";
+
+/** Returns actions in the form of the API, with what is still kept aside for them. */
+export async function actionShapes(context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
+  return (await withCopiesThere(context, actions)).map(actionShape);
+}
