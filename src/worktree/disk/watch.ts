@@ -63,7 +63,12 @@ export interface RootsWatchHandle extends WatchHandle {
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
-  await watch.start();
+  try {
+    await watch.start();
+  } catch (error) {
+    await watch.close();
+    throw error;
+  }
   return watch;
 }
 
@@ -319,17 +324,19 @@ class WatchBarrier {
     this.#limit = queue / 2;
   }
 
-  /** Returns false if the disk cannot watch the folder. */
-  start(): boolean {
+  /**
+   * Starts the barrier. If that is not possible here, or the system refuses it (no room, no watches left), no `pass`
+   * will be true, so that callers scan everything.
+   */
+  start(): void {
     try {
-      this.#disk.makeFolder(this.#folder);
+      this.#makeFolder();
+      this.#watch = this.#disk.watchFolder(this.#folder, (name) => {
+        if (name?.toString() === this.#waiting?.name) this.#waiting?.done(true);
+      });
     } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
+      if (errnoOf(error) === undefined) throw error;
     }
-    this.#watch = this.#disk.watchFolder(this.#folder, (name) => {
-      if (name?.toString() === this.#waiting?.name) this.#waiting?.done(true);
-    });
-    return this.#watch !== undefined;
   }
 
   count(): void {
@@ -375,6 +382,14 @@ class WatchBarrier {
     this.#watch?.close();
     this.#watch = undefined;
     this.#waiting?.done(false);
+  }
+
+  #makeFolder(): void {
+    try {
+      this.#disk.makeFolder(this.#folder);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
   }
 }
 
