@@ -262,7 +262,8 @@ async function replaceAll(
     const changed = new Set(changes.map(({ path }) => path));
     for (const [path, entry] of found) if (!changed.has(path)) await dropLeft(context, path, entry);
   } catch (error) {
-    await finishAction(context, own, { outcome: "failed", reason: "the disk refused it" }, { reserve: true });
+    const reason = error instanceof Error ? error.message : String(error);
+    await finishAction(context, own, { outcome: "failed", reason: reason.toWellFormed() }, { reserve: true });
     throw error;
   }
   await finishAction(context, own, {}, { reserve: true });
