@@ -145,6 +145,22 @@ export class OffRecordLook {
     return held;
   }
 
+  /**
+   * Returns the paths that a scan would leave out: those that are still as noted, and those that a running command off
+   * the record may have changed.
+   */
+  async leftOutAmong(paths: readonly WorkspacePath[]): Promise<ReadonlySet<WorkspacePath>> {
+    const stats = await this.#context.worktree.stats(paths);
+    const left = new Set<WorkspacePath>();
+    for (const [i, path] of paths.entries()) {
+      const stat = stats[i];
+      const verdict = stat === "unknown" ? "through" : await this.#judge(path, stat);
+      if (verdict === "held" || verdict === "going") left.add(path);
+    }
+    return left;
+  }
+
+  /** Returns all noted paths that are still as noted. */
   heldNow(): Promise<ReadonlyMap<WorkspacePath, string>> {
     return this.heldAmong([...this.#notes.keys()]);
   }

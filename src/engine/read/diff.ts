@@ -7,6 +7,7 @@ import { findAction, type LoggedAction } from "../facts/actions.ts";
 import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
+import { OffRecordLook } from "../facts/off-record-look.ts";
 import { StaleStates } from "../facts/stale-states.ts";
 import { shownPath, changeShape, coverageShape } from "../log/shape.ts";
 import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
@@ -162,20 +163,25 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
   const action = await findAction(context, id);
   await refuseCompacted(context, action);
   const changes: ActionFileChangeShape[] = [];
-  for (const path of await pathsOf(context, action)) {
+  const paths = await pathsOf(context, action);
+  const offRecord = await (await OffRecordLook.of(context, {}))?.leftOutAmong(paths);
+  for (const path of paths) {
     const before = (await context.index.iterationAt(path, action.fromSeq))?.entry;
-    const change = changeBetween(path, before, await presentAt(context, path));
+    const present = await presentAt(context, path, offRecord?.has(path) === true);
+    const change = changeBetween(path, before, present);
     if (change !== undefined) changes.push(fileChangeShape(change));
   }
   return { from: action.id, to: "", timestamp: new Date(context.now()).toISOString(), changes };
 }
 
 /**
- * Returns the present state of a path; `undefined` if it is absent. A path that is not recorded and that the rules
- * leave out is taken for absent, because even its hash is private.
+ * Returns the present state of a path; `undefined` if it is absent. Also returns `undefined` for a path that the rules
+ * leave out and that is not recorded, because even its hash is private. For the same reason, returns the last recorded
+ * state of a path that is off the record.
  */
-async function presentAt(context: Context, path: WorkspacePath): Promise<Entry | undefined> {
+async function presentAt(context: Context, path: WorkspacePath, isOffRecord: boolean): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);
+  if (isOffRecord) return recorded?.entry;
   const isTold = recorded?.entry !== undefined || (await context.worktree.explain(path)).tracked;
   return isTold ? context.worktree.inspect(path) : undefined;
 }
