@@ -1,13 +1,4 @@
-import {
-  lstatSync,
-  statfsSync,
-  type PathLike,
-  existsSync,
-  readFileSync,
-  realpathSync,
-  type BigIntStats,
-  type Dirent,
-} from "node:fs";
+import { lstatSync, statfsSync, type PathLike, existsSync, readFileSync, realpathSync, type Dirent } from "node:fs";
 import { spawn, spawnSync, execFile } from "node:child_process";
 import type {
   FileSystem,
@@ -24,7 +15,7 @@ import type {
 } from "./disk.ts";
 import { addAll } from "../util/long-lists.ts";
 import { errnoOf } from "../core/values/errors.ts";
-import { keptTime } from "../core/values/entry.ts";
+import { fileStat } from "./file-stat.ts";
 import {
   giveAsPermitted,
   giveFolderTo,
@@ -361,28 +352,6 @@ interface MadeHow {
 function anchored(path: DiskPath): DiskPath {
   if (typeof path === "string") return /^\/proc\/self\/fd\/\d+$/.test(path) ? `${path}/.` : path;
   return /^\/proc\/self\/fd\/\d+$/.test(path.toString("latin1")) ? Buffer.concat([path, Buffer.from("/.")]) : path;
-}
-
-function fileStat(stats: BigIntStats): FileStat {
-  const mode = Number(stats.mode);
-  return {
-    kind: kindOfMode(mode & C.S_IFMT),
-    mode: mode & 0o7777,
-    size: Number(stats.size),
-    mtimeNs: keptTime(stats.mtimeNs),
-    ctimeNs: keptTime(stats.ctimeNs),
-    ino: stats.ino,
-    dev: stats.dev,
-    nlink: Number(stats.nlink),
-    uid: Number(stats.uid),
-    gid: Number(stats.gid),
-  };
-}
-
-function kindOfMode(format: number): NodeKind {
-  if (format === C.S_IFREG) return "file";
-  if (format === C.S_IFDIR) return "dir";
-  return format === C.S_IFLNK ? "symlink" : "special";
 }
 
 function kindOfItem(item: Dirent<Buffer>): NodeKind {

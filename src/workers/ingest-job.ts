@@ -95,7 +95,8 @@ function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
 export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat): FileStat {
   const at = row * STAT_FIELDS;
   const { stats } = columns;
-  const same = stats[at + 1] === scanned.mtimeNs && stats[at + 2] === scanned.ctimeNs && stats[at + 3] === scanned.ino;
+  const ino = BigInt.asUintN(64, stats[at + 3] ?? 0n);
+  const same = stats[at + 1] === scanned.mtimeNs && stats[at + 2] === scanned.ctimeNs && ino === scanned.ino;
   const mode = Number(stats[at + 4]);
   if (same && Number(stats[at]) === scanned.size && mode === scanned.mode) return scanned;
   return {
@@ -103,7 +104,7 @@ export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat
     size: Number(stats[at]),
     mtimeNs: stats[at + 1] ?? 0n,
     ctimeNs: stats[at + 2] ?? 0n,
-    ino: stats[at + 3] ?? 0n,
+    ino,
     mode,
   };
 }
