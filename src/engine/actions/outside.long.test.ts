@@ -200,3 +200,20 @@ test("a content that is damaged leaves its own file alone: the others come back,
   expect(fs.readdirSync(folder)).toEqual(["b"]);
   expect((await workspace.showAction(done.rollback_id ?? "")).state).toBe("done");
 });
+
+test("a file that can no longer be read after a tool is not recorded as gone", async () => {
+  await using project = new Project();
+  const folder = join(project.base, "conf");
+  fs.mkdirSync(folder);
+  for (const name of ["grown", "removed"]) fs.writeFileSync(join(folder, name), name);
+  const workspace = await project.init();
+  const action = await workspace.snapshotAction({ type: "run_command", payload: { command: `rm -rf ${folder}` } });
+  fs.rmSync(join(folder, "removed"));
+  // Larger than what is kept.
+  fs.truncateSync(join(folder, "grown"), 2 * 1024 ** 3 + 1);
+  const { coverage } = await workspace.finishAction(action?.id ?? "");
+  expect(coverage).toMatchObject({ complete: false, omitted: [{ reason: "too-large" }] });
+  const eventsOf = async (name: string): Promise<number> =>
+    (await workspace.log()).filter((event) => event.record_id === `outside:${join(folder, name)}`).length;
+  expect([await eventsOf("removed"), await eventsOf("grown")]).toEqual([2, 1]);
+});

@@ -8,7 +8,7 @@ import {
 import { isIn, placeOfRoot } from "../../core/tree/root-place.ts";
 import type { OutsideFiles, OutsideLook, OutsideRequest } from "../../worktree/outside-files.ts";
 import type { Context } from "../log/context.ts";
-import type { Omission } from "../../core/records/coverage.ts";
+import { isMeant, type Omission } from "../../core/records/coverage.ts";
 import { sameEntry, type Entry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft } from "../../core/values/event.ts";
@@ -129,9 +129,9 @@ interface DraftsGiven {
 /** Returns the records of what was found. After an action, only changed and deleted paths get a record. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
-  for (const { found, deep } of looks) {
+  for (const { found, omitted, deep } of looks) {
     const rows: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [...found];
-    if (given.phase === "after" && deep) addAll(rows, await goneBeneath(context, found, given.owner.id));
+    if (given.phase === "after" && deep) addAll(rows, await goneBeneath(context, { found, omitted }, given.owner.id));
     for (const [i, { path, entry }] of rows.entries()) {
       const last = await lastOf(context, path);
       if (given.phase === "after" && (last === undefined ? entry === undefined : sameEntry(last.entry, entry)))
@@ -150,18 +150,22 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
   return [...drafts.values()];
 }
 
-/** Returns the paths beneath the first found path that the action kept and that no longer exist. */
+/**
+ * Returns the paths beneath the first found path that the action kept and that no longer exist. A path that could not
+ * be read may still exist.
+ */
 async function goneBeneath(
   context: Context,
-  found: OutsideLook["found"],
+  { found, omitted }: OutsideLook,
   action: string,
 ): Promise<{ readonly path: WorkspacePath; readonly entry: undefined }[]> {
   const top = found[0]?.path;
   if (top === undefined) return [];
   const present = new Set(found.map((one) => one.path));
+  const unread = omitted.filter((one) => !isMeant(one));
   const gone: { readonly path: WorkspacePath; readonly entry: undefined }[] = [];
   for (const path of await recordedBeneath(context, top)) {
-    if (present.has(path)) continue;
+    if (present.has(path) || unread.some((one) => isWithin(path, one.path))) continue;
     const last = await lastOf(context, path);
     if (last?.action === action && last.entry !== undefined) gone.push({ path, entry: undefined });
   }

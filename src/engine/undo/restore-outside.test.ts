@@ -3,6 +3,7 @@ import { put } from "../../../test/helpers/engine-sweep.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { SimEngine } from "../../testing/sim-engine.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
+import { DiskOutsideFiles } from "../../worktree/outside/disk-outside-files.ts";
 import { finishAction } from "../actions/finish-action.ts";
 import { snapshotAction } from "../actions/snapshot-action.ts";
 import { listActions } from "../facts/actions.ts";
@@ -23,15 +24,22 @@ function failing(context: Context, error: Error): Context {
   return { ...context, outside };
 }
 
-test("a rollback of outside paths that fails ends its action with the reason for which it failed", async () => {
-  const files = { "/proj/a": "1", "/etc/conf": "was" };
-  const disk = SimDisk.fromTree({ ...files, "/store": FOLDER, "/config": FOLDER, "/root": FOLDER });
+/** The engine of a workspace, on a disk with some files outside of it. */
+async function opened(outside: Readonly<Record<string, string>>) {
+  const tree = { ...outside, "/proj/a": "1", "/store": FOLDER, "/config": FOLDER, "/root": FOLDER };
+  const disk = SimDisk.fromTree(tree);
   const store = await openSimStore(disk, { firstId: 0 });
   const { workspace } = await store.init({ roots: ["/proj"] });
   const { id } = workspace;
   await workspace.close();
-  await using engine = await SimEngine.open(disk, id, { firstId: 10_000 });
+  const engine = await SimEngine.open(disk, id, { firstId: 10_000 });
   const { context } = engine;
+  return { disk, context, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() };
+}
+
+test("a rollback of outside paths that fails ends its action with the reason for which it failed", async () => {
+  await using machine = await opened({ "/etc/conf": "was" });
+  const { disk, context } = machine;
   const action = await snapshotAction(context, { type: "write_file", payload: { path: "/etc/conf" } });
   put(disk, "/etc/conf", "is");
   await finishAction(context, action?.id ?? "");
@@ -40,4 +48,24 @@ test("a rollback of outside paths that fails ends its action with the reason for
   await expect(rollback(failing(context, error), action?.id ?? "", { outside })).rejects.toBe(error);
   const own = (await listActions(context)).at(-1);
   expect(own).toMatchObject({ type: "restore_outside", state: "failed", reason: "a defect of Chronicle's" });
+});
+
+test("a dry run names what is there and beyond the limits, and only that", async () => {
+  const names = ["a", "b", "c", "d", "e"];
+  await using machine = await opened(Object.fromEntries(names.map((name) => [`/etc/d/${name}`, "was"])));
+  const { disk, context } = machine;
+  const action = await snapshotAction(context, { type: "run_command", payload: { command: "rm -rf /etc/d" } });
+  for (const name of names) put(disk, `/etc/d/${name}`, "is");
+  disk.unlink("/etc/d/e");
+  await finishAction(context, action?.id ?? "");
+  const limits = { maxEntries: 3, maxFileSize: 1_000, maxBytes: 1_000 };
+  const outside = new DiskOutsideFiles({ disk, own: [], roots: ["/proj"], limits });
+  const how = { outside: ["/etc/d"], dryRun: true };
+  const { changes, skipped } = await rollback({ ...context, outside }, action?.id ?? "", how);
+  expect(changes).toMatchObject([
+    { path: "/etc/d/a", change_type: "modified" },
+    { path: "/etc/d/b", change_type: "modified" },
+    { path: "/etc/d/e", change_type: "created" },
+  ]);
+  expect(skipped.map(({ path }) => path)).toEqual(["/etc/d/c", "/etc/d/d"]);
 });

@@ -351,12 +351,21 @@ async function lookOnly(
     const deep = [...targets.keys()].some((path) => path !== top && isWithin(path, top));
     const look = await context.outside.look(top, { deep, keep: async (pieces) => sha256Pieces(pieces) });
     for (const { path, entry } of look.found) found.set(path, entry);
-    addAll(
-      omitted,
-      look.omitted.filter(({ path }) => targets.has(path)),
-    );
+    addAll(omitted, look.omitted);
   }
-  return { found, omitted };
+  // A target that was not read, for instance because it is beyond a limit, stays as it is if something is there.
+  const unread = [...targets.keys()].filter(
+    (path) => !found.has(path) && omitted.some((one) => isWithin(path, one.path)),
+  );
+  for (const path of unread) {
+    const look = await context.outside.look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+    if (look.found.some(({ entry }) => entry !== undefined))
+      omitted.push({ path, reason: "over-limit", detail: "more than can be kept" });
+  }
+  // A folder that was found, and stands for what was not, is itself restored.
+  const isLeft = ({ path, reason }: Omission): boolean =>
+    targets.has(path) && !(reason === "over-limit" && found.has(path));
+  return { found, omitted: omitted.filter(isLeft) };
 }
 
 function outsideChangesTo(

@@ -70,7 +70,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
       const node = this.#files.get(one);
       const behind = this.#linkOnTheWay(one);
       if (look.found.length >= this.#limits.maxEntries) {
-        omit("over-limit", `more than ${this.#limits.maxEntries} paths`);
+        look.omitted.push({ path, reason: "over-limit", detail: `more than ${this.#limits.maxEntries} paths` });
         break;
       }
       if (isSystemPath(one)) omit("special", "it belongs to the system");
