@@ -217,14 +217,14 @@ export async function perform(
   // operation is recorded.
   if (!isOpen) await begin();
   const isNothing = isNone(intent, whole, all.changes);
-  const { report, aside } = splitAside(context, whole, beside);
+  const { report, aside, recorded } = await splitAside(context, whole, beside);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report)]
     : await doneDrafts(context, {
         id,
         intent: { ...intent, state: "done" },
         ...report,
-        changes: asMade(changes, report),
+        changes: asMade([...changes, ...recorded], report),
       });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
@@ -415,7 +415,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       // A write is never abandoned, because its events may be in the log already. The next capture records the paths
       // that could not be written.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
-      const { report } = splitAside(context, whole, beside);
+      const { report, recorded } = await splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
       await commit.append(
         isNothing
@@ -424,7 +424,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
               id,
               intent: { ...intent, state },
               ...report,
-              changes: asMade(changes, report),
+              changes: asMade([...changes, ...recorded], report),
             }),
       );
       await context.worktree.cleanUp(token);

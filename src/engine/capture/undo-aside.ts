@@ -23,7 +23,10 @@ import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "../log/shape.ts";
 import { allTransactions } from "../facts/transactions.ts";
 
-/** An undo or redo also changes paths that were kept aside. These changes are never recorded as states of the paths. */
+/**
+ * An undo or redo also changes paths that were kept aside. These changes are not recorded as states of the paths, unless
+ * a capture has recorded the paths since.
+ */
 
 /** The changes that an operation made to kept-aside paths, and the kept-aside paths that it left alone. */
 export interface AsideReport {
@@ -273,24 +276,41 @@ export async function asideOfIntent(
   return aside === undefined ? [] : readAside(context, aside.plan);
 }
 
+interface SplitAside {
+  /** Includes the changes in `recorded`. */
+  readonly report: ApplyReport;
+  readonly aside: AsideReport;
+  /**
+   * The changes to kept-aside paths that a capture has recorded since, because the rules no longer leave them out. They
+   * must be recorded like the operation's own changes.
+   */
+  readonly recorded: readonly Change[];
+}
+
 /** Paths that were put back are not remembered as tracked, so that the rules leave them out as before. */
-export function splitAside(
+export async function splitAside(
   context: Context,
   report: ApplyReport,
   beside: readonly Change[],
-): { readonly report: ApplyReport; readonly aside: AsideReport } {
-  if (beside.length === 0) return { report, aside: NOTHING_ASIDE };
-  const paths = new Set(beside.map(({ path }) => path));
+): Promise<SplitAside> {
+  if (beside.length === 0) return { report, aside: NOTHING_ASIDE, recorded: [] };
+  const paths = beside.map(({ path }) => path);
+  const rows = await context.index.iterationsAt(paths, (await context.index.head()).seq);
+  const recorded = beside.filter((_, i) => rows[i]?.entry !== undefined);
+  const unrecorded = new Set(paths);
+  for (const { path } of recorded) unrecorded.delete(path);
   const done = new Set(report.applied);
   const applied = beside.filter(({ path }) => done.has(path));
-  context.worktree.forget(applied.map(({ path }) => path));
+  const all = new Set(paths);
+  context.worktree.forget(applied.map(({ path }) => path).filter((path) => unrecorded.has(path)));
   return {
     report: {
       ...report,
-      applied: report.applied.filter((path) => !paths.has(path)),
-      blocked: report.blocked.filter(({ path }) => !paths.has(path)),
+      applied: report.applied.filter((path) => !unrecorded.has(path)),
+      blocked: report.blocked.filter(({ path }) => !all.has(path)),
     },
-    aside: { applied, blocked: report.blocked.filter(({ path }) => paths.has(path)) },
+    aside: { applied, blocked: report.blocked.filter(({ path }) => all.has(path)) },
+    recorded,
   };
 }
 
