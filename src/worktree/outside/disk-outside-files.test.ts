@@ -133,6 +133,31 @@ test.each([true, false])("a disk without hard links has the file again (it was t
   expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "restored"]);
 });
 
+test.each(["a folder", "a file"])(
+  "what takes the place of a file on a disk without hard links, at the last moment, stays, and so does the file: %s",
+  async (what) => {
+    using place = new Place();
+    fs.writeFileSync(place.conf, "now");
+    const disk = failing("link", "", "EPERM");
+    const own = disk.rename.bind(disk);
+    let moves = 0;
+    disk.rename = (from, to) => {
+      own(from, to);
+      moves += 1;
+      if (moves > 1) return;
+      if (what === "a folder") fs.mkdirSync(place.conf);
+      else fs.writeFileSync(place.conf, "of somebody else");
+    };
+    await place.replace(text("restored"), disk);
+    const texts = fs.readdirSync(place.base).map((name) => {
+      const path = join(place.base, name);
+      return fs.statSync(path).isFile() ? fs.readFileSync(path, "utf8") : "";
+    });
+    expect(texts).toContain("now");
+    if (what === "a file") expect(fs.readFileSync(place.conf, "utf8")).toBe("of somebody else");
+  },
+);
+
 test.runIf(process.getuid?.() === 0)("the file keeps its owner and group", async () => {
   using place = new Place();
   fs.writeFileSync(place.conf, "now");

@@ -90,7 +90,7 @@ interface Exchange {
 /** The errnos of `link` on a file system without hard links, or for a file that has too many. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
-/** On a file system without hard links, renames the file. */
+/** Gives a file a second name. On a file system without hard links, renames it instead. */
 function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void {
   try {
     fs.link(from, to);
@@ -125,7 +125,7 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
   if (gone === undefined || !isSameContent(gone, seen)) {
-    return `somebody wrote to it at the last moment: that is kept as /${aside}`;
+    return `somebody wrote to it at the last moment: what they wrote is kept as /${aside}`;
   }
   fs.unlink(aside);
   fs.syncFolder(parentOf(aside));
@@ -138,15 +138,26 @@ interface Placing {
   readonly aside: WorkspacePath;
 }
 
-/** If that fails, the old file has only its own name again. */
+/**
+ * Renames the staged entry over the old file, or to its place if the old file was renamed. If that fails, the old file
+ * has its own name again. If somebody else's entry is in its place, that stays, and the old file stays aside.
+ */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
-    fs.renameFile(staged, path);
+    if (!isOneFile(fs.lstat(path), fs.lstat(aside))) {
+      nameAlso(fs, staged, path);
+      dropOwn(fs, staged);
+    } else fs.renameFile(staged, path);
   } catch (error) {
-    if (fs.lstat(path) === undefined) fs.renameFile(aside, path);
-    else fs.unlink(aside);
+    const there = fs.lstat(path);
+    if (there === undefined) fs.renameFile(aside, path);
+    else if (isOneFile(there, fs.lstat(aside))) fs.unlink(aside);
     throw error;
   }
+}
+
+function isOneFile(a: FileStat | undefined, b: FileStat | undefined): boolean {
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
 
 function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
@@ -156,7 +167,10 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.syncFolder(parentOf(folder));
 }
 
-/** A file in its place is removed only after a recheck. A folder that exists only gets the mode. */
+/**
+ * A file at the path is moved aside, and removed only after a recheck. If a folder is already there, only its mode is
+ * set.
+ */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
   const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
@@ -268,7 +282,7 @@ function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   }
 }
 
-/** Overwrites no entry that was kept aside earlier. */
+/** Returns a free name, so that no entry that was kept aside earlier is overwritten. */
 function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   const name = childOf(parentOf(path), `${stagingName(path)}.old`);
   for (let n = 1; ; n += 1) {
