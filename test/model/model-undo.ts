@@ -30,8 +30,8 @@ interface Between {
 
 /**
  * Takes the own steps back, from the newest to the oldest, each merged with what is there then. Own steps count as one
- * where all between them is void and leads back to where it began, unless only their merge as one clashes. The undo may
- * also have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells.
+ * where all between them is void and leads back to where it began. Void steps around them may count as theirs, and the
+ * undo may have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells.
  */
 export function takeBack(
   history: readonly Step[],
@@ -45,13 +45,15 @@ export function takeBack(
   const own = new Set(history.filter(isOwn).map((step) => step.path));
   for (const path of own) {
     const steps = history.filter((step) => step.path === path);
-    const [joined, apart] = [between?.isVoid ?? ((): boolean => false), (): boolean => false].map((isVoid) => {
-      const groups = groupsOf(steps, isOwn, isVoid);
-      return { ours: fold(groups, present.get(path), "ours"), theirs: fold(groups, present.get(path), "theirs") };
-    }) as [Folded, Folded];
-    const [first, second] = joined.ours.clash && !apart.ours.clash ? [apart, joined] : [joined, apart];
-    const isSecond = between !== undefined && between.left.get(path) !== first.ours.state;
-    const { ours, theirs } = isSecond && between.left.get(path) === second.ours.state ? second : first;
+    const isVoid = between?.isVoid ?? ((): boolean => false);
+    const ways = [groupsOf(steps, isOwn, isVoid), runsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false)];
+    const folded = ways.map((groups) => ({
+      ours: fold(groups, present.get(path), "ours"),
+      theirs: fold(groups, present.get(path), "theirs"),
+    }));
+    const [usual, clean] = [folded[0], folded.find((one) => !one.ours.clash)];
+    const asLeft = folded.filter((one) => one.ours.state === between?.left.get(path));
+    const { ours, theirs } = (asLeft.find((one) => !one.ours.clash) ?? asLeft[0] ?? clean ?? usual) as Folded;
     wanted.set(path, ours.state);
     if (!ours.clash || ours.state === theirs.state) continue;
     unmerged.add(path);
@@ -79,6 +81,21 @@ function groupsOf(steps: readonly Step[], isOwn: (step: Step) => boolean, isVoid
     isVoidSince = true;
   }
   return groups;
+}
+
+/** As `groupsOf`, and the void steps right before and after own ones count as theirs. */
+function runsOf(steps: readonly Step[], isOwn: (step: Step) => boolean, isVoid: (step: Step) => boolean): Group[] {
+  const runs: Step[][] = [[]];
+  for (const step of steps) {
+    if (isOwn(step) || isVoid(step)) runs.at(-1)?.push(step);
+    else runs.push([]);
+  }
+  return runs.flatMap((run) => {
+    const [first, last] = [run[0], run.at(-1)];
+    return first === undefined || last === undefined || !run.some(isOwn)
+      ? []
+      : [{ before: first.before, after: last.after }];
+  });
 }
 
 interface Folded {
