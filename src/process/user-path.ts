@@ -14,12 +14,17 @@ function beneath(folder: string, path: string): string | undefined {
 
 /** Resolves links, but does not follow the last component. */
 function withRealFolder(path: string): string {
+  return join(realFolder(dirname(path)), basename(path));
+}
+
+/** The path of a deleted file may be in a missing folder. The links above that folder are resolved nevertheless. */
+function realFolder(folder: string): string {
   try {
-    return join(new NodeDisk().realpath(dirname(path)), basename(path));
+    return new NodeDisk().realpath(folder);
   } catch (error) {
-    // The path of a deleted file may be in a missing folder, which has no links to resolve.
-    if (errnoOf(error) === undefined) throw error;
-    return path;
+    const isMissing = ["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "");
+    if (!isMissing || folder === dirname(folder)) throw error;
+    return join(realFolder(dirname(folder)), basename(folder));
   }
 }
 

@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { UserPaths } from "./user-path.ts";
+
+let place: string;
+
+beforeEach(() => {
+  place = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-user-path-")));
+  mkdirSync(join(place, "real/ws"), { recursive: true });
+  symlinkSync("real", join(place, "link"));
+});
+
+afterEach(() => rmSync(place, { recursive: true }));
+
+function pathsOf(folder: string): UserPaths {
+  return new UserPaths({ path: folder, status: async () => ({ roots: [] }) }, place);
+}
+
+test.each([
+  ["a file that exists or not", "link/ws/a.txt", "a.txt"],
+  ["a file in a deleted folder", "link/ws/gone/a.txt", "gone/a.txt"],
+  ["a file in a deleted folder of a deleted folder", "link/ws/gone/too/a.txt", "gone/too/a.txt"],
+])("a link above the workspace leads to %s", async (_, typed, inner) => {
+  const paths = pathsOf(join(place, "real/ws"));
+  expect(await paths.toWorkspace(join(place, typed))).toBe(inner);
+});
+
+test("a missing path beside the workspace is refused", async () => {
+  const paths = pathsOf(join(place, "real/ws"));
+  await expect(paths.toWorkspace(join(place, "link/other/a.txt"))).rejects.toThrow("outside of the workspace");
+});
+
+test("a path whose links cannot be resolved is not taken for a missing one", async () => {
+  symlinkSync("loop", join(place, "loop"));
+  const paths = pathsOf(join(place, "real/ws"));
+  await expect(paths.toWorkspace(join(place, "loop/a.txt"))).rejects.toThrow("ELOOP");
+});
