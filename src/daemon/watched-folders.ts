@@ -161,17 +161,14 @@ export class WatchedFolders {
   }
 
   async #list(): Promise<void> {
-    const { store, most, onChosen } = this.#options;
-    const began = performance.now();
+    const { most, onChosen } = this.#options;
     const old = this.#ids.filter((id) => Date.now() - (this.#logOf(id) ?? Infinity) > NEW_MS);
-    this.#retryAt = Infinity;
     const ended = [...this.#ended].filter((id) => this.#isFree(id));
-    const all = await store.workspaces();
+    const all = await this.#all();
+    const readAlone = this.#noteAway(all);
     for (const id of ended) this.#ended.delete(id);
     const wanted = all.filter((one) => this.#isWanted(one)).toSorted(lastFirst);
     this.#listed = new Set([...old, ...all.map(({ id }) => id)]);
-    const readAlone = this.#noteAway(all);
-    this.#listAgainAt = performance.now() + Math.max(LIST_MS, (performance.now() - began) * BUSY_FACTOR);
     const chosen = wanted.slice(0, Math.max(0, most - this.#leases.size));
     if (!this.#isChosen) onChosen?.(chosen.length, wanted.length - chosen.length);
     this.#isChosen = true;
@@ -183,18 +180,33 @@ export class WatchedFolders {
     }
   }
 
-  /** Returns the ids of the workspaces that were archived at the previous listing. */
+  async #all(): Promise<readonly WorkspaceShape[]> {
+    const began = performance.now();
+    try {
+      return await this.#options.store.workspaces();
+    } finally {
+      this.#listAgainAt = performance.now() + Math.max(LIST_MS, (performance.now() - began) * BUSY_FACTOR);
+    }
+  }
+
+  /**
+   * Returns the ids of the workspaces that were archived at the previous listing. Sets the time of the next try anew.
+   * If it throws, everything is as it was, so that a later listing is still due.
+   */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
     const ill = all.filter(({ id, problem }) => problem !== undefined && !this.#leases.has(id));
+    const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
+      path !== "" && (!present || archived === true);
+    const away = all
+      .filter((one) => isAway(one) || ill.includes(one))
+      .map((shape) => [shape.id, { shape, hindrance: this.#hindranceOf(shape) }] as const);
     for (const one of ill) this.#tellProblem(one);
+    this.#away = new Map(away);
+    this.#retryAt = Infinity;
     // The listing is repeated later, because a problem may end without a change of the log (a lock of another process,
     // for example).
     if (ill.length > 0) this.#retryLater();
-    const isAway = ({ path, present, archived }: WorkspaceShape): boolean =>
-      path !== "" && (!present || archived === true);
-    const away = all.filter((one) => isAway(one) || ill.includes(one));
-    this.#away = new Map(away.map((shape) => [shape.id, { shape, hindrance: this.#hindranceOf(shape) }]));
     return new Set(before);
   }
 

@@ -241,3 +241,70 @@ it("a workspace that was listed with what kept it from being opened is watched w
     await workspaces.close();
   }
 });
+
+describe("a store that could not be listed once", () => {
+  async function failing() {
+    const project = new Project();
+    const store = await project.store();
+    const id = await begin(store, project.base, "other");
+    const workspaces = new OpenWorkspaces(store, { isThere: () => true, now: () => Date.now() });
+    const failures: Error[] = [];
+    const listed = async () => {
+      const failure = failures.pop();
+      if (failure !== undefined) throw failure;
+      return store.workspaces();
+    };
+    let later = 0;
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + later);
+    return {
+      ...{ project, store, id, workspaces, failures },
+      listing: { home: store.home, workspaces: listed },
+      wait: (ms: number) => (later += ms),
+      [Symbol.asyncDispose]: async () => {
+        clock.mockRestore();
+        await workspaces.close();
+        await project[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  it("is listed again: a workspace that could not be opened before is watched", async () => {
+    await using all = await failing();
+    const told: unknown[] = [];
+    let opens = 0;
+    const openKey = all.workspaces.openKey.bind(all.workspaces);
+    all.workspaces.openKey = async (key) => {
+      if ((opens += 1) === 1) throw new Error("cannot be opened");
+      return openKey(key);
+    };
+    const watched = new WatchedFolders({
+      ...{ store: all.listing, disk: new NodeDisk(), workspaces: all.workspaces, most: 10, except: () => undefined },
+      onError: (error) => told.push((error as Error).message),
+    });
+    await watched.keepUp();
+    all.failures.push(new Error("cannot be listed"));
+    all.wait(60_000);
+    await watched.keepUp();
+    await watched.keepUp();
+    expect([all.workspaces.size, told]).toEqual([0, ["cannot be opened", "cannot be listed"]]);
+    all.wait(2_000);
+    await watched.keepUp();
+    expect([all.workspaces.size, opens]).toEqual([1, 2]);
+    await watched.close();
+  });
+
+  it("is listed no more often than one that can be", async () => {
+    await using all = await failing();
+    const told: unknown[] = [];
+    const watched = new WatchedFolders({
+      ...{ store: all.listing, disk: new NodeDisk(), workspaces: all.workspaces, most: 10, except: () => undefined },
+      onError: (error) => told.push(error),
+    });
+    for (let i = 0; i < 3; i += 1) all.failures.push(new Error("cannot be listed"));
+    await watched.keepUp();
+    await watched.keepUp();
+    expect(told).toHaveLength(1);
+    await watched.close();
+  });
+});
