@@ -340,7 +340,8 @@ export class HostedFolder {
     const { store, disk, workspaces } = this.#options;
     const mark = logMark({ disk, home: store.home }, id);
     if (mark === lost.mark) return;
-    this.#lost = { id, notBefore: performance.now() + REOPEN_MS };
+    // The mark stays until the workspace is open, because the rest may fail.
+    this.#lost = { ...lost, notBefore: performance.now() + REOPEN_MS };
     const found = (await store.workspaces()).find((one) => one.id === id);
     if (found === undefined || found.archived === true) {
       this.#settle({ id, mark, notBefore: 0 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/open.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
-import { WatchedFolders } from "../../src/daemon/watched-folders.ts";
+import { HostedFolder, WatchedFolders } from "../../src/daemon/watched-folders.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { OpenWorkspaces } from "../../src/server/callers/open-workspaces.ts";
 import { Project } from "../helpers/project.ts";
@@ -306,5 +306,24 @@ describe("a store that could not be listed once", () => {
     await watched.keepUp();
     expect(told).toHaveLength(1);
     await watched.close();
+  });
+
+  it("does not keep a server's folder from being followed that somebody has read while it was archived", async () => {
+    await using all = await failing();
+    const { store, id, workspaces, project } = all;
+    const folder = join(project.base, "other");
+    const hosted = new HostedFolder({ store: all.listing, disk: new NodeDisk(), workspaces, folder });
+    await hosted.open();
+    await workspaces.giveUp(id, () => store.archive(id));
+    await hosted.keepUp();
+    using readAlone = await workspaces.openKey(id);
+    await store.archive(id, false);
+    all.failures.push(new Error("cannot be listed"));
+    await expect(hosted.keepUp()).rejects.toThrow("cannot be listed");
+    all.wait(6_000);
+    await hosted.keepUp();
+    expect(hosted.workspace?.id).toBe(id);
+    expect(hosted.workspace).not.toBe(readAlone.workspace);
+    hosted.close();
   });
 });
