@@ -93,15 +93,21 @@ export class ConnectionKeeper {
     this.#state = "ended";
   }
 
+  /** May change with each await and each call of `onChange`. */
+  get #isEnding(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
   async #run(): Promise<void> {
-    while (!this.#ending.signal.aborted) {
+    while (!this.#isEnding) {
       const attempt = await this.#attempt();
-      if (this.#ending.signal.aborted) return;
+      if (this.#isEnding) return;
       const { stage, error } = attempt;
       if (error !== undefined && (isRefusal(attempt) || this.#options.isFinal(error)))
         return this.#become("refused", error);
       if (stage === "welcome" && isOfTheNetwork(error)) this.#failures = 0;
       this.#become("offline", error);
+      if (this.#isEnding) return;
       await this.#pause(this.#longestWait(error));
     }
   }
