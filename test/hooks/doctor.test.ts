@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DoctorCheck } from "../../src/api/store-api.ts";
 import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
 import { agentChecks, watchCheck } from "../../src/cli/agents/doctor-checks.ts";
+import { inactiveAgents } from "../../src/cli/agents/agent-status.ts";
 import { carryOut, planInstall } from "../../src/cli/agents/install-agent.ts";
 import { hookScriptPath, wantedFor, writeHookScript } from "../../src/cli/agents/hook-script.ts";
 import { addDiagnostic } from "../../src/daemon/diagnostics.ts";
@@ -109,6 +110,38 @@ describe("doctor", () => {
     writeHookScript(io, places);
     rmSync(join(io.userHome, ".claude.json"));
     expect((await check(HOOKS))?.detail).toMatch(/^missing in .*\.claude\.json/);
+  });
+
+  it("understands a hook of an installation whose path has an apostrophe", async () => {
+    install();
+    const script = hookScriptPath(places);
+    const [node, gone] = [join(folder, "o'brien"), join(folder, "o'neill")];
+    writeFileSync(node, "");
+    const text = readFileSync(script, "utf8");
+    const naming = (path: string): string =>
+      text.replace(/^node=.*$/m, () => `node='${path.replaceAll("'", String.raw`'\''`)}'`);
+    writeFileSync(script, naming(node));
+    expect((await check(HOOKS))?.detail).toMatch(/of another installation/);
+    writeFileSync(script, naming(gone));
+    expect((await check(HOOKS))?.detail).toMatch(`points to ${gone}, which does not exist`);
+  });
+
+  it("finds a folder or a link to nothing in place of a hook, and goes on with other agents", async () => {
+    install();
+    const script = hookScriptPath(places);
+    const agents = async (): Promise<string[]> => (await agentChecks(io, places)).map(({ name }) => name);
+    const before = await agents();
+    rmSync(script);
+    mkdirSync(script);
+    expect(await check(HOOKS)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/cannot be read \(EISDIR\)$/),
+    });
+    expect(await agents()).toEqual(before);
+    expect(inactiveAgents(io, places, [])).toMatchObject([expect.stringContaining("cannot be read (EISDIR)")]);
+    rmSync(script, { recursive: true });
+    symlinkSync("nothing", script);
+    expect((await check(HOOKS))?.detail).toMatch(/does not exist: nothing is recorded/);
   });
 
   it("finds hooks of which a part was taken out", async () => {

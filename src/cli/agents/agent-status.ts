@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { orNothing } from "../../daemon/agent-process.ts";
-import { readTextIfThere } from "../../process/user-files.ts";
+import { isThere, readTextIfThere, statBehindLink } from "../../process/user-files.ts";
 import { isObject, readJsonc } from "./json-edit.ts";
 import { ourPlaces } from "./json-hooks.ts";
 import { readToml, tomlMisfit } from "./toml-mcp.ts";
@@ -103,21 +103,35 @@ function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
 }
 
-function commandProblems(
-  io: Io,
-  path: string,
-  { agent, base, places }: { readonly agent: AgentConfig; readonly base: AgentBase; readonly places: HookPlaces },
-): AgentProblem[] {
+interface HookOwner {
+  readonly agent: AgentConfig;
+  readonly base: AgentBase;
+  readonly places: HookPlaces;
+}
+
+function commandProblems(io: Io, path: string, owner: HookOwner): AgentProblem[] {
+  try {
+    return hookProblems(io, path, owner);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    const hint = `move away what is there, then: ${installAgain(owner.agent, owner.base)}`;
+    return [{ what: `the hook ${path} cannot be read (${errno})`, hint, stops: true }];
+  }
+}
+
+/** Throws system errors. */
+function hookProblems(io: Io, path: string, { agent, base, places }: HookOwner): AgentProblem[] {
   const hint = installAgain(agent, base);
-  const stat = new NodeDisk().lstat(path);
+  const stat = statBehindLink(path);
   if (stat === undefined) return [{ what: `the hook ${path} does not exist: nothing is recorded`, hint, stops: true }];
   if ((stat.mode & 0o100) === 0)
     return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${quotePath(path)}`, stops: true }];
   const text = readTextIfThere(path) ?? "";
   if (text === hookText(io, places)) return [];
   const version = /version ([0-9][^\s.]*(?:\.[^\s.]+)*)\./.exec(text)?.[1] ?? "unknown";
-  const named = [/^node='?(.*?)'?$/m, /^entry='?(.*?)'?$/m].map((line) => line.exec(text)?.[1] ?? "");
-  const gone = named.find((file) => file !== "" && new NodeDisk().lstat(file) === undefined);
+  const named = [/^node=(.*)$/m, /^entry=(.*)$/m].map((line) => programOf(line.exec(text)?.[1] ?? ""));
+  const gone = named.find((file) => file !== "" && !isThere(file));
   if (gone !== undefined)
     return [{ what: `the hook ${path} points to ${gone}, which does not exist`, hint, stops: true }];
   return [{ what: `the hook ${path} is of another installation (version ${version})`, hint, stops: false }];
@@ -171,6 +185,7 @@ function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly F
   });
 }
 
+/** The first word of a line that `shellWord` may have quoted. */
 function programOf(command: string): string {
   const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
   return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
