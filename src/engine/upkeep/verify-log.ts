@@ -17,7 +17,7 @@ import { yieldToEventLoop, Breather } from "../../util/yield-to-event-loop.ts";
 import { addAll } from "../../util/long-lists.ts";
 import { withFirstRead } from "../../util/ahead.ts";
 import { isSealed } from "../log/catch-up.ts";
-import { checkBase } from "./check-base.ts";
+import { checkBase, type BaseCheckOptions } from "./check-base.ts";
 import { checkRecord, anchorFaults, faultOf, heldFaults } from "./record-faults.ts";
 import type { Context } from "../log/context.ts";
 import { Memo } from "../log/memo.ts";
@@ -459,6 +459,7 @@ class LogVerifier {
       if (this.#isIndexed) await project(this.#context, pending, { atHand: bases });
       const [first] = pending;
       if (first?.event.op === "compact") await this.#checkSentinel(first.event);
+      if (this.broken) return;
     } catch (error) {
       this.broken = true;
       this.#report(
@@ -520,17 +521,13 @@ class LogVerifier {
         const fault = event.seq > BASELINE_SEQ ? undefined : baselineFault(batch, event.seq);
         if (fault !== undefined)
           this.#report("base-wrong", `base of event ${event.seq}: ${displayPath(fault.path)}`, fault.detail);
-        this.#needRows(batch, event);
+        this.#needs.rows(batch, event, `base of event ${event.seq}`);
       },
     });
     if (faults === undefined)
       throw new ChronicleError("BLOB_MISSING", `the base ${base} of event ${event.seq} is missing`);
     for (const { where, detail } of faults) this.#report("root-wrong", `base of event ${event.seq}: ${where}`, detail);
     return entries;
-  }
-
-  #needRows(batch: BaseBatch, event: LogEvent): void {
-    this.#needs.rows(batch, event, `base of event ${event.seq}`);
   }
 
   /** The log tree must be at the event before the sentinel. */
@@ -547,7 +544,7 @@ class LogVerifier {
     if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
     }
-    const faults = await checkBase(this.#context.blobs, sentinel.base, {
+    const options: BaseCheckOptions = {
       root: sentinel.root,
       ...(isStart || isCopy ? {} : { against: this.#context.index, eventOf: (row) => readEvent(this.#context, row) }),
       onRows: (batch) => {
@@ -558,14 +555,18 @@ class LogVerifier {
         for (const one of isStart ? (batch.records ?? []) : []) this.#own.note(one, `base of event ${event.seq}`);
         // The base names the signer as of the compaction. Later events may name another signer.
         for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
-        this.#needRows(batch, event);
+        this.#needs.rows(batch, event, `base of event ${event.seq}`);
       },
-    });
+    };
+    const faults = await despiteDamage(() => checkBase(this.#context.blobs, sentinel.base, options));
+    // Without the base with which the history begins, nothing can be recomputed.
+    this.broken = isStart && faults === undefined;
+    if (this.broken) return;
     const root = await this.#merkleRoot();
     if (faults !== undefined && root !== sentinel.root) {
       this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
     }
-    // A missing base is reported with the other contents.
+    // A missing or damaged base is reported with the other contents.
     for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }
