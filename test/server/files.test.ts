@@ -161,7 +161,10 @@ describe("writing", () => {
   it.each([{ "if-match": "abc" }, { "if-match": '"a" b' }, { "if-none-match": '"x"' }])(
     "does not guess what %o means",
     async (headers) => {
-      expect((await serving.put(id, "c.txt", "x", { headers })).status).toBe(400);
+      const refused = await serving.put(id, "c.txt", "x", { headers });
+      expect(refused.status).toBe(400);
+      const { field = "" } = refused.json<{ data: { field?: string } }>().data;
+      expect(Object.keys(headers)).toEqual([field.toLowerCase()]);
     },
   );
 

@@ -25,16 +25,17 @@ export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHead
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
   const noneMatch = headers["if-none-match"];
-  if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match and If-None-Match at once");
+  if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match", "If-Match and If-None-Match at once");
   if (noneMatch !== undefined) {
-    if (noneMatch.trim() !== "*") throw unclear("a change takes no If-None-Match but `If-None-Match: *`");
+    if (noneMatch.trim() !== "*")
+      throw unclear("If-None-Match", "a change takes no If-None-Match but `If-None-Match: *`");
     return { ifMatch: "none" };
   }
   if (match === undefined) return {};
   if (match.trim() === "*") return { ifMatch: "*" };
   const tags = [...match.matchAll(TAGS)];
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
-    throw unclear('If-Match takes ETags, as "HASH", or *');
+    throw unclear("If-Match", 'If-Match takes ETags, as "HASH", or *');
   }
   // Weak ETags, and ETags that are no hash, never match.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
@@ -51,8 +52,8 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   return { ifMatch: others.length === 0 ? first : hashes };
 }
 
-function unclear(message: string): ChronicleError {
-  return new ChronicleError("USAGE", message, { data: { field: "If-Match" } });
+function unclear(field: "If-Match" | "If-None-Match", message: string): ChronicleError {
+  return new ChronicleError("USAGE", message, { data: { field } });
 }
 
 /** Throws `USAGE` for an invalid key. */
