@@ -87,8 +87,11 @@ export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | und
 /** The number of names that are searched for a name with letters. */
 const MOST_NAMES = 16;
 
-/** The time 2001-09-09 01:46:40.001953125 UTC. A double can hold its seconds exactly. */
-const PAST_NS = 1_000_000_000_001_953_125n;
+/**
+ * The time 2001-09-09 01:46:41.001953125 UTC. A double can hold its seconds exactly. Their number is odd, so that a step
+ * of one second differs from one of two.
+ */
+const PAST_NS = 1_000_000_001_001_953_125n;
 const SECOND_NS = 1_000_000_000;
 
 /** The time step of FAT, in ns. No file system has a longer one. */
