@@ -69,6 +69,11 @@ describe("Truth 22: agents' settings, installing", () => {
       code: 2,
       stderr: expect.stringContaining("which agent?"),
     });
+    for (const what of ["install", "uninstall", "test", "status"])
+      expect(await box.call(["agents", what, "claude", "--project", "--user"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--project or --user, not both"),
+      });
     const none = await box.call(["agents", "test", "--project"]);
     expect([none.code, none.stderr]).toEqual([
       3,

@@ -147,11 +147,8 @@ function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, s
 
 async function status(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
   const { io, input } = context;
-  const scopes: readonly Scope[] = input.flag("project")
-    ? ["project"]
-    : input.flag("user")
-      ? ["user"]
-      : ["user", "project"];
+  const isOne = input.flag("project") || input.flag("user");
+  const scopes: readonly Scope[] = isOne ? [scopeOf(context)] : ["user", "project"];
   const places = placesIn(context);
   const all = meant.flatMap((agent) =>
     scopes.map((scope) => agentStatus(io, agent, { base: baseOf(context, scope), places })),
@@ -191,7 +188,7 @@ function noHooks(fact: string, name: string, scope: Scope): ChronicleError {
 }
 
 async function test(context: CommandContext, words: readonly string[]): Promise<number> {
-  const scope = context.input.flag("project") ? "project" : "user";
+  const scope = scopeOf(context);
   const results = [];
   for (const { agent, state } of testedAgents(context, words, scope)) {
     const [first] = state.hooks;
