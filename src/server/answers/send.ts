@@ -21,8 +21,6 @@ export type Headers = Readonly<Record<string, string>>;
 /** Sends a problem for a request that Fastify does not handle. */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) return cutShort(response);
-  // `HttpServer.close` may have refused this request already.
-  if (response.writableEnded) return;
   const text = JSON.stringify(problem);
   const length = { "content-length": Buffer.byteLength(text) };
   response.writeHead(problem.status, { ...problemHeaders(response.req), ...headers, ...length });
@@ -42,8 +40,12 @@ export function replyProblem(reply: FastifyReply, problem: Problem, headers: Hea
     .send(problem);
 }
 
-/** Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. */
+/**
+ * Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. Leaves a
+ * whole answer alone, which may still be on its way: `HttpServer.close` may have refused the request already.
+ */
 function cutShort(response: ServerResponse): void {
+  if (response.writableEnded) return;
   response.destroy();
 }
 
