@@ -104,7 +104,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Aborts its signal when no data has arrived for `SILENCE_MS`. */
+/** Aborts its signal when data was waited for, and none has arrived, for `SILENCE_MS`. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -115,8 +115,10 @@ class Silence {
 
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
-      this.begin();
+      // Nothing is read while the consumer works, so that says nothing about the server.
+      this.end();
       yield piece;
+      this.begin();
     }
   }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { EventsOptions } from "../../src/api/file-api.ts";
 import { problem, ScriptedPeer } from "./scripted-peer.ts";
 
@@ -86,6 +86,39 @@ describe("events", () => {
     })();
     setTimeout(() => void workspace.close(), 50);
     await hearing;
+  });
+
+  it("stay connected while whoever hears them takes long over one", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      let answered: ServerResponse | undefined;
+      await using peer = await ScriptedPeer.start(
+        (_, response) => {
+          begin(response, 0);
+          response.write(event(1));
+          answered = response;
+        },
+        (_, response) => {
+          begin(response, 1);
+          response.write(event(2));
+        },
+      );
+      const events = peer.client().workspace("w").events()[Symbol.asyncIterator]();
+      expect((await events.next()).value).toMatchObject({ seq: 1 });
+      vi.advanceTimersByTime(60_000);
+      answered?.write(event(2));
+      let second: unknown;
+      void events.next().then(({ value }) => (second = value));
+      for (let turn = 0; turn < 1_000 && second === undefined; turn += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        vi.advanceTimersByTime(40);
+      }
+      expect(second).toMatchObject({ seq: 2 });
+      expect(peer.requests).toHaveLength(1);
+      await events.return?.();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("throw what the server says", async () => {
