@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
+import { compact } from "../upkeep/compact.ts";
 import { prune } from "../upkeep/prune.ts";
 import { recentWork } from "./recent.ts";
 import { restore } from "./restore.ts";
@@ -76,6 +77,18 @@ describe("recent work has a line for what a sync brought", () => {
     await origin.accept([await origin.entry(2, "b", "2")]);
     const { items } = await recentWork(origin.context);
     expect(items.filter(({ kind }) => kind === "sync").map(({ changed }) => changed)).toEqual([1, 1]);
+  });
+
+  it("at an origin: entries that came before a compaction, and are sent again, are not counted again", async () => {
+    await using origin = await WriteBackRig.create({});
+    const first = await origin.entry(1, "a", "1");
+    await origin.accept([first]);
+    await compact(origin.context, { dropArchive: true });
+    const { seq } = await origin.context.index.head();
+    await origin.accept([first, await origin.entry(2, "b", "2")]);
+    const [line] = (await recentWork(origin.context)).items;
+    expect(line).toMatchObject({ kind: "sync", changed: 1 });
+    expect(Number(/^chronicle restore seq:(\d+)$/.exec(line?.back ?? "")?.[1])).toBeGreaterThanOrEqual(seq);
   });
 
   it.each([

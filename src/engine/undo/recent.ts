@@ -322,13 +322,15 @@ async function runsOf(
   { recordId, broughtBy }: Source,
   { borders, most }: Reach,
 ): Promise<Brought[][]> {
-  const rows = (await context.index.recordHistory(recordId)).filter((row) => !isInBase(row));
+  const all = await context.index.recordHistory(recordId);
+  const rows = all.filter((row) => !isInBase(row));
+  const compacted = all.findLast(isInBase)?.seq ?? 0;
   const runs: Brought[][] = [];
   for (let end = rows.length; end > 0 && runs.length <= most; end -= STRIDE) {
     const start = Math.max(0, end - STRIDE);
     const events = await readEvents(context, rows.slice(start, end));
     for (const [i, event] of [...events.entries()].reverse()) {
-      const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
+      const one = broughtBy(event, rows[start + i - 1]?.seq ?? compacted);
       if (one === undefined || one.changed <= 0) continue;
       const run = runs.at(-1);
       if (run === undefined || !(await isContinued(context, one, { later: run.at(-1) as Brought, borders })))
