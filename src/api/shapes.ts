@@ -619,7 +619,8 @@ export interface WorkspaceShape {
   created: string;
   last_event: string | null;
   /**
-   * True if the folder exists, even if it was removed and created again. Also true for a workspace without a folder.
+   * True if the folder exists, even if it was removed and created again. Also true if it cannot be looked at, and for a
+   * workspace without a folder.
    */
   present: boolean;
   /** True if the workspace is archived. An archived workspace can only be read. */

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
-import { ChronicleError } from "../core/values/errors.ts";
+import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { isFolderStillAt } from "../store/folder-identity.ts";
 import type { LogGlance } from "../storage/storage-backends.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
@@ -38,6 +38,16 @@ function isMadeAgain(
   return stat?.kind === "dir" && String(stat.dev) === device;
 }
 
+/** Returns true if the folder cannot be looked at, because it may be there. */
+function orUnseen(look: () => boolean): boolean {
+  try {
+    return look();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return true;
+  }
+}
+
 /**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
  * these bytes do not tell its last event. A workspace that cannot be opened is listed with its problem, so that it can
@@ -55,7 +65,7 @@ export async function workspaceShape(
     path: folders[0] ?? "",
     roots: [...folders],
     created,
-    present: isPresent(parts, one) || isMadeAgain(parts, one),
+    present: orUnseen(() => isPresent(parts, one) || isMadeAgain(parts, one)),
     ...optional({ archived }),
   };
   if (one.problem !== undefined) return { ...shape, seq: 0, last_event: null, problem: one.problem };
