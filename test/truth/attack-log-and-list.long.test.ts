@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { SessionShape } from "../../src/api/shapes.ts";
 import type { RecentShape } from "../../src/api/workspace-api.ts";
 import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
@@ -68,6 +69,39 @@ describe("Truth: list says what a plain undo takes back", () => {
     expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
     await box.must(["redo"]);
     expect(await hint()).toBe("chronicle undo takes back the last");
+  });
+});
+
+describe("Truth: an undo of selected work that was redone is not said to be undone", () => {
+  it("by the hints of list and run, which name what undo takes back", async () => {
+    using box = new Sandbox();
+    box.write("a", "0");
+    await box.must(["init"]);
+    const hints = async (): Promise<string[]> => {
+      const run = box.run(["run", "--", "true"]);
+      await box.must(["snapshot"]);
+      const list = (await box.must(["list"])).stdout.trimEnd().split("\n").at(-1)?.split(";")[0] ?? "";
+      return [/what was done before: (.*)\)\n$/.exec(run.stderr)?.[1] ?? run.stderr, list];
+    };
+    const id = (await box.must(["transaction", "begin"])).stdout.trim();
+    box.write("b", "1");
+    await box.must(["transaction", "rollback", id]);
+    await box.must(["redo"]);
+    expect(await hints()).toEqual([
+      `transaction ${id}`,
+      expect.stringMatching(/^chronicle undo takes back: transaction /),
+    ]);
+    await box.must(["run", "--", "sh", "-c", "echo 1 > c"]);
+    const { value } = await box.json(["sessions"]);
+    const ran = (value as SessionShape[]).find(({ command }) => command?.includes("echo 1 > c"));
+    await box.must(["undo", "--session", ran?.session_id ?? ""]);
+    await box.must(["redo"]);
+    expect(await hints()).toEqual([
+      `session ${ran?.session_id}`,
+      expect.stringMatching(/^chronicle undo takes back: session /),
+    ]);
+    const { stdout } = await box.must(["undo"]);
+    expect(stdout).toContain("- c");
   });
 });
 

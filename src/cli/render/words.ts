@@ -5,6 +5,16 @@ export function counted(count: number, noun: string, many = `${noun}s`): string 
   return `${count.toLocaleString("en-US")} ${count === 1 ? noun : many}`;
 }
 
+const UNDO_OF = "undo of ";
+
+/**
+ * Returns what the next `undo` takes back, in words. An undo of selected work that was redone is undone under its own
+ * id, and this takes back the work, not the undo.
+ */
+export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
+  return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;
+}
+
 /** Returns an ISO-8601 time relative to `now`: `3 min ago`. */
 export function ago(iso: string | null, now: number): string {
   return iso === null ? "" : formatAgo(Date.parse(iso), now);

@@ -8,6 +8,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { OFF_RECORD_VARIABLE } from "../../../process/environment.ts";
 import { readJsonList } from "../../../process/read-json-list.ts";
+import { takenWords } from "../../render/words.ts";
 import { runSummary } from "../../render/run-summary.ts";
 import { reportError } from "../../support/report-error.ts";
 import { writtenPath } from "../../support/written-path.ts";
@@ -34,7 +35,8 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
   try {
     const { undoable } = await workspace.recent(0);
     if (undoable === null) return undefined;
-    return (await workspace.operations()).find(({ id }) => id === undoable)?.summary;
+    const next = (await workspace.operations()).find(({ id }) => id === undoable);
+    return next === undefined ? undefined : takenWords(next);
   } catch (error) {
     context.say(
       `chronicle: what was done before could not be read: ${printable(error instanceof Error ? error.message : "")}`,

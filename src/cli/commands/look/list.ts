@@ -5,7 +5,7 @@ import type { RecentItem, RecentShape, WorkspaceApi } from "../../../api/workspa
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
-import { counted, ago } from "../../render/words.ts";
+import { ago, counted, takenWords } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { standingFolderIfThere } from "../../../process/user-path.ts";
 
@@ -84,7 +84,7 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  return [`${takes}: ${shortened(printable(next.summary), HINTED_SUMMARY)}`];
+  return [`${takes}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
 
 const snapshotHint = ({ snapshot }: RecentItem): string => `chronicle restore ${snapshot} goes to snapshot ${snapshot}`;
