@@ -58,7 +58,7 @@ writes is refused. What a file system refuses only when it is tried (a file that
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
 been there before and is not deleted; or it was recorded earlier, and could not be recorded then, so that its recorded state is not the one to go
 back to (\`restore MOMENT PATH --force\` brings that state all the same); or it was, or is now, off the record, and nobody has a copy of it. Remove
-such a path yourself, or name an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
+such a path yourself, or name an earlier moment. \`special-bits\` means that a file has come back, or stays, without setuid, setgid or sticky, which are recorded and never set.
 \`special\` means that a pipe, a socket or a device is in its place: move that away, then the undo by the operation's id brings it back.
 \`left-out\` means the same of a path that no capture takes (git ignores it, say): it has no copy, so that no option replaces it.
 \`ambiguous\` means that no capture takes the path, that it was kept aside, and that other runs or actions were at work beside this one, each of which may

@@ -1,4 +1,4 @@
-import type { RestoreShape } from "../../api/shapes.ts";
+import type { RestoreShape, SkippedShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
 import { counted } from "./words.ts";
 
@@ -10,13 +10,24 @@ export function mostLines(result: RestoreShape, asked: boolean): number {
 }
 
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
-  const { paint } = style;
+  const changed = new Set(result.changes.map(({ path }) => path));
+  const isPart = ({ path, reason }: SkippedShape): boolean => reason === "special-bits" && changed.has(path);
+  const part = result.skipped.filter(isPart);
+  const left = result.skipped.filter((one) => !isPart(one));
   return [
     ...(style.most === 0 ? [] : changeLines(result.changes, style)),
-    ...(result.skipped.length === 0 ? [] : [paint("yellow", "left as they are:")]),
-    ...skippedLines(result.skipped, { paint, shown: style.shown }),
+    ...headed("left as they are:", left, style),
+    ...headed("not as it was:", part, style),
     ...copyLines(result.conflicts, style),
   ];
+}
+
+function headed(
+  head: string,
+  skipped: RestoreShape["skipped"],
+  { paint, shown }: Pick<ChangesStyle, "paint" | "shown">,
+): string[] {
+  return skipped.length === 0 ? [] : [paint("yellow", head), ...skippedLines(skipped, { paint, shown })];
 }
 
 /** Returns lines about contents that others wrote meanwhile: where they are kept, and what to do with them. */

@@ -12,7 +12,7 @@ import { databaseUnits, leaveUnits, unitsAmong, wholeUnits } from "../log/databa
 import { amongFolders, type FittedChanges, withFolders } from "./fit-folders.ts";
 import { foresee } from "../facts/foresee.ts";
 import { meanwhile } from "./in-the-way.ts";
-import { makeable, neverSet } from "./never-set.ts";
+import { madeWithout, makeable, neverSet } from "./never-set.ts";
 import { asideStepOf, isNone, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
@@ -89,6 +89,8 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    * skipped.
    */
   readonly isWhole?: boolean;
+  /** Paths of `wanted` that come back without mode bits that are never set. They are reported as skipped, too. */
+  readonly without?: readonly SkippedPath[];
   /** True if there is nothing to do, and nothing to record. */
   readonly isNothing?: boolean;
   /** Returns another plan to try if nothing was done because a path was changed meanwhile. */
@@ -196,7 +198,8 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   const fitted = await fit(context, { ...plan, wanted: apart.changes }, present);
   const done = leaveUnits(units, fitted.changes, [...apart.left, ...fitted.skipped]);
   if (!present.force) refuseAllErased(done.changes, done.left);
-  return { ...plan, wanted: done.changes, skipped: done.left, units: unitsAmong(units, done.changes) };
+  const without = [...(plan.without ?? []), ...madeWithout(whole)];
+  return { ...plan, wanted: done.changes, skipped: done.left, without, units: unitsAmong(units, done.changes) };
 }
 
 /** Throws `REFUSED` if the plan is `whole`, a folder cannot be made, and nothing is forced. */
@@ -269,12 +272,13 @@ async function preview<Shape>(context: Context, plan: FilePlan<Shape>, present: 
 
 async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<Outcome> {
   if (plan.isNothing === true) return NOTHING;
-  const { kind, selective, wanted, skipped = [] } = plan;
+  const { kind, selective, wanted, skipped = [], without = [] } = plan;
   const done = await operate(context, {
     ...plan,
     // The `selective` fields of an undo by selection already contain what it leaves alone.
     ...(kind === "undo" && selective === undefined ? { left: skipped.map(({ path }) => path) } : {}),
     changes: wanted,
+    skipped: [...skipped, ...without],
     onBlocked: onBlockedOf(plan, present),
     ...optional({ onProgress: present.onProgress }),
   });
@@ -283,7 +287,7 @@ async function apply<Shape>(context: Context, plan: FilePlan<Shape>, present: Pr
 
 async function reportOf<Shape>(
   context: Context,
-  { wanted, skipped = [] }: FilePlan<Shape>,
+  { wanted, skipped = [], without = [] }: FilePlan<Shape>,
   { done, dryRun }: { readonly done: Outcome; readonly dryRun: boolean },
 ): Promise<FileReport> {
   const applied = new Set(done.applied);
@@ -294,7 +298,12 @@ async function reportOf<Shape>(
     id: done.id,
     dryRun,
     changes: wanted.filter(({ path }) => applied.has(path)),
-    skipped: [...left, ...(await meanwhile(context, done.blocked)), ...done.aside.blocked],
+    skipped: [
+      ...left,
+      ...without.filter(({ path }) => applied.has(path)),
+      ...(await meanwhile(context, done.blocked)),
+      ...done.aside.blocked,
+    ],
     conflicts: done.conflicts,
     aside: done.aside,
   };

@@ -15,6 +15,7 @@ import {
 } from "../../core/values/path.ts";
 import { KEPT_BACK, secretError } from "../../core/shell/secret-error.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, Worktree } from "../../worktree/worktree.ts";
+import { madeWithout } from "./never-set.ts";
 import { tellOfTimes } from "./operate.ts";
 import { refused } from "./refused.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shape.ts";
@@ -49,16 +50,17 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
     const { missing = [] } = filling;
     const left = new Set(missing.map(({ path }) => path));
     const there = sideBySide(all.filter(({ path }) => !left.has(path)));
-    const skipped = [...secrets, ...missing.map(skippedShape)];
+    const skipped = [...secrets, ...[...missing, ...madeWithout(there)].map(skippedShape)];
     return { ...shape, changes: there.map(changeShape), skipped, dry_run: true };
   }
   const changes = sideBySide(all);
   const report = await filled(changes, filling);
   const applied = new Set(report.applied);
+  const without = madeWithout(changes.filter(({ path }) => applied.has(path)));
   return {
     ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
-    skipped: [...secrets, ...report.blocked.map(skippedShape)],
+    skipped: [...secrets, ...[...report.blocked, ...without].map(skippedShape)],
     conflicts: report.conflicts.map(conflictShape),
     dry_run: false,
   };

@@ -33,7 +33,19 @@ export function makeable(changes: readonly Change[]): Change[] {
 export function neverSet(changes: readonly Change[]): SkippedPath[] {
   return changes.flatMap(({ path, before, after }) => {
     if (sameEntry(before, after) || !sameEntry(before, restorable(after))) return [];
-    const bits = after?.kind === "dir" ? "setuid is" : "setuid, setgid and sticky are";
-    return [{ path, reason: "special-bits", detail: `${bits} recorded, but never set` }];
+    return [{ path, reason: "special-bits", detail: `${bitsOf(after)}, but never set` }];
   });
+}
+
+/** Returns the changes that are made without bits that are never set, because they differ in more than these. */
+export function madeWithout(changes: readonly Change[]): SkippedPath[] {
+  return changes.flatMap(({ path, before, after }) => {
+    const made = restorable(after);
+    if (made === after || sameEntry(before, made)) return [];
+    return [{ path, reason: "special-bits", detail: `${bitsOf(after)}, but never set: it comes back without` }];
+  });
+}
+
+function bitsOf(entry: Entry | undefined): string {
+  return entry?.kind === "dir" ? "setuid is recorded" : "setuid, setgid and sticky are recorded";
 }

@@ -49,7 +49,7 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
  * - `special`: a pipe, a socket or a device is in its place.
  * - `left-out`: something else that no capture takes is in its place.
  * - `erased`: the content that it would get was erased.
- * - `special-bits`: only mode bits that are never set would change.
+ * - `special-bits`: it keeps or gets a mode without bits that are never set. Everything else of it is restored.
  * - `ambiguous`: no capture takes the path, and others may have changed it.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {

@@ -70,6 +70,7 @@ export async function planInversion(
     claims: claimsOf(work.own),
     back: "guarded",
     skipped: [...plan.skipped, ...(work.leaves ?? new Map()).values()],
+    without: plan.without,
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
     // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out none.
@@ -172,7 +173,8 @@ interface Result {
 function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done }: Result): UndoShape {
   const isNothing = plan.changes.length + plan.unmerged.length === 0;
   const { dryRun } = done;
-  const left = new Set(done.skipped.map((one) => one.path));
+  const without = new Set(plan.without);
+  const left = new Set(done.skipped.filter((one) => !without.has(one)).map((one) => one.path));
   const would = plan.unmerged.map((one) => ({ id: "", record: recordOf(one, "", "") }));
   return undoShape(done, {
     operation: work.operation,

@@ -19,7 +19,7 @@ import { contentOf } from "../read/patches.ts";
 import { fitFolders, type FolderPlan, type Target, type Unmerged } from "../capture/fit-folders.ts";
 import { shownPath } from "../log/shape.ts";
 import { offRecordAmong } from "../capture/off-record.ts";
-import { makeable, neverSet, settable } from "../capture/never-set.ts";
+import { madeWithout, makeable, neverSet, settable } from "../capture/never-set.ts";
 import type { Group, PathGroups } from "../facts/own-work.ts";
 import { PathsGone } from "../capture/paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "../capture/seen-absent.ts";
@@ -30,6 +30,8 @@ export interface InversePlan {
   readonly unmerged: readonly Unmerged[];
   /** Paths that stay, for example folders that contain files of others, and paths that need a pruned content. */
   readonly skipped: readonly SkippedPath[];
+  /** Paths that come back without mode bits that are never set. */
+  readonly without: readonly SkippedPath[];
   /** Hashes of merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
 }
@@ -94,6 +96,7 @@ export async function invertWork(
     changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
     unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
     skipped: [...skipped, ...neverSet(changes), ...stayed],
+    without: madeWithout(changes),
     contents,
   };
 }

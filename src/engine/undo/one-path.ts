@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import type { FilePlan, FileReport } from "../capture/change-files.ts";
 import type { Context } from "../log/context.ts";
 import { fitFolders, type Unmerged } from "../capture/fit-folders.ts";
-import { makeable } from "../capture/never-set.ts";
+import { madeWithout, makeable } from "../capture/never-set.ts";
 import { refused } from "../capture/refused.ts";
 import { changeShape, conflictShape, shownPath } from "../log/shape.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
@@ -28,7 +28,7 @@ export async function planOnePath(
   context: Context,
   path: WorkspacePath,
   { present, target, hint }: WantedState,
-): Promise<Pick<FilePlan<never>, "wanted" | "back" | "isWhole">> {
+): Promise<Pick<FilePlan<never>, "wanted" | "without" | "back" | "isWhole">> {
   const targets = new Map([[path, { present, target }]]);
   const unmerged = new Map<WorkspacePath, Unmerged>();
   const stayed = await fitFolders(context, { targets, unmerged, pending: new Map() });
@@ -42,7 +42,7 @@ export async function planOnePath(
   }
   const changes = [...targets].map(([at, state]) => ({ path: at, before: state.present, after: state.target }));
   const wanted = makeable(changes.filter((change) => !sameEntry(change.before, change.after)));
-  return { wanted, back: "decided", isWhole: true };
+  return { wanted, without: madeWithout(changes), back: "decided", isWhole: true };
 }
 
 /** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was skipped after all. */
@@ -51,6 +51,10 @@ export function onePathShape(
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  if (skipped.length > 0) throw refused(skipped);
+  // The path was changed, but without mode bits that are never set.
+  const changed = new Set(changes.map(({ path }) => path));
+  for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
+  const left = skipped.filter(({ path }) => !changed.has(path));
+  if (left.length > 0) throw refused(left);
   return { changes: changes.map(changeShape), undo_id: id ?? null };
 }

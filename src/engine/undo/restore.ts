@@ -1,4 +1,4 @@
-import { settable } from "../capture/never-set.ts";
+import { madeWithout, neverSet, settable } from "../capture/never-set.ts";
 import type { RestoreShape, ChangeShape } from "../../api/shapes.ts";
 import type { RestoreOptions } from "../../api/workspace-api.ts";
 import { type WorkspacePath, comparePaths, isWithin } from "../../core/values/path.ts";
@@ -35,7 +35,7 @@ import { changesBetween, refuseCompacted } from "../read/diff.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { allOffRecord } from "../capture/off-record.ts";
 import { tellStale } from "../facts/stale-states.ts";
-import { type BackTo, unknownThen, unseenPath } from "../capture/seen-absent.ts";
+import { type BackTo, type SkippedPath, unknownThen, unseenPath } from "../capture/seen-absent.ts";
 import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
@@ -221,7 +221,9 @@ async function restoreOutside(
     const { found, omitted } = await lookOnly(context, tops, targets);
     const left = new Map(omitted.map((one) => [one.path, one]));
     const free = outsideChangesTo(targets, found).filter(({ path }) => !left.has(path));
-    return { ...shapeOf(free, [...left.values()].map(notKeptNow)), dry_run: true };
+    const bits = bitsNotSet(targets, found).filter(({ path }) => !left.has(path));
+    const skipped = [...[...left.values()].map(notKeptNow), ...bits.map(outsideSkipped)];
+    return { ...shapeOf(free, skipped), dry_run: true };
   }
   const request = {
     type: "restore_outside",
@@ -259,6 +261,12 @@ async function replaceAll(
       if (reason === undefined) done.push(change);
       else skipped.push({ path: shownOutside(change.path), reason: "changed", detail: reason });
     }
+    const stays = new Set(skipped.map(({ path }) => path));
+    const bits = bitsNotSet(targets, found).map(outsideSkipped);
+    addAll(
+      skipped,
+      bits.filter(({ path }) => !stays.has(path)),
+    );
     const changed = new Set(changes.map(({ path }) => path));
     for (const [path, entry] of found) if (!changed.has(path)) await dropLeft(context, path, entry);
   } catch (error) {
@@ -373,6 +381,19 @@ function outsideChangesTo(
   found: ReadonlyMap<WorkspacePath, Entry | undefined>,
 ): Change[] {
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
+}
+
+/** Returns the paths that do not get back mode bits that are never set. */
+function bitsNotSet(
+  targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
+  found: ReadonlyMap<WorkspacePath, Entry | undefined>,
+): readonly SkippedPath[] {
+  const changes = [...targets].map(([path, { entry }]): Change => ({ path, before: found.get(path), after: entry }));
+  return [...neverSet(changes), ...madeWithout(changes)];
+}
+
+function outsideSkipped({ path, reason, detail }: SkippedPath): RestoreShape["skipped"][number] {
+  return { path: shownOutside(path), reason, detail };
 }
 
 /** Orders each folder before its contents. Deletions come last, the contents before their folder. */
