@@ -107,14 +107,24 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
   }
 }
 
-async function isUnbegun({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
-  const { disk } = backends;
-  const { folder, log, workspaceJson, index: path } = layout.workspace(id);
-  if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
+async function isUnbegun(parts: StoreParts, id: string): Promise<boolean> {
+  const { backends, layout } = parts;
+  const { folder, workspaceJson } = layout.workspace(id);
   // The time of this file is that of the beginning, because it is written first and never again. The folder itself
   // changes whenever a process opens the workspace.
-  const begun = disk.lstat(workspaceJson) ?? disk.lstat(folder);
+  const begun = backends.disk.lstat(workspaceJson) ?? backends.disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
+  return holdsNothing(parts, id);
+}
+
+/**
+ * True if nothing was ever recorded in a workspace: its `init` is still at work, or was cut off. False for a workspace
+ * that has lost its log.
+ */
+export async function holdsNothing({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
+  const { disk } = backends;
+  const { folder, log, index: path } = layout.workspace(id);
+  if (backends.hasLog(log) || heads.last(id) !== undefined) return false;
   if (disk.list(folder).some(({ name }) => !BEFORE_ALL.test(name.toString()))) return false;
   const index = await backends.openIndex(path);
   try {

@@ -4,8 +4,9 @@ import { isSharedFileSystem, lackedBy } from "../core/tree/folder-traits.ts";
 import { pathInRoot, ROOT } from "../core/values/path.ts";
 import { isHosted } from "../engine/log/context.ts";
 import { addAll } from "../util/long-lists.ts";
+import { holdsNothing } from "./create-workspace.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { storeTasks, workspaceIds } from "./store-tasks.ts";
+import { isThere, storeTasks, workspaceIds } from "./store-tasks.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 import { answer } from "../engine/log/answer.ts";
 import { leftOutByNow } from "../engine/facts/omitted-changes.ts";
@@ -305,7 +306,7 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   };
 }
 
-/** A fault of a history: nothing can be written to it, or its events are not signed. */
+/** What is to be said of a history: nothing can be written to it, its events are not signed, or it has none yet. */
 interface HistoryFault {
   readonly check: DoctorCheck;
   /** The reason why the history is not signed, if that is the fault. */
@@ -340,8 +341,27 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
     // `LOCKED` means that another process holds the lock. It says nothing about the history.
-    return known.code === "LOCKED" ? undefined : { check: historyCheck(id, known.message, known.hint), reason: null };
+    if (known.code === "LOCKED") return undefined;
+    return (await isUnbegun(parts, { id, known }))
+      ? { check: unbegunCheck(id), reason: null }
+      : { check: historyCheck(id, known.message, known.hint), reason: null };
   }
+}
+
+/** `known`: the error with which the workspace could not be opened. */
+async function isUnbegun(
+  parts: StoreParts,
+  { id, known }: { readonly id: string; readonly known: ChronicleError },
+): Promise<boolean> {
+  return known.code === "NOT_FOUND" && isThere(parts, id) && (await holdsNothing(parts, id));
+}
+
+function unbegunCheck(id: string): DoctorCheck {
+  return {
+    name: "history",
+    ok: true,
+    detail: `workspace ${id}: its \`init\` was cut off, or is still at work, and nothing is recorded in it; \`chronicle gc\` removes it once it is a day old`,
+  };
 }
 
 function historyCheck(id: string, detail: string, hint: string | null | undefined): DoctorCheck {

@@ -41,6 +41,23 @@ it("Truth 19: what a killed init has left is cleared away by a gc a day later", 
   expect(await store.workspaces()).toHaveLength(1);
 });
 
+it("Truth 19: doctor says of it that nothing is recorded in it, and not that a history is damaged", async () => {
+  await using project = new ClockedProject();
+  const { left } = await killed(project);
+  const store = await project.store();
+  const histories = async () => (await store.doctor()).checks.filter(({ name }) => name === "history");
+  expect(await histories()).toEqual([
+    {
+      name: "history",
+      ok: true,
+      detail: expect.stringMatching(new RegExp(`^workspace ${ID}: its \`init\` was cut off.*chronicle gc`)),
+    },
+  ]);
+  expect(existsSync(join(left, "workspace.json"))).toBe(true);
+  writeFileSync(join(left, "off-record.json"), "{}");
+  expect(await histories()).toMatchObject([{ ok: false }]);
+});
+
 it("Truth 19: a workspace whose log is gone is not taken for that", async () => {
   await using project = new ClockedProject();
   const { left, ids } = await killed(project);
