@@ -66,7 +66,7 @@ export interface InitShape {
 }
 
 export interface OpenOptions extends ProgressOptions {
-  /** An absolute folder. The nearest workspace that encloses the folder is opened. */
+  /** An absolute folder. The nearest workspace that encloses the folder is opened, with any of its tracked folders. */
   readonly folder: string;
   /**
    * Begins a workspace in the folder, with a baseline, if no workspace encloses the folder. By default, `NOT_FOUND` is

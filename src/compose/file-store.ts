@@ -422,9 +422,18 @@ class FileStore implements StoreApi {
   async #enclosing(folder: string, readOnly: boolean): Promise<FoundWorkspace | undefined> {
     for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
       const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
-      const found = root === undefined ? undefined : await this.#workspaceOf(root, !readOnly);
+      const found =
+        root === undefined
+          ? undefined
+          : ((await this.#workspaceOf(root, !readOnly)) ?? (await this.#trackedFurther(placeOfRoot(root))));
       if (found !== undefined || at === "/") return found;
     }
+  }
+
+  /** Returns the workspace that tracks this place beside its first folder. If there are several, the oldest one. */
+  async #trackedFurther(place: string): Promise<ListedWorkspace | undefined> {
+    const tracking = (await this.#cache.list()).filter(({ folders }) => folders.slice(1).includes(place));
+    return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
   }
 
   /**

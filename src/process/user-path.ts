@@ -125,7 +125,9 @@ export class UserPaths {
   /** Returns a path as the user would type it, on one line, without anything that moves the cursor. */
   shown(path: string): string {
     const here = beneath(this.#root, this.#cwd);
-    if (here === undefined || here === "" || isInFurtherRoot(path)) return printable(path || ".");
+    if (here === "" || isInFurtherRoot(path) || path.startsWith("base64:")) return printable(path || ".");
+    // The user stands in a further root.
+    if (here === undefined) return printable(relative(this.#cwd, join(this.#root, path)));
     const fromHere = posix.relative(here, path);
     return printable(asGiven(undefined, fromHere) || ".");
   }

@@ -14,7 +14,7 @@ Made from the table of commands in \`src/cli/table/\`; a test keeps this page eq
 writes it anew). Words are explained in [glossary.md](glossary.md).
 
 - A bare \`chronicle\` is \`chronicle list\`: recent work, and how to go back.
-- The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder). \`run\`, \`watch\`, \`snapshot\` and
+- The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder), by any of its tracked folders; where two track the same one, that which began with it. \`run\`, \`watch\`, \`snapshot\` and
   \`init\` begin one where there is none, and say so on stderr.
 - A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix (of
   a snapshot: the state that it recorded; of a run, an action, a transaction or an operation: the state right before it),

@@ -27,17 +27,52 @@ describe("Truth: what init says of where a history begins", () => {
     },
   );
 
-  it("in a further root, where a command begins one by itself", async () => {
+  it("in a folder of a further root, where a command finds the one that records it", async () => {
     using box = new Sandbox();
     box.write("a", "a\n");
     box.write("../two/in/b", "b\n");
     const outer = await begun(box, [".", "../two"]);
-    const run = await box.call(["run", "--", "true"], { cwd: "two/in" });
-    expect(run.stderr).toContain(`that lies in ${join(box.folder, "two")}, which workspace ${outer} records already`);
+    const run = await box.call(["run", "--", "rm", "b"], { cwd: "two/in" });
+    expect(run.stderr).toBe("chronicle: 1 change (1 deleted). Take back: chronicle undo\n");
+    expect((await box.json(["status"], { cwd: "two/in" })).value).toMatchObject({ workspace: outer });
+    const init = await box.must(["init"], { cwd: "two/in" });
+    expect(init.stderr).toContain(`that lies in ${join(box.folder, "two")}, which workspace ${outer} records already`);
     const beside = await box.call(["init", "project/new"], { cwd: "." });
     expect(beside.code).not.toBe(0);
     mkdirSync(join(box.folder, "project2"));
     expect((await box.must(["init"], { cwd: "project2" })).stderr).toBe("");
+  });
+
+  it("in a further root itself: both record it, and commands there mean the new one", async () => {
+    using box = new Sandbox();
+    box.write("a", "a\n");
+    box.write("../two/b", "b\n");
+    const outer = await begun(box, [".", "../two"]);
+    const meant = async (): Promise<unknown> =>
+      ((await box.json(["status"], { cwd: "two" })).value as { workspace: string }).workspace;
+    expect(await meant()).toBe(outer);
+    const init = await box.must(["init"], { cwd: "two" });
+    expect(init.stderr).toContain(`workspace ${outer} records ${join(box.folder, "two")} already, and goes on to`);
+    const id = await meant();
+    expect([id === outer, init.stderr.endsWith(`chronicle forget ${String(id)}\n`)]).toEqual([false, true]);
+    expect((await box.json(["status"])).value).toMatchObject({ workspace: outer });
+    await box.must(["forget", String(id), "--yes"]);
+    expect(await meant()).toBe(outer);
+  });
+
+  it("from a further root, paths are those from there, also of the first one", async () => {
+    using box = new Sandbox();
+    box.write("in/a", "a\n");
+    box.write("../two/b", "b\n");
+    await begun(box, [".", "../two"]);
+    box.write("in/a", "more\n");
+    box.write("../two/b", "more\n");
+    const { stdout } = await box.must(["status"], { cwd: "two" });
+    expect(stdout).toContain("~ @two:b ");
+    expect(stdout).toContain("~ ../project/in/a ");
+    await box.must(["restore", "0", "../project/in/a"], { cwd: "two" });
+    expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
+    expect((await box.must(["diff", "0"], { cwd: "two" })).stdout).not.toContain("a ");
   });
 
   it("of a single file: that file is named, by status as well", async () => {

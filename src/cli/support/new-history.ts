@@ -23,7 +23,7 @@ export async function newHistoryLines(
 
 /**
  * Returns lines about a folder or git repository that contains the folder of a new history. They say that another
- * history already records the containing folder, or that the rest of the repository is not recorded.
+ * history already records the containing folder or the folder itself, or that the rest of the repository is not recorded.
  */
 export function surroundingLines(
   { id, path }: Pick<WorkspaceApi, "id" | "path">,
@@ -34,11 +34,16 @@ export function surroundingLines(
   const around = all
     .filter((one) => one.id !== id && one.present)
     .flatMap((one) => one.roots.map((root) => ({ id: one.id, root })))
-    .filter(({ root }) => isInside(root, place))
+    .filter(({ root }) => root === place || isInside(root, place))
     .sort((a, b) => b.root.length - a.root.length);
   const [nearest] = around;
   if (nearest === undefined) return repositoryLines(path, io);
   const root = printable(nearest.root);
+  if (nearest.root === place)
+    return [
+      `chronicle: workspace ${nearest.id} records ${root} already, and goes on to: from now on commands in it mean the new history; ` +
+        `for the other one: chronicle -w ${nearest.id} …; to remove the new one: chronicle forget ${id}`,
+    ];
   const meant =
     place === path
       ? `from now on commands in ${printable(path)} mean the new history, and those elsewhere in ${root} the other one; ` +
