@@ -69,3 +69,23 @@ test("a dry run names what is there and beyond the limits, and only that", async
   ]);
   expect(skipped.map(({ path }) => path)).toEqual(["/etc/d/c", "/etc/d/d"]);
 });
+
+test("a file outside that comes back without its setuid bit is named, and then nothing else is left to do", async () => {
+  await using machine = await opened({ "/etc/tool": "was" });
+  const { disk, context } = machine;
+  const fd = disk.open("/etc/tool", "read");
+  disk.chmod(fd, 0o4755);
+  disk.close(fd);
+  const action = await snapshotAction(context, { type: "write_file", payload: { path: "/etc/tool" } });
+  disk.unlink("/etc/tool");
+  await finishAction(context, action?.id ?? "");
+  const told = async (dryRun: boolean) => {
+    const { changes, skipped } = await rollback(context, action?.id ?? "", { outside: ["/etc/tool"], dryRun });
+    return { made: changes.map(({ change_type: type }) => type), left: skipped.map(({ reason }) => reason) };
+  };
+  const left = ["special-bits"];
+  expect(await told(true)).toEqual({ made: ["created"], left });
+  expect(await told(false)).toEqual({ made: ["created"], left });
+  expect(disk.lstat("/etc/tool")?.mode).toBe(0o755);
+  expect(await told(false)).toEqual({ made: [], left });
+});
