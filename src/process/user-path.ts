@@ -29,12 +29,12 @@ function realFolder(folder: string): string {
 }
 
 /**
- * A workspace without a folder has no place on this machine, but the user may have meant a path within the workspace.
+ * A workspace without a known folder has no place on this machine, but the user may have meant a path within the workspace.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
   return usageError(
-    `${typed} is no path of this workspace: it has no folder, and its paths do not begin with /`,
+    `${typed} is no path of this workspace: no folder of it is known here, and its paths do not begin with /`,
     inner === "" ? "give a path in it" : `if that is meant: ${inner}`,
   );
 }

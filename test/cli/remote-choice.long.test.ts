@@ -95,6 +95,20 @@ describe("which workspace is meant", () => {
     await box.must([...at, "status"]);
   });
 
+  it.each(["agent", "reader"] as const)(
+    "%s: a folder that is kept from the caller is not said to be missing",
+    async (role) => {
+      const env = { CHRONICLE_TOKEN: tokenOf(role) };
+      for (const words of [["status"], ["workspaces"]]) {
+        const { code, stdout } = await box.call(["--remote", server.url, ...words], { env });
+        expect([code, stdout]).toEqual([0, expect.stringContaining("(a folder is shown to operators only)")]);
+        expect(stdout).not.toContain("(no folder)");
+      }
+      expect((await ask(["workspaces"])).stdout).toMatch(/w +\(no folder\)/);
+      expect((await ask(["status"], { env: { CHRONICLE_ROLE: "agent" } })).stdout).not.toContain("(no folder)");
+    },
+  );
+
   it("a bare chronicle does not speak of a first day where a name was wrong", async () => {
     const { code, stdout } = await ask(["-w", "nobody"]);
     expect([code, stdout]).toEqual([3, ""]);

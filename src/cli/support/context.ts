@@ -161,6 +161,15 @@ export class CommandContext {
   }
 
   /**
+   * Returns the text for a workspace whose folder is not in an answer: there is none, or a server keeps the paths of
+   * its machine from this caller.
+   */
+  async noFolderText(): Promise<string> {
+    const isKnown = this.remote === undefined || (await this.isOperator());
+    return isKnown ? "(no folder)" : "(a folder is shown to operators only)";
+  }
+
+  /**
    * True if an agent, or a command that a run has started, runs this command. The variable in the environment is
    * checked, and, for commands that are for persons only, also the ancestors of this process.
    */

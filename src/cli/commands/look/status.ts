@@ -21,13 +21,12 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
-  /** The name of a workspace without a folder, if it has a name. */
-  readonly name: string | undefined;
+  /** The text in place of a folder, with the workspace's name if it has one. Used if the status has no folder. */
+  readonly noFolder: string;
 }
 
-function placeOf({ path, roots: [first] }: StatusShape, name: string | undefined): string {
-  if (path !== "") return printable(first === undefined ? path : rootPath(first));
-  return name === undefined ? "(no folder)" : `${printable(name)} (no folder)`;
+function placeOf({ path, roots: [first] }: StatusShape, noFolder: string): string {
+  return path === "" ? noFolder : printable(first === undefined ? path : rootPath(first));
 }
 
 function linesOf(status: StatusShape, style: StatusStyle): string[] {
@@ -46,7 +45,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
           state,
           wrong.map((line) => paint("red", line)),
         )),
-    ...labelled("workspace", [`${placeOf(status, style.name)}  ${paint("dim", status.workspace)}`]),
+    ...labelled("workspace", [`${placeOf(status, style.noFolder)}  ${paint("dim", status.workspace)}`]),
     ...more.flatMap((root) => labelled("", [root])),
     ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
     ...(status.changes.length === 0
@@ -73,9 +72,11 @@ function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): stri
     : "none: everything that the rules take is recorded";
 }
 
-async function nameOf(context: CommandContext, id: string): Promise<string | undefined> {
+async function noFolderOf(context: CommandContext, id: string): Promise<string> {
   const store = await context.store();
-  return (await store.workspaces()).find((one) => one.id === id)?.name;
+  const name = (await store.workspaces()).find((one) => one.id === id)?.name;
+  const text = await context.noFolderText();
+  return name === undefined ? text : `${printable(name)} ${text}`;
 }
 
 /** With `--remote`, adds no notes, because the agents run on this machine. */
@@ -95,13 +96,13 @@ export async function status(context: CommandContext): Promise<number> {
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);
-    const name = result.path === "" ? await nameOf(context, result.workspace) : undefined;
+    const noFolder = result.path === "" ? await noFolderOf(context, result.workspace) : "";
     const style = {
       paint: context.paint,
       shown: (path: string) => paths.shown(path),
       most: MOST_LINES,
       worded: context.worded,
-      name,
+      noFolder,
     };
     for (const line of linesOf(result, style)) context.print(line);
   }

@@ -35,10 +35,13 @@ export async function workspaces(context: CommandContext): Promise<number> {
   return verb(context, workspace);
 }
 
-function labels(context: CommandContext, item: WorkspaceShape): [name: string, place: string, matter: string] {
-  const { paint } = context;
+function labels(
+  { paint }: CommandContext,
+  item: WorkspaceShape,
+  noFolder: string,
+): [name: string, place: string, matter: string] {
   const named = item.name === undefined ? "" : printable(item.name);
-  const place = item.path === "" ? paint("dim", "(no folder)") : printable(item.path);
+  const place = item.path === "" ? paint("dim", noFolder) : printable(item.path);
   const matter = [
     item.archived === true ? paint("dim", "(archived)") : "",
     item.present ? "" : paint("yellow", "(the folder is gone, or another is there)"),
@@ -57,11 +60,12 @@ async function list(context: CommandContext): Promise<number> {
     return EXIT.done;
   }
   const { paint, io } = context;
+  const noFolder = await context.noFolderText();
   const rows = all.map((item) => [
     paint("dim", item.id),
     ago(item.last_event ?? item.created, io.now()),
     `seq ${item.seq}`,
-    ...labels(context, item),
+    ...labels(context, item, noFolder),
   ]);
   const isNamed = all.some((item) => item.name !== undefined);
   const shown = isNamed ? rows : rows.map((row) => row.toSpliced(NAME_COLUMN, 1));
@@ -107,7 +111,8 @@ async function archive(context: CommandContext, workspace: string | undefined, a
   if (context.json) context.printJson(shape);
   else {
     const how = archived ? "archived, and only read from now on" : "taken up again";
-    context.print(`${how}: ${labels(context, shape).filter(Boolean).join("  ")} ${context.paint("dim", shape.id)}`);
+    const shown = labels(context, shape, await context.noFolderText());
+    context.print(`${how}: ${shown.filter(Boolean).join("  ")} ${context.paint("dim", shape.id)}`);
   }
   return EXIT.done;
 }
