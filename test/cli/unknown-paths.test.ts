@@ -37,3 +37,18 @@ it("a path that is not known is said, with what was perhaps meant, instead of 'n
   box.sh("rm -r src");
   expect((await box.must(["restore", "0", "src/", "--yes"])).stdout).toContain("src/notes.txt");
 });
+
+it("cat NAME@N is the file of that name where none is recorded under the name before @", async () => {
+  using box = new Sandbox();
+  box.write("f@2", "literal\n");
+  box.write("d/f", "another\n");
+  box.write("both", "first\n");
+  box.write("both@1", "literal\n");
+  await box.must(["init"]);
+  expect((await box.must(["cat", "f@2"])).stdout).toBe("literal\n");
+  expect((await box.must(["cat", "f@2@1"])).stdout).toBe("literal\n");
+  expect((await box.must(["cat", "both@1"])).stdout).toBe("first\n");
+  expect((await box.must(["cat", "both@1", "-n", "1"])).stdout).toBe("literal\n");
+  expect((await box.call(["cat", "d/f@7"])).stderr).toContain("chronicle history d/f");
+  expect(await box.call(["cat", "g@2"])).toMatchObject({ code: 3, stderr: expect.stringContaining("g was never") });
+});

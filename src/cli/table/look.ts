@@ -143,7 +143,13 @@ export const CAT: CommandSpec = {
   name: "cat",
   group: LOOK_GROUP,
   summary: "the content of a file at an iteration",
-  args: [{ ...ONE_PATH, name: "<file[@n]>", description: "a path, and the iteration (default: the latest)" }],
+  args: [
+    {
+      ...ONE_PATH,
+      name: "<file[@n]>",
+      description: "a path, and the iteration (default: the latest); a path called so if only that is recorded",
+    },
+  ],
   options: [
     {
       flags: "-n, --iteration <n>",

@@ -9,7 +9,6 @@ import type { ContentStream, WorkspaceApi } from "../../../api/workspace-api.ts"
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { quotePath } from "../../../core/shell/quote-command.ts";
 import { isUnknownPath, notRecorded } from "../../support/find-file.ts";
-import type { Input } from "../../../process/input.ts";
 import type { FileListShape, FileShape, ListFilesOptions } from "../../../api/file-api.ts";
 import { optional } from "../../../util/optional.ts";
 
@@ -85,18 +84,27 @@ export async function manifest(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole argument is a path. */
-function readTarget(input: Input): { typed: string; iteration: number | undefined } {
+/**
+ * `notes.txt@3` is the third iteration of `notes.txt`. The whole argument is a path with `--iteration`, or if only a
+ * path of that name was recorded.
+ */
+async function readTarget(context: CommandContext, workspace: WorkspaceApi): Promise<Target> {
+  const { input } = context;
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");
+  const paths = context.paths(workspace);
   const match = iteration === undefined ? /^(.+)@(\d+)$/s.exec(text) : null;
-  if (match?.[1] === undefined) return { typed: text, iteration };
-  return { typed: match[1], iteration: Number(match[2]) };
+  const whole = async (): Promise<Target> => ({ typed: text, path: await paths.toWorkspace(text), iteration });
+  if (match?.[1] === undefined) return whole();
+  const before = { typed: match[1], path: await paths.toWorkspace(match[1]), iteration: Number(match[2]) };
+  if (await isRecorded(workspace, before.path)) return before;
+  const literal = await whole();
+  return (await isRecorded(workspace, literal.path)) ? literal : before;
 }
 
 async function isRecorded(workspace: WorkspaceApi, path: string): Promise<boolean> {
   try {
-    return (await workspace.history(path)).length > 0;
+    return (await workspace.history(path, { limit: 1 })).length > 0;
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
     return false;
@@ -138,9 +146,7 @@ async function printAsJson(context: CommandContext, content: ContentStream): Pro
 
 export async function cat(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
-  const { typed, iteration } = readTarget(context.input);
-  const path = await context.paths(workspace).toWorkspace(typed);
-  const content = await open(workspace, { typed, path, iteration });
+  const content = await open(workspace, await readTarget(context, workspace));
   if (context.json) await printAsJson(context, content);
   else {
     for await (const piece of content.pieces()) {
