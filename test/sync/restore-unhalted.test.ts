@@ -33,6 +33,7 @@ describe("resume --restore-files", () => {
     await expect(rig.during(rig.desk.sync.resume({ accept: "restore" }))).rejects.toMatchObject({
       code: "REFUSED",
       message: expect.stringContaining("not halted") as string,
+      hint: expect.stringMatching(/`chronicle undo --file PATH`.*`chronicle restore MOMENT PATH`/) as string,
     });
     await nothingBack();
     rig.desk.edit("new", "new\n");

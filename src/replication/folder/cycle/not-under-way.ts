@@ -23,7 +23,7 @@ export function nothingLost(): ChronicleError {
 /** `REFUSED`, for a restore that is requested although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
   return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
-    hint: "`chronicle undo`, or `chronicle restore PATH`, brings back what was deleted",
+    hint: "in the folder, `chronicle undo --file PATH` takes back a deletion, and `chronicle restore MOMENT PATH` brings back an earlier state",
   });
 }
 
