@@ -115,7 +115,11 @@ async function planMove(
   const inTheWay = (await state.at(to)).entry;
   if (inTheWay?.kind === "dir") throw refused(to, "is a folder", "name the new path itself, not the folder for it");
   if (inTheWay !== undefined && !overwrite)
-    throw refused(to, "is there already", "allow it to be overwritten, or choose another name");
+    throw refused(
+      to,
+      "is there already",
+      "replace it with `--overwrite` (in a request: `overwrite`), or choose another name",
+    );
   await ground.refuseErased(going);
   const changes = await foldersFor(to, ground);
   for (const entry of going) {
