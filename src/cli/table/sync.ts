@@ -99,8 +99,8 @@ export const SYNC: CommandSpec = {
     "for hooks, and stays while there are syncs), or with --foreground this process. adopt-as-new continues as " +
     "another replica, after this one was restored to an older state or copied. rejoin continues with an origin " +
     "that was restored to an older state: changes that it has lost are proposed to it. flush waits until both " +
-    "sides have everything; its exit code is 1 if the origin has refused something of this folder, and each such " +
-    "path is listed with the reason and what to do. These, and status, stop, pause, resume, monitor and " +
+    "sides have everything that can go there; its exit code is 1 if conflicts are open, or if the origin has refused " +
+    "something of this folder: each such path is listed with the reason and what to do. These, and status, stop, pause, resume, monitor and " +
     "conflicts, take a sync by its folder, its id or the beginning of its id. Without one, status and monitor are " +
     "about all syncs, the others about that of the current folder, else the only one. resolve PATH settles a " +
     "conflict of the sync in whose folder the path lies, or which -w names by its folder or its id. " +

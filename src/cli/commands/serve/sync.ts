@@ -116,13 +116,14 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/** If the origin has refused paths, prints each of them and fails. */
+/** Fails if the sides differ: if the origin has refused paths, each of which is printed, or if conflicts are open. */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
   const after = await onSync(context, { syncs, sync }, () => flushed(syncs, sync, context));
   if (context.json) context.printJson(after);
   else tell(context, [after], { all: await syncs.list(), most: Infinity });
-  return after.state === "halted" || after.refused !== undefined ? EXIT.failed : EXIT.done;
+  const isEqual = after.state !== "halted" && after.refused === undefined && after.conflicts === 0;
+  return isEqual ? EXIT.done : EXIT.failed;
 }
 
 /** Ctrl-C ends the waiting. */
