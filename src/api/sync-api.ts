@@ -216,8 +216,8 @@ export interface SyncShape {
   /** The seq of the last event of the origin that the replica has received. */
   head: number;
   /**
-   * In the answer to the `start` that created the sync: the number of files that the folder had before; absent if it
-   * had none.
+   * In the answer to the `start` that created the sync: the number of files that the folder had before, without those
+   * that its rules left out; absent if it had none.
    */
   joined?: number;
   /**

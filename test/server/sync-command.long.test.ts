@@ -331,6 +331,20 @@ describe("sync", () => {
     expect(here.err).toContain("/etc is a folder of the system");
   });
 
+  it("claims no exact number of files that give way, as an ignore file may give way, too", async () => {
+    const full = join(base, "ignoring");
+    mkdirSync(full);
+    for (const name of ["a.mine", "b.mine", "c.tmp"]) writeFileSync(join(full, name), "mine\n");
+    writeFileSync(join(full, ".gitignore"), "*.tmp\n");
+    const mode = ["--mode", "one-way-replica"];
+    const begun = run("desk-home", ["sync", "start", url, full, "--token-file", token(), ...mode]);
+    expect(begun.err).toMatch(/note: at least 3 files of \S+ignoring give way to what the origin has/);
+    await until(() => expect(sync<SyncShape[]>(["status", full])).toMatchObject([{ state: "halted" }]));
+    run("desk-home", ["sync", "resume", full, "--accept-deletions"]);
+    await until(() => expect(["a.mine", "c.tmp"].filter((name) => existsSync(join(full, name)))).toEqual([]));
+    run("desk-home", ["sync", "stop", full]);
+  });
+
   it("says what is wrong with a token, and with what was typed", async () => {
     const wrong = join(base, "wrong.token");
     writeFileSync(wrong, "wrong\n", { mode: 0o600 });

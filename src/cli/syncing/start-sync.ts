@@ -74,10 +74,17 @@ function beginningNote(context: CommandContext, sync: SyncShape, begun: SyncShap
 
 function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
   if (joined === 0) return undefined;
-  const files = `${counted(joined, "file")} of ${printable(folder)}`;
-  const become = sync.read_only === true ? JOINED_READING : JOINED[mode];
-  return worded(`note: ${files} ${become}`);
+  const isReading = sync.read_only === true;
+  const least = !isReading && GIVES_WAY.has(mode) ? "at least " : "";
+  const files = `${least}${counted(joined, "file")} of ${printable(folder)}`;
+  return worded(`note: ${files} ${isReading ? JOINED_READING : JOINED[mode]}`);
 }
+
+/**
+ * The modes in which the origin's ignore files replace those of the folder. What only the folder's own ignore files
+ * leave out is not counted, and joins afterwards.
+ */
+const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 
 const JOINED_READING = "will stay here, and not go to the origin: the token may only read";
 const TO_ORIGIN = "join those of the origin: what it has not got goes there; nothing here is overwritten";
