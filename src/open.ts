@@ -1,4 +1,4 @@
-import { type Around, ROLE_VARIABLE, WHO_CAN } from "./core/values/agents-role.ts";
+import { type Around, type WorkAround, ROLE_VARIABLE, WHO_CAN } from "./core/values/agents-role.ts";
 import { ChronicleError, withCode } from "./core/values/errors.ts";
 import type { ReplicaAcceptor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
@@ -13,7 +13,7 @@ import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/f
 import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/file-sync-places.ts";
-import { isWithinAgent } from "./compose/within-agent.ts";
+import { workAround } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { SyncController, type SyncControllerOptions } from "./replication/folder/sync/sync-controller.ts";
 
@@ -88,7 +88,7 @@ function syncsOf(store: StoreApi, how: Pick<SyncControllerOptions, "onError" | "
 async function refuseAgent(store: StoreApi, what: string): Promise<void> {
   // A run sets this variable for its command. A process that has left its parents (`setsid`) still has it.
   // oxlint-disable-next-line node/no-process-env
-  if (process.env[ROLE_VARIABLE] !== "agent" && !(await startedByAgent(store))) return;
+  if (process.env[ROLE_VARIABLE] !== "agent" && (await startedWithin(store)) === undefined) return;
   throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
 }
 
@@ -120,11 +120,11 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * True if this process was started by an agent that is at work in the store, or by a run there (unless `whose` is
- * `agents`).
+ * Returns the work that has started this process: that of an agent that is at work in the store, or a run there (unless
+ * `whose` is `agents`). Returns `undefined` if there is none.
  */
-export function startedByAgent(store: StoreApi, whose?: Around): Promise<boolean> {
-  return isWithinAgent(partsOf(store), whose);
+export function startedWithin(store: StoreApi, whose?: Around): Promise<WorkAround | undefined> {
+  return workAround(partsOf(store), whose);
 }
 
 /** Also works for a store that cannot be opened. */

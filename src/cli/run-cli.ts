@@ -1,5 +1,6 @@
 import { type Action, CommandContext } from "./support/context.ts";
 import { EXIT } from "../api/problems.ts";
+import { withSession } from "./support/agents-command.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { COMMANDS } from "./table/command-table.ts";
 import { Input } from "../process/input.ts";
@@ -37,7 +38,7 @@ async function perform(action: Action, context: CommandContext): Promise<number>
     code = await action(context);
   } catch (error) {
     await context.closeQuietly();
-    throw context.remote === undefined ? error : withRemoteHint(error);
+    throw context.remote === undefined ? await withSession(error, context.io, context.input) : withRemoteHint(error);
   }
   await context.close();
   return code === EXIT.done && context.isUnsigned ? EXIT.failed : code;

@@ -1,39 +1,60 @@
-import type { Around } from "../core/values/agents-role.ts";
+import type { Around, WorkAround } from "../core/values/agents-role.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 import { answer } from "../engine/log/answer.ts";
-import { openBrackets } from "../engine/facts/brackets.ts";
+import { openBrackets, type OpenSession } from "../engine/facts/brackets.ts";
 import { isHere, type OwnerProcess } from "../engine/log/owner-process.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks, workspaceIds } from "./store-tasks.ts";
 
 /**
- * True if an ancestor of this process owns an agent's open session, an open action (of any actor), or (unless `whose`
- * is `agents`) a run in a workspace of the store. Owners are the processes that hooks, runs and actions have recorded.
- * If a dead owner's process id was reused, the recorded mark (`pidMark`) tells the new process apart. Without a mark,
- * only the id is compared. An owner is not found once a process between the owner and this one has ended (`setsid`).
+ * Returns open work that an ancestor of this process owns: an agent's session, an action (of any actor), or (unless
+ * `whose` is `agents`) a run in a workspace of the store. Returns `undefined` if there is none. Owners are the
+ * processes that hooks, runs and actions have recorded. If a dead owner's process id was reused, the recorded mark
+ * (`pidMark`) tells the new process apart. Without a mark, only the id is compared. An owner is not found once a
+ * process between the owner and this one has ended (`setsid`).
  */
-export async function isWithinAgent(parts: StoreParts, whose: Around = "agents and runs"): Promise<boolean> {
+export async function workAround(
+  parts: StoreParts,
+  whose: Around = "agents and runs",
+): Promise<WorkAround | undefined> {
   const { processes } = parts.backends;
   const around = new Set(await processes.ancestors(processes.pid));
-  if (around.size === 0) return false;
+  if (around.size === 0) return undefined;
   for (const id of workspaceIds(parts)) {
-    for (const owner of await ownersIn(parts, id, whose)) {
-      if (owner.pid !== null && around.has(owner.pid) && isHere({ processes }, owner)) return true;
+    for (const { pid, owner, ...work } of await workIn(parts, id, whose)) {
+      if (pid !== null && pid > 1 && around.has(pid) && isHere({ processes }, owner)) return { ...work, pid };
     }
   }
-  return false;
+  return undefined;
 }
 
-/** Returns no owners for a history that cannot be read. */
-async function ownersIn(parts: StoreParts, id: string, whose: Around): Promise<OwnerProcess[]> {
+interface OwnedWork extends Omit<WorkAround, "pid"> {
+  readonly pid: number | null;
+  readonly owner: OwnerProcess;
+}
+
+function ofSession(kind: "session" | "run", { id, record }: OpenSession): OwnedWork {
+  return { kind, id, actor: record.actor, pid: record.pid, owner: record };
+}
+
+/** Returns no work for a history that cannot be read. */
+async function workIn(parts: StoreParts, id: string, whose: Around): Promise<OwnedWork[]> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head }) => {
         const { actions, runs, agents } = await openBrackets(context, head);
-        const open = whose === "agents" ? agents : [...runs, ...agents];
-        const owners: OwnerProcess[] = [...open.map(({ record }) => record), ...actions];
-        return owners.filter(({ pid }) => pid !== null && pid > 1);
+        return [
+          ...agents.map((one) => ofSession("session", one)),
+          ...(whose === "agents" ? [] : runs.map((one) => ofSession("run", one))),
+          ...actions.map((one) => ({
+            kind: "action" as const,
+            id: one.id,
+            actor: one.actor,
+            pid: one.pid,
+            owner: one,
+          })),
+        ];
       });
     } finally {
       await close();

@@ -147,6 +147,26 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     expect(existsSync(join(box.project, "by-agent.txt"))).toBe(false);
   });
 
+  it("a terminal in which a session was begun by hand is a person's again once that has ended", async () => {
+    const { box } = await recorded();
+    using _box = box;
+    const hook = (event: string, more = {}) => {
+      const call = { hook_event_name: event, session_id: "s1", prompt_id: "t1", cwd: box.project, ...more };
+      return box.run(["hook", "claude", "--direct"], { input: JSON.stringify(call) });
+    };
+    const tool = { tool_name: "Write", tool_use_id: "c1", tool_input: { file_path: join(box.project, "a.txt") } };
+    expect(hook("PreToolUse", tool).code).toBe(0);
+    expect(hook("PostToolUse", { ...tool, tool_response: { success: true } }).code).toBe(0);
+    for (const line of [["config", "maxBytes", "1GiB"], ["gc"], ["agents", "install", "claude"]]) {
+      const { code, stderr } = box.run(line);
+      expect([line, code, stderr]).toEqual([line, 6, expect.stringContaining(REFUSED)]);
+      expect(stderr).toContain(`the session s1 of claude is open, and its process ${process.pid} has started`);
+      expect(stderr).toContain("tells its hook that the session ends");
+    }
+    expect(hook("SessionEnd").code).toBe(0);
+    expect(box.run(["config", "maxBytes", "1GiB"])).toMatchObject({ code: 0 });
+  });
+
   it("a person's own shell is as before", async () => {
     const { box, id } = await recorded();
     using _box = box;

@@ -1,4 +1,5 @@
-import { type Around, ROLE_VARIABLE } from "../../core/values/agents-role.ts";
+import { type Around, ROLE_VARIABLE, WHO_CAN, type WorkAround } from "../../core/values/agents-role.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { Input } from "../../process/input.ts";
 import type { Io } from "../../process/io.ts";
 import { placesOf } from "../../process/places.ts";
@@ -74,13 +75,33 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
  * to a run.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
+  return (await workAround(io, input, whose)) !== undefined;
+}
+
+async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAround | undefined> {
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
-  if (!isThere(places.home)) return false;
-  const { startedByAgent } = await import("../../open.ts");
+  if (!isThere(places.home)) return undefined;
+  const { startedWithin } = await import("../../open.ts");
   const store = await io.openStore(places);
   try {
-    return await startedByAgent(store, whose);
+    return await startedWithin(store, whose);
   } finally {
     await store.close();
   }
+}
+
+/**
+ * Adds to a refusal that tells a person to use another terminal the agent's session to which this terminal belongs, and
+ * how it ends. Returns other errors unchanged.
+ */
+export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
+  const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);
+  if (isRefusal !== true || io.env[ROLE_VARIABLE] === "agent") return error;
+  const around = await workAround(io, input, "agents");
+  if (around?.kind !== "session") return error;
+  const { message, code, data, hint } = error;
+  const { id, actor, pid } = around;
+  const which = `here, the session ${id} of ${actor} is open, and its process ${pid} has started this command`;
+  const how = "it ends with that process, or with the event by which the agent tells its hook that the session ends";
+  return new ChronicleError(code, message, { hint: `${hint}\n${which}; ${how}`, data, cause: error });
 }

@@ -3,5 +3,13 @@ export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";
 
+/** Open work whose process has started this one. */
+export interface WorkAround {
+  readonly kind: "session" | "run" | "action";
+  readonly id: string;
+  readonly actor: string;
+  readonly pid: number;
+}
+
 /** Which processes around this one make it an agent's: only agents, or also runs. */
 export type Around = "agents" | "agents and runs";
