@@ -51,6 +51,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 ## What undo leaves as it is
 
 \`undo\`, \`rollback\` and \`restore\` list paths that they leave, with a reason, and end with exit code 1; \`skipped\` of \`--json\` has them.
+Ignored paths that the work removed or overwrote, and of which there is no copy, are named in a note alone: they are not in \`skipped\`, and the exit code is that of the rest (the run that lost them ended with 1).
 What a program writes into a file while that is put back is kept beside it, as \`NAME.conflict-…\`; \`conflicts\` of \`--json\` names the copies, and the exit code is 1, too.
 With \`--dry-run\` they end as they would without it: with the same exit code, and refused for the same reason; then the error says what
 \`--force\` would do (\`data.forced\` in \`--json\`, with the first hundred paths). For that, contents that would be put back are read, and a history that takes no
