@@ -384,8 +384,12 @@ class FileStore implements StoreApi {
    * Returns the workspace of this root, if there is one. It is found by its path, by the identity of a moved folder, or
    * through a bind mount. With `mayAdopt`, the new place of a moved folder is recorded.
    */
-  async #workspaceOf(root: RootRecord, mayAdopt: boolean): Promise<FoundWorkspace | undefined> {
-    const all = await this.#cache.list();
+  async #workspaceOf(
+    root: RootRecord,
+    mayAdopt: boolean,
+    listed?: readonly ListedWorkspace[],
+  ): Promise<FoundWorkspace | undefined> {
+    const all = listed ?? (await this.#cache.list());
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     if (here !== undefined) return here;
     const moved = this.#movedTo(root, all);
@@ -420,20 +424,15 @@ class FileStore implements StoreApi {
   }
 
   async #enclosing(folder: string, readOnly: boolean): Promise<FoundWorkspace | undefined> {
+    const all = await this.#cache.list();
     for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
       const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
       const found =
         root === undefined
           ? undefined
-          : ((await this.#workspaceOf(root, !readOnly)) ?? (await this.#trackedFurther(placeOfRoot(root))));
+          : ((await this.#workspaceOf(root, !readOnly, all)) ?? trackedFurther(placeOfRoot(root), all));
       if (found !== undefined || at === "/") return found;
     }
-  }
-
-  /** Returns the workspace that tracks this place beside its first folder. If there are several, the oldest one. */
-  async #trackedFurther(place: string): Promise<ListedWorkspace | undefined> {
-    const tracking = (await this.#cache.list()).filter(({ folders }) => folders.slice(1).includes(place));
-    return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
   }
 
   /**
@@ -510,4 +509,10 @@ export function openFileStore(options: StoreOptions, backends: Backends): Promis
     notePartsOf(store, parts);
     return store;
   });
+}
+
+/** Returns the workspace that tracks this place beside its first folder. If there are several, the oldest one. */
+function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
+  const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
+  return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
 }

@@ -71,8 +71,7 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // The request also makes a server of an older version leave. If a hook has started the other server, and this one
-  // has no `--idle`, this one replaces it.
+  // The request also makes a server of an older version leave. One that a hook has started is replaced by one that stays.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
