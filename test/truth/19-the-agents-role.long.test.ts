@@ -163,6 +163,11 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
       expect(stderr).toContain(`the session s1 of claude is open, and its process ${process.pid} has started`);
       expect(stderr).toContain("tells its hook that the session ends");
     }
+    const offRecord = box.run(["run", "--otr", "--", "true"]);
+    expect([offRecord.code, offRecord.stderr]).toEqual([
+      125,
+      expect.stringContaining("the session s1 of claude is open"),
+    ]);
     expect(hook("SessionEnd").code).toBe(0);
     expect(box.run(["config", "maxBytes", "1GiB"])).toMatchObject({ code: 0 });
   });

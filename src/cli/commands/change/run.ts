@@ -3,7 +3,7 @@ import type { RunShape } from "../../../api/shapes.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError, errnoOf } from "../../../core/values/errors.ts";
 import { ROLE_VARIABLE, WHO_CAN } from "../../../core/values/agents-role.ts";
-import { isWithinAgents } from "../../support/agents-command.ts";
+import { isWithinAgents, withSession } from "../../support/agents-command.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { OFF_RECORD_VARIABLE } from "../../../process/environment.ts";
@@ -185,7 +185,7 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
     await context.close();
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
-    const failed = reportError(error, io, style);
+    const failed = reportError(await withSession(error, io, context.input), io, style);
     if (code === undefined) return failed === EXIT.usage ? failed : EXIT.notStarted;
     context.say("chronicle: the command's changes could not be noted, so the next command records them");
   }
