@@ -12,10 +12,12 @@ test("a workspace whose folder cannot be looked at is listed, and not called gon
   // A path through this link ends with ELOOP for every user.
   symlinkSync("box", project.at("box"));
   const listed = await store.workspaces();
-  expect(listed.map(({ path, present }) => [path.split("/").at(-1), present]).toSorted()).toEqual([
-    ["inner", true],
-    ["other", true],
-  ]);
+  expect(new Map(listed.map(({ path, present }) => [path.split("/").at(-1), present]))).toEqual(
+    new Map([
+      ["inner", true],
+      ["other", true],
+    ]),
+  );
   rmSync(project.at("box"));
   expect((await store.workspaces()).filter(({ present }) => present)).toHaveLength(1);
   await store.close();
