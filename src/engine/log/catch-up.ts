@@ -331,8 +331,11 @@ async function judge(
   { head, bad, indexed, oldest }: Findings,
 ): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
-  const holds =
-    last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
+  const isSigned = last !== undefined && last.seq > 0;
+  // Before a compaction drops lines, it keeps a head at the last of them. A log that begins later than behind the kept
+  // head is therefore another log, although it has no event that could be compared.
+  const isBehind = isSigned && context.isCopy !== true && last.seq < oldest - 1;
+  const holds = !isSigned || (!isBehind && (await holdsNow(context, last, { head, oldest, look: logHoldsHead })));
   const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
   if (known !== undefined) return known;
   // If the head agrees with the history, its signature need not be proved.
@@ -342,6 +345,7 @@ async function judge(
   if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedTail(bad);
   if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedTail(bad);
   if (kept === undefined || holds === true) return undefined;
+  if (isBehind) return beginsLater(kept.seq, oldest);
   return holds === false ? replaced(kept.seq) : garbled(kept.seq);
 }
 
@@ -403,6 +407,14 @@ function replaced(seq: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
     `event ${seq} is not the one that was recorded: the log was replaced`,
+    { hint: CONTRADICTED, data: { seq } },
+  );
+}
+
+function beginsLater(seq: number, oldest: number): ChronicleError {
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `the log begins with event ${oldest}, but the signed head is of event ${seq}: the log was replaced, or an older head was put back`,
     { hint: CONTRADICTED, data: { seq } },
   );
 }

@@ -59,7 +59,7 @@ export async function examine(
   const held: ComparedLog = { log, notes };
   const signing = verifySigning(context, log, kept);
   addAll(notes, signing.notes);
-  addAll(problems, [...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log)]);
+  addAll(problems, [...signing.problems, ...checkKept(context, log, signing.head), ...checkIndex(indexed, log)]);
   // The index cannot be compared with events after a damaged line.
   if (!log.broken) addAll(problems, await audit.finish());
   else await findDamage(context);
@@ -174,12 +174,12 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   return problems;
 }
 
-/** Each compaction keeps a new head, so a kept head from before the log's beginning is only noted. */
-function checkKept({ workspaceId }: Context, { log, notes }: ComparedLog, kept: KeptHead | undefined): Problem[] {
-  if (kept === undefined) return [];
-  const problems = checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
-  for (const { kind, where, detail } of problems) if (kind === UNHELD) notes.push(`${where}: ${detail}`);
-  return problems.filter(({ kind }) => kind !== UNHELD);
+/**
+ * Before a compaction drops lines, it keeps a head at the last of them. A kept head from before the log's beginning is
+ * therefore a problem, although the log proves nothing about it.
+ */
+function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
+  return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
 }
 
 function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
