@@ -113,7 +113,7 @@ export interface Selection {
 
 export interface RollbackOptions {
   readonly dryRun?: boolean;
-  /** Skips what cannot be restored and does the rest. */
+  /** True: skips the paths that cannot be restored, and restores the others. Default: all or nothing. */
   readonly force?: boolean;
   /** Restores only these paths outside of the workspace (absolute, as in `ActionShape.outside`). */
   readonly outside?: readonly string[];
@@ -136,15 +136,15 @@ export interface TransactionOptions {
    */
   readonly pid?: number | null;
   /**
-   * The end that the workspace's next change gives the transaction if the process `pid` is gone (default `rollback`;
-   * `keep` commits the transaction).
+   * The fate of the transaction once the process `pid` is gone: the workspace's next change rolls it back (`rollback`,
+   * the default) or commits it (`keep`).
    */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
 export interface ResolveOptions {
   readonly keep: "current" | "undo" | "merged";
-  /** The merged content, for `merged`. */
+  /** The merged content. Required for `merged`, and ignored otherwise. */
   readonly content?: Uint8Array;
 }
 
@@ -216,16 +216,16 @@ export interface ActionApi {
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
    * Records the changes of an action and ends it. An action that ends as `denied` has no changes. Throws `NOT_FOUND`
-   * for an unknown id. A second call for the same action does nothing. Exception: an action that ended as denied or
-   * abandoned, but has run after all, is finished again.
+   * for an unknown id. A second call for the same action does nothing, with two exceptions. An abandoned action is
+   * finished. A denied action is finished if the outcome is `done` or `failed`, because it has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Makes a snapshot, runs `work`, and finishes the action. If `work` throws, the action ends as `failed` and the error
    * is passed on. If the changes cannot be recorded, the action is closed with a note in its coverage, and the call
    * throws the error of the recording, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed
-   * either, the thrown error names the action, and has the error of `work` (if `work` threw) as `cause`. The next
-   * `action(…)` then closes that action before it begins its own.
+   * either, the thrown error names the action. Its `cause` is the error of `work`, or, if `work` did not throw, the
+   * error of the recording. The next `action(…)` then closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
@@ -259,8 +259,9 @@ export interface ActionApi {
 
   /**
    * Begins a transaction. The present state is captured first: changes from here on belong to the transaction until it
-   * ends. The new transaction is a savepoint of an active transaction that has the same session, the same scope, and
-   * either the same owner or no owner.
+   * ends. If active transactions have the same session, the same scope, and the same owner or no owner, the new
+   * transaction is a savepoint of the innermost of them. Within a run with `rollbackOnFailure`, the new transaction is
+   * a savepoint of the run's own transaction, unless such a transaction began later.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -296,7 +297,8 @@ export interface ActionApi {
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
    * Settles a conflict, by its id, a prefix of the id, or its path. Throws `NOT_FOUND` if no open conflict matches,
-   * `AMBIGUOUS` if several match, and `REFUSED` if the sides do not merge.
+   * `AMBIGUOUS` if several match, and `REFUSED` if the decision cannot be carried out, for example because the path was
+   * edited since and the undo does not merge with that edit.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 

@@ -39,7 +39,10 @@ export interface ActionShape {
   turn: string | null;
   tool_call: string | null;
   recursion_depth: number;
-  /** `seq`: the event of its snapshot. `from_seq`: the event whose state is the state before the action. */
+  /**
+   * `seq`: the seq of the event that records the action's snapshot. `from_seq`: the seq of the last event before the
+   * action; the state after that event is the state before the action.
+   */
   seq: number;
   from_seq: number;
   ended: string | null;
@@ -57,8 +60,8 @@ export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
   /**
-   * Paths whose changes may be the action's or somebody else's who was at work at the same time. The action does not
-   * own these changes.
+   * Paths whose changes may be the action's, or those of somebody else who was at work at the same time. The action
+   * does not own these changes.
    */
   ambiguous: string[];
   coverage: CoverageShape;
@@ -255,8 +258,8 @@ export interface EraseShape {
   /** Paths that are no longer recorded; their files stay on disk. */
   untracked: string[];
   /**
-   * Other histories of the store that need some of the contents, with the number of these contents. Their bytes stay as
-   * long as such a history needs them.
+   * Other histories of the store that need some of the contents, with the number of these contents. The bytes of these
+   * contents stay as long as such a history needs them.
    */
   elsewhere: { workspace: string; contents: number }[];
   /** Other places that may hold the same contents and were not erased, in words. */

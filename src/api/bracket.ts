@@ -112,8 +112,8 @@ export class TransactionBracket {
   }
 
   /**
-   * If the first attempt fails, commits once more, because the failure may have been temporary. If that fails too,
-   * rolls back.
+   * If the first attempt fails, commits once more, because the failure may have been temporary. If the second attempt
+   * fails too, rolls back. If the transaction had ended before the first attempt, throws the error at once.
    */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
@@ -197,7 +197,7 @@ function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): Chron
 
 /**
  * Returns the error to throw when `work` threw and the rollback failed too. If `work` had rolled the transaction back
- * itself, that is the error of `work`.
+ * itself, returns the error of `work`.
  */
 function notRolledBack({ id }: TransactionShape, { error, trouble }: TwoTroubles): unknown {
   if (endOf(trouble) === "rolled_back") return error;

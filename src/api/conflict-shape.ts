@@ -17,7 +17,7 @@ export interface ConflictShape {
   /** The way in which the conflict was settled. `withdrawn` (only with `cause: "sync"`): both sides agree again. */
   settled?: "current" | "undo" | "merged" | "withdrawn";
   /**
-   * `content`: both changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
+   * `content`: both sides changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
    * `mode`: the permissions differ. `kind`: the sides have different kinds (file, link, folder). `deleted`, `edited`,
    * `created`: the path was deleted, edited or created after the change that the undo inverts. In a sync, `deleted`
    * means deleted in the folder and edited upstream, `edited` means edited in the folder and deleted upstream, and

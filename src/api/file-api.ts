@@ -136,7 +136,7 @@ export interface EventsOptions {
   readonly after?: number;
   /** Only events of records whose id begins with this prefix. */
   readonly prefix?: string;
-  /** Ends the iteration, without an error. */
+  /** When this signal aborts, the stream of events ends without an error. */
   readonly signal?: AbortSignal;
 }
 

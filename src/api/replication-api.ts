@@ -5,7 +5,7 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 // caller; the implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members that are used of the `WebSocket` of the package `ws`. They are declared here because these types are
+ * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here because these types are
  * published, while the package is bundled and therefore not installed with them.
  */
 export interface OpenWebSocket {

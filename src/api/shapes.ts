@@ -45,8 +45,8 @@ export interface OmittedChangeShape {
 }
 
 /**
- * A change that an undo or a restore made to an omitted path, from contents that were kept aside. The history does not
- * contain the change.
+ * A change that an undo, a redo or a rollback made to an omitted path, from contents that were kept aside. The history
+ * does not contain the change.
  */
 export interface AsideChangeShape {
   path: string;
@@ -320,8 +320,8 @@ export interface UndoShape extends RestoreShape {
    */
   notes: string[];
   /**
-   * The parts that did not merge with later work and became conflicts. The files keep their present state there. In a
-   * dry run, the conflicts have empty ids.
+   * The parts that did not merge with later work and became conflicts. In these parts, the files keep their present
+   * state. In a dry run, the conflicts have empty ids.
    */
   unmerged: ConflictShape[];
 }

@@ -66,7 +66,10 @@ export interface InitShape {
 }
 
 export interface OpenOptions extends ProgressOptions {
-  /** An absolute folder. The nearest workspace that encloses the folder is opened, with any of its tracked folders. */
+  /**
+   * An absolute folder. Opens the workspace that has the nearest tracked folder around this folder; any of the
+   * workspace's tracked folders counts.
+   */
   readonly folder: string;
   /**
    * Begins a workspace in the folder, with a baseline, if no workspace encloses the folder. By default, `NOT_FOUND` is

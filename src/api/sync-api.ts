@@ -48,8 +48,8 @@ export interface SyncStart extends SyncSettings {
    */
   readonly upstream: string;
   /**
-   * The id or name of the origin's workspace. Default: the workspace of the folder that its server was started in, else
-   * its only one.
+   * The id or name of the origin's workspace. Default: the workspace of the folder in which the origin's server was
+   * started; if there is none, the origin's only workspace.
    */
   readonly workspace?: string;
   /** The absolute folder. A missing folder is created, and so is a history for a folder that has none. */
@@ -136,8 +136,8 @@ export interface SyncShape {
   elsewhere?: true;
   /**
    * The reason why the sync is halted, as a code for programs: `root-vanished`, `root-replaced`, `root-emptied`,
-   * `mass-deletion`, `diverged`, `nested`, or the origin's reason for refusing the replica: `unauthenticated`,
-   * `forbidden`, `not_found` …
+   * `mass-deletion`, `forked`, `diverged`, `nested`, or the origin's reason for refusing the replica:
+   * `unauthenticated`, `forbidden`, `not_found` …
    */
   halted?: string;
   /**
@@ -152,8 +152,8 @@ export interface SyncShape {
   /** The name that the origin gives itself, or its address; `null` if the origin was never reached. */
   peer: string | null;
   /**
-   * The time since which the origin's own folder has been missing, although the origin is reached. By the origin's
-   * clock (ISO-8601).
+   * The time (ISO-8601, by the origin's clock) since which the origin's own folder has been missing, although the
+   * origin itself can be reached.
    */
   origin_away_since?: string;
   /** The number of the origin's events that are not yet applied to the folder. */
@@ -180,8 +180,9 @@ export interface SyncShape {
   /** The first twenty of these paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of the `kept_back` paths that are the state of a git repository, by its topmost name (`.git`, or a name
-   * that some disk treats as the same). A history may hold them, but they are never replicated.
+   * The number of the `kept_back` paths that are the topmost paths of git's own state: a path named `.git` (or by a
+   * name that some disk treats as the same), or a folder in which a repository on the folder's disk keeps its state. A
+   * history may hold such paths, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
@@ -317,11 +318,11 @@ export interface SyncApi {
   /**
    * Resumes the sync. `accept` is the decision about a halted sync. `deletions`: allows the deletion of the many (or
    * all) files for which the sync was halted. `restore`: puts these files back. Without a decision, checks whether the
-   * files are back, and throws `REFUSED` if they are not. `as-new`: continues as a new replica, for a replica that was
-   * restored from a backup or is a copy, so that the origin knows changes which this replica never made. Differences
-   * are reconciled and proposed to the origin; nothing is deleted there. `rejoin`: continues with an origin that was
-   * restored to an earlier state. What the origin has lost is kept here, reconciled and proposed to the origin; nothing
-   * is deleted on either side. Rejects if the origin cannot be reached.
+   * files are back, and throws `REFUSED` if they are not. `as-new`: continues as a new replica. This is for a replica
+   * that was restored from a backup or is a copy: the origin knows changes of it that this replica never made.
+   * Differences are reconciled and proposed to the origin; nothing is deleted there. `rejoin`: continues with an origin
+   * that was restored to an earlier state. What the origin has lost is kept here, reconciled and proposed to the
+   * origin; nothing is deleted on either side. With `rejoin`, rejects if the origin cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

@@ -51,8 +51,8 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * Records the present state of changes at or beneath these paths that were left off the record. Over a client, throws
-   * `USAGE`.
+   * Takes changes that were left off the record into the history: records the present state of those at or beneath
+   * these paths. Over a client, throws `USAGE`.
    */
   readonly onRecord?: readonly string[];
 }
@@ -87,7 +87,10 @@ export interface RestoreOptions extends ProgressOptions {
  * exactly the selected changes are undone and merged with later work. Parts that do not merge become conflicts.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
-  /** The operation to undo. Default: the last operation that is not undone. */
+  /**
+   * The operation to undo or redo. Default: for `undo`, the last operation that is not undone; for `redo`, the last
+   * operation that was undone.
+   */
   readonly operation?: string;
   readonly dryRun?: boolean;
   /** Includes paths that were edited since the operation. These edits are captured first. */

@@ -25,7 +25,10 @@ import { NODE_TIMERS } from "../util/timers.ts";
 import { newUlid } from "../util/ulid.ts";
 import { hasWorkers } from "../workers/worker-file.ts";
 
-/** The registry of backends: the only module that names them and chooses those of a store. See docs/backends.md. */
+/**
+ * This module is the registry of backends: only it names concrete backends, and it chooses the backends of a store. See
+ * docs/backends.md.
+ */
 
 export const nodeDisk: Disk = new NodeDisk();
 
@@ -53,7 +56,7 @@ const filesAndSqliteOnce: FileBackendsOptions = {
   },
 };
 
-/** The place of a store: its folder, that of its key and heads, and its backends. */
+/** The place of a store: the store's folder, the folder of its key and heads, and its backends. */
 export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> {
   readonly backends: Backends;
   /** Must be called once the store is closed. */
@@ -61,9 +64,9 @@ export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> 
 }
 
 /**
- * Returns the place of a store by its URL: an absolute path, a `file:` URL, or `memory:` for a store in the memory of
- * this process, which is new each time. A store in memory has its small files, its key and its heads in a temporary
- * folder, which is removed when the store is closed. Throws `USAGE` for any other URL.
+ * Returns the place of a store by its address: an absolute path, a `file:` URL, or `memory:` for a new store in the
+ * memory of this process. A store in memory has its small files, its key and its heads in a temporary folder, which
+ * `end` removes. Throws `USAGE` for any other address.
  */
 export function storePlace(
   given: Pick<StoreOptions, "home" | "configFolder">,

@@ -70,8 +70,8 @@ function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly stri
 }
 
 /**
- * Returns a handler for errors of commander, which throws `USAGE` instead. Errors that only mean that help or the
- * version was printed are thrown unchanged.
+ * Returns a handler that replaces an error of commander by `USAGE`. An error that only means that help or the version
+ * was printed is thrown unchanged.
  */
 function onExit(
   usage: string,
@@ -139,8 +139,8 @@ export interface HelpSink {
 const HELP: ReadonlySet<string> = new Set(["-h", "--help", "help"]);
 
 /**
- * Returns the commands whose names are words of the command line; for help, returns all commands. Only these are added
- * to the parser, because adding all commands takes longer than parsing.
+ * Returns the commands whose names are words of the command line; for help, returns all commands. Only the returned
+ * commands are added to the parser, because adding all commands takes longer than parsing.
  */
 function commandsNamedIn(argv: readonly string[]): readonly CommandSpec[] {
   if (argv.some((word) => HELP.has(word))) return COMMANDS;
@@ -183,7 +183,10 @@ function buildProgram(
   return program;
 }
 
-/** Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command line. */
+/**
+ * Parses a command line. Returns `undefined` if help or the version was printed. Throws `USAGE` for an invalid command
+ * line.
+ */
 export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
   let parsed: Parsed | undefined;
   const program = buildProgram({ argv, version }, sink, (result) => {

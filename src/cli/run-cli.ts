@@ -55,7 +55,7 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   return new Input(parsed.options, args, behind);
 }
 
-/** Resolves to the exit code. Errors are reported and do not make it reject. */
+/** Runs the command line. Resolves to the exit code. Never rejects: errors are reported. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
   let style: ReportStyle = {

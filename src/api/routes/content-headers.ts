@@ -35,7 +35,7 @@ export function contentHeaders(file: FileShape): Record<string, string> {
   };
 }
 
-/** Returns `undefined` if the headers of a reply have no path or no known kind. */
+/** Returns the file that the headers of a reply describe; `undefined` if they have no path or no known kind. */
 export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));
   const shown = header("chronicle-path");

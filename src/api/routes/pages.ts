@@ -45,8 +45,8 @@ function strayCursor(): ChronicleError {
 }
 
 /**
- * Returns the seq after which a stream of events begins: `after`, or without it the seq of the last event. Must be
- * called before anything is streamed, because an error can no longer be sent afterwards. Throws `PRUNED` if a
+ * Returns the seq after which a stream of events begins: the given `after`; without `after`, the seq of the last event.
+ * Must be called before anything is streamed, because an error can no longer be sent afterwards. Throws `PRUNED` if a
  * compaction has dropped the event after `after`, and `NOT_FOUND` if event `after` is not recorded yet. `data.after` of
  * the error is a seq after which the caller can continue.
  */

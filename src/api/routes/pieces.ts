@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 
-/** Throws `LIMIT_EXCEEDED` if the pieces have more than `most` bytes. */
+/** Returns all pieces joined. Throws `LIMIT_EXCEEDED` if they have more than `most` bytes. */
 export async function collectedBytes(pieces: AsyncIterable<Uint8Array>, most: number): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   let size = 0;

@@ -38,7 +38,7 @@ export type AnswerOf<Reply extends ReplyKind> = Reply extends { readonly json: i
 
 /** A content that was requested by a path or by its hash. */
 export interface ContentReply {
-  /** The content's hash, which becomes the `ETag`; empty for a folder. */
+  /** The content's hash, which becomes the `ETag`. */
   readonly hash: string;
   readonly size: number;
   /**

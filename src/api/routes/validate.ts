@@ -30,7 +30,9 @@ function shortened(text: string): string {
   return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
 }
 
-/** Returns the schema's message if there is no better description. */
+/**
+ * Describes an issue for people. If this function has no words of its own for the issue, returns the schema's message.
+ */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -120,7 +120,7 @@ function commandProblems(io: Io, path: string, owner: HookOwner): AgentProblem[]
   }
 }
 
-/** Throws system errors. */
+/** Returns the problems of the hook's script at `path`. Throws system errors. */
 function hookProblems(io: Io, path: string, { agent, base, places }: HookOwner): AgentProblem[] {
   const hint = installAgain(agent, base);
   const stat = statBehindLink(path);
@@ -145,7 +145,7 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Without these hooks, the agent's work is only partly recorded. */
+/** Reports the events that have no hook of Chronicle. Without these hooks, the agent's work is only partly recorded. */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
@@ -236,8 +236,8 @@ export function recentTroubles(
 
 /**
  * Returns the events at which Codex skips Chronicle's hook, because nobody has accepted the hook with `/hooks`, or
- * because somebody has switched it off there. Codex (0.169) stores that in the user's `config.toml`, in
- * `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. If a hook was changed after it was accepted, this is not
+ * because somebody has switched the hook off there. Codex (0.169) stores both decisions in the user's `config.toml`,
+ * under `[hooks.state."<file>:pre_tool_use:<group>:<hook>"]`. A hook that was changed after it was accepted is not
  * detected, because only Codex can compute the hash of the accepted hook.
  */
 function unacceptedEvents(hooksFile: string, configFile: string): string[] {
@@ -269,7 +269,7 @@ function snakeCase(event: string): string {
 const MAX_NAMES = 20_000;
 const MAX_DEPTH = 5;
 
-/** In epoch milliseconds; `undefined` if there is no session. */
+/** Returns the time of the newest session file, in epoch milliseconds; `undefined` if there is no such file. */
 function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MAX_NAMES;
   let newest: number | undefined;
@@ -345,7 +345,10 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
   });
 }
 
-/** Returns `undefined` if the file is missing or unreadable, because the user's agent cannot read it then, either. */
+/**
+ * Returns the text of a file. Returns `undefined` if the file is missing or unreadable, because the user's agent cannot
+ * read it then, either.
+ */
 function textOrNothing(file: string): string | undefined {
   try {
     return readTextIfThere(file);
@@ -356,8 +359,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns `undefined` for a file that cannot be read or that the agent does not accept, because such a file switches
- * nothing off. `refusals` reports the agent's main file if it is such a file.
+ * Returns the settings in a file. Returns `undefined` for a file that cannot be read or that the agent does not accept,
+ * because such a file switches nothing off. If that is the agent's main file, `refusals` reports it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

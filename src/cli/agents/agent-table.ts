@@ -19,8 +19,8 @@ interface HookStyle {
   readonly others: readonly string[];
   readonly timeout: number;
   /**
-   * The timeout at the end of a session, for an agent that allows only a shorter one there and warns about a longer
-   * one.
+   * The timeout of the hook at the end of a session. Present for an agent that allows only a short timeout there and
+   * warns about a longer one. Absent: `timeout`.
    */
   readonly atEnd?: number;
   readonly named: boolean;

@@ -57,7 +57,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** If a file is unreadable, only the check of its agent fails. */
+/** Returns a check for each agent and scope. If a file is unreadable, only the check of its agent fails. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -112,7 +112,7 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** Reports the refused attempts of agents that named no workspace. The check does not fail. */
+/** Reports the refused attempts in which an agent named no workspace. The check does not fail. */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
@@ -157,7 +157,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   return { name, ok: true, detail: `answered on ${socket}` };
 }
 
-/** If the address in the store is a link, returns the target of the link. */
+/** Returns the path of the store's socket: the address in the store, or, if that is a link, the target of the link. */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {
   const kind = disk.lstat(address)?.kind;
   if (kind === undefined) return socket;

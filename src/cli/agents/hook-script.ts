@@ -167,8 +167,8 @@ present() {
  * magnitude faster than starting Node. The arguments of the script are the agent's name, optionally `--strict`, and
  * optionally `--direct`, with which the server is neither asked nor started.
  *
- * With `--strict`, the script exits with code 2 after every failure before a tool. All agents do not run the tool then.
- * The only exception is that Chronicle was uninstalled (see `lostChecks`).
+ * With `--strict`, the script exits with code 2 after every failure before a tool. No agent runs the tool then. The
+ * only exception is that Chronicle was uninstalled (see `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;

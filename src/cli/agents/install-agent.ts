@@ -35,7 +35,10 @@ export interface FileState {
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
-/** Throws `USAGE` if the agent's environment variable is no absolute path. */
+/**
+ * Returns the absolute path of a configuration file. Throws `USAGE` if the agent's environment variable is no absolute
+ * path.
+ */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
   const { moved } = agent;
@@ -57,7 +60,10 @@ function backupOf(path: string): string {
   return `${path}.before-chronicle`;
 }
 
-/** Throws `REFUSED` if the agent does not accept a file, or if a file cannot be edited. Writes nothing. */
+/**
+ * Returns the changes of `install`, file by file. Throws `REFUSED` if the agent does not accept a file, or if a file
+ * cannot be edited. Writes nothing.
+ */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
   return agent.files[base.scope].map((file) => {
@@ -96,7 +102,10 @@ export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   });
 }
 
-/** Removes a backup that is equal to the new text of its file. Throws system errors. */
+/**
+ * Writes the planned changes and backups. Removes a backup that is equal to the new text of its file. Throws system
+ * errors.
+ */
 export function carryOut(plans: readonly FilePlan[]): void {
   for (const { path, before, after, backup } of plans) {
     if (after === before) continue;
@@ -131,7 +140,9 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
   return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
 }
 
-/** Returns `undefined` if the text cannot be parsed and `misfit` gives a reason. */
+/**
+ * Returns Chronicle's command lines in a text; `undefined` if the text cannot be parsed and `misfit` gives the reason.
+ */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
     return found(file, text);

@@ -67,7 +67,7 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidCharacter: "a control character within a text",
 };
 
-/** Comments are no tokens here. */
+/** Returns the offset of the last token before `offset`. A comment does not count as a token. */
 function lastTokenBefore(text: string, offset: number): number {
   const scanner = createScanner(text, true);
   let last = 0;

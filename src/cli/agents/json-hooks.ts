@@ -46,7 +46,7 @@ export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Returns an empty list if no event has a hook of Chronicle. */
+/** Returns the wanted events that have no hook of Chronicle; an empty list if no event has one. */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
@@ -111,7 +111,7 @@ function isShared(present: unknown, wanted: HookGroup["group"]): boolean {
   return isObject(present) && present["matcher"] === wanted["matcher"] && ourIndex(present) >= 0;
 }
 
-/** Lists and objects that become empty are removed as well. */
+/** Returns the text without Chronicle's hooks. Lists and objects that become empty are removed as well. */
 export function dropHooks(text: string): string {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return text;

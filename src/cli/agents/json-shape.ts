@@ -8,7 +8,7 @@ export type Shape =
   | {
       readonly is: "list";
       readonly of: Shape;
-      /** A value that is no list is ignored. */ readonly orElse?: "passed over";
+      /** Present: a value that is no list is ignored; absent: it is refused. */ readonly orElse?: "passed over";
     }
   | ObjectShape
   /** One of several shapes of objects. The string in the field `by` selects the shape. */

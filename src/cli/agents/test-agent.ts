@@ -105,8 +105,8 @@ async function look(
 }
 
 /**
- * Forgets the history that hooks have made for the folder before one of them failed. If that fails, the result says so
- * too, because the failure of the hook is what the user asked for.
+ * Forgets the history that hooks have made for the folder before one of them failed. If the history cannot be
+ * forgotten, adds that to the result instead of throwing, because the user must learn of the hook's failure.
  */
 async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {
   try {

@@ -102,7 +102,7 @@ function stillStarting(): ChronicleError {
   return new ChronicleError("UNAVAILABLE", STARTS, { hint: "try again in a moment", data: { about: STARTING } });
 }
 
-/** An archived workspace counts only if all workspaces are archived. */
+/** Returns the id of the only workspace. An archived workspace counts only if all workspaces are archived. */
 function onlyOne(all: readonly WorkspaceShape[]): string {
   const going = all.filter(({ archived }) => archived !== true);
   const meant = going.length === 0 ? all : going;
@@ -126,7 +126,7 @@ function labelOf({ name, path }: WorkspaceShape): string {
   return name ?? path;
 }
 
-/** For the address `unix:`. Throws `UNSAFE` if the socket could belong to another user. */
+/** Returns the URL for the address `unix:`. Throws `UNSAFE` if the socket could belong to another user. */
 function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
   const disk = new NodeDisk();
   const { home } = placesOf({ env, userHome, cwd, store: undefined });

@@ -39,7 +39,7 @@ function fit(token: string, from: string): string {
   throw usageError(`what stands in ${from} is no token`, "a token is one word on one line");
 }
 
-/** Returns `undefined` if the token would not be sent over a network without encryption. */
+/** Returns a note if the token would be sent over a network without encryption; else `undefined`. */
 export function bareTokenNote(url: string, token: string | undefined): string | undefined {
   if (token === undefined || !URL.canParse(url)) return undefined;
   const { protocol, hostname } = new URL(url);

@@ -16,7 +16,7 @@ const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>
   folder: "its folder is something else now",
 };
 
-/** For conflicts between a folder and its upstream. */
+/** The reasons of conflicts between a folder and its upstream. */
 const OF_SYNC: Readonly<Record<Reason, string>> = {
   content: "both edited the same or adjacent lines",
   binary: "both edited it, and it is no text that merges",
@@ -44,7 +44,7 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
   return permissions === undefined ? formatBytes(size) : `${formatBytes(size)} ${modeText(permissions)}`;
 }
 
-/** Permissions are included only if they differ. */
+/** Returns a text about both sides of a conflict. Permissions are included only if they differ. */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
   const differ = now !== undefined && then !== undefined && now !== then;
@@ -79,6 +79,6 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
 
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
 
-/** For conflicts of a folder that follows an upstream. */
+/** The hint for conflicts between a folder and its upstream. */
 export const SETTLE_SYNC =
   "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge [--merged FILE | --tool COMMAND]";

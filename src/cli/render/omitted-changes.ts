@@ -127,22 +127,25 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
 }
 
 /**
- * The losses are left out. For a created path, the line says that rules which the run itself has made leave the path
- * out.
+ * Returns lines about a run's changes of omitted paths, without the losses. The line of a created path says that rules
+ * which the run itself has made leave the path out.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
 /**
- * The losses are left out. The lines say nothing about rules, because an action may have named the path that it
- * created.
+ * Returns lines about an action's changes of omitted paths, without the losses. The lines say nothing about rules,
+ * because an action may have named the path that it created.
  */
 export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT], "");
 }
 
-/** The paths in `left` are skipped, because they were not undone. */
+/**
+ * Returns lines about the changes of omitted paths by a run that was undone. The paths in `left` are skipped, because
+ * they were not undone.
+ */
 export function takenBackLines(changes: readonly OmittedChangeShape[] = [], left: readonly string[] = []): string[] {
   const isTaken = ({ path }: OmittedChangeShape): boolean => !left.includes(path);
   return told(changes.filter(isTaken), [...TAKEN_BACK, ...LEFT]);

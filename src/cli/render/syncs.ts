@@ -239,7 +239,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
-/** Returns `undefined` if people need not see the event. */
+/** Returns the text of an event; `undefined` if people need not see the event. */
 export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
   switch (event.kind) {
     case "state":

@@ -10,7 +10,10 @@ import { optional } from "../../util/optional.ts";
 
 const MAX_PORT = 65_535;
 
-/** Throws `USAGE` for invalid or incomplete options, and for an unsafe port that no option allows. */
+/**
+ * Returns the ports that the options ask for. Throws `USAGE` for invalid or incomplete options, and for an unsafe port
+ * that no option allows.
+ */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
   const listen = input.text("listen");
@@ -92,8 +95,9 @@ function originOf(text: string): string {
 }
 
 /**
- * Returns the OIDC options of a command line; `undefined` if there are none. `hasPorts`: true if the server has ports,
- * because only ports accept tokens. Throws `USAGE` for options that are unsafe or incomplete.
+ * Returns the OIDC options of a command line; `undefined` if there are none. `hasPorts`: true if the server has ports.
+ * Throws `USAGE` for options that are unsafe or incomplete, and for options without a port, because only ports accept
+ * tokens.
  */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
   const issuer = input.text("oidcIssuer");

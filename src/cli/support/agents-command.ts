@@ -32,8 +32,8 @@ export function decidesHaltedSync(input: Input): boolean {
 }
 
 /**
- * The commands that are for persons only, with the condition on their options. For these commands, the ancestors of the
- * process are checked.
+ * The commands that an agent may not use, or (`mv`, `restore --to`) that must do less for an agent, with the condition
+ * on their options. For these commands, the ancestors of the process are checked.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -91,8 +91,8 @@ async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAro
 }
 
 /**
- * Adds to a refusal that tells a person to use another terminal the agent's session to which this terminal belongs, and
- * how it ends. Returns other errors unchanged.
+ * Some refusals tell a person to use another terminal. To such a refusal, adds the agent's session to which this
+ * terminal belongs, and how that session ends. Returns other errors unchanged.
  */
 export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
   const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);

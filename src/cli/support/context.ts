@@ -171,7 +171,7 @@ export class CommandContext {
 
   /**
    * True if an agent, or a command that a run has started, runs this command. The variable in the environment is
-   * checked, and, for commands that are for persons only, also the ancestors of this process.
+   * checked, and, for the commands in `PERSONS` (`agents-command.ts`), also the ancestors of this process.
    */
   isAgent(): Promise<boolean> {
     return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
@@ -184,7 +184,10 @@ export class CommandContext {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
   }
 
-  /** Throws `FORBIDDEN` if `isAgent` is true. For commands about no history: no history can record their attempt. */
+  /**
+   * Throws `FORBIDDEN` if `isAgent` is true. It is for commands that are about no single history, so that no history
+   * can record the refused attempt.
+   */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
     throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
@@ -241,7 +244,9 @@ export class CommandContext {
     }
   }
 
-  /** Registers a workspace that `close` closes. Returns it in a form that gives agents no bytes of secrets. */
+  /**
+   * Registers a workspace that `close` closes. Returns a view of the workspace that gives agents no bytes of secrets.
+   */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
     return secretsForPeople(workspace, {
@@ -251,9 +256,9 @@ export class CommandContext {
   }
 
   /**
-   * Returns the translation between typed paths and paths of the workspace. If the workspace was chosen by name, typed
-   * paths are relative to its root; inside the workspace, they are relative to the current folder. In a workspace of a
-   * server, typed paths are always relative to its root.
+   * Returns the translation between typed paths and paths of the workspace. Typed paths are relative to the current
+   * folder, with three exceptions. They are relative to the workspace's root if the workspace is on a server, if it has
+   * no folder, or if it was chosen by name and the current folder is not in it.
    */
   paths(workspace: WorkspaceApi): UserPaths {
     if (this.remote !== undefined) return new UserPaths(workspace, undefined);

@@ -16,8 +16,9 @@ interface AskedServer {
 }
 
 /**
- * Disposing `opened` closes the connections. Throws `USAGE` for an invalid address, and for `origin` if the workspace
- * follows no origin. Throws `NOT_FOUND` if a server does not have the workspace.
+ * Returns the places that `--repair-from` names. Disposing `opened` closes the connections to servers. Throws `USAGE`
+ * for an invalid address, and for `origin` if the workspace follows no origin. Throws `NOT_FOUND` if a server does not
+ * have the workspace.
  */
 export async function repairPlaces(
   context: CommandContext,

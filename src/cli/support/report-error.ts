@@ -33,7 +33,7 @@ function told(thrown: unknown): Told {
   return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
 }
 
-/** Returns the exit code. */
+/** Prints an error. Returns the exit code. */
 export function reportError(error: unknown, io: Io, style: ReportStyle): number {
   const { exitCode, ...shape } = told(error);
   const { worded = (text: string) => text } = style;

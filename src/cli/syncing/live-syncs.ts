@@ -79,7 +79,7 @@ class SyncView {
 
   /**
    * Returns the text of an event; `undefined` if it has none. A state event has a text only if the state has changed,
-   * because the last line shows the present state.
+   * because the last line shows the present state. `syncing` has a text only as the first state.
    */
   #textOf(event: SyncEventShape): string | undefined {
     const { paint } = this.#context;

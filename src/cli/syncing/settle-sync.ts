@@ -220,7 +220,7 @@ async function mergeByTool(
   });
 }
 
-/** The file is not removed. */
+/** Writes the merged content to a temporary file, which is not removed. Returns the path of the file. */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);

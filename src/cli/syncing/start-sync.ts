@@ -44,8 +44,8 @@ export async function startSync(context: CommandContext, args: readonly string[]
 }
 
 /**
- * Throws `USAGE` for invalid options, `UNSAFE` for a folder in the store or the configuration folder, and `FORBIDDEN`
- * if an agent asks for secrets.
+ * Returns the options of a sync from the command line. Throws `USAGE` for invalid options, `UNSAFE` for a folder in the
+ * store or the configuration folder, and `FORBIDDEN` if an agent asks for secrets.
  */
 export async function startOptions(
   context: CommandContext,
@@ -81,8 +81,8 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
 }
 
 /**
- * The modes in which the origin's ignore files replace those of the folder. What only the folder's own ignore files
- * leave out is not counted, and joins afterwards.
+ * The modes in which the origin's ignore files replace those of the folder. Files that only the folder's own ignore
+ * files leave out are not counted, and join afterwards.
  */
 const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 
@@ -149,8 +149,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * If the store's server runs the sync, because an earlier foreground process has ended, the server is made to stop it
- * first.
+ * Starts the sync in this process. The store's server may run the sync, because an earlier foreground process has
+ * ended. In that case, makes the server stop the sync first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -231,7 +231,10 @@ async function followed(context: CommandContext, { store, runner, id, ...more }:
   return await runner.stop(id);
 }
 
-/** If the socket cannot be opened, reports the error and returns `undefined`, and the sync still runs. */
+/**
+ * Opens the socket of the sync. If the socket cannot be opened, reports the error and returns `undefined`; the sync
+ * still runs.
+ */
 async function socketFor(
   context: CommandContext,
   { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,
@@ -312,8 +315,9 @@ const ANSWER_MS = 2_000;
 const SETTLING_MS = 300;
 
 /**
- * Waits for at most two seconds until it is known whether the origin of a sync can be reached and whether it admits the
- * folder. Returns the last state.
+ * Waits until it is known whether the origin of a sync can be reached and whether the origin admits the folder. Waits
+ * at most `ANSWER_MS`; each event that the sync is offline sets the remaining time to `SETTLING_MS`. Returns the last
+ * state.
  */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   const isOpen = ({ state, applied }: SyncShape): boolean =>

@@ -87,7 +87,8 @@ function notStarted(run: RunFolder): ChronicleError {
 /**
  * Finds the sync of a command. `typed`: the folder of the sync, its id or a prefix of the id. If it is `undefined`, the
  * sync is the one that `--workspace` names, or else that of the current folder, or else the only sync that is not
- * stopped. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
+ * stopped (if all syncs are stopped, the only sync). Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are
+ * several.
  */
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
   const all = await syncs.list();
@@ -97,8 +98,8 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync that `--workspace` names, or else the sync whose folder contains the path, or else the sync of a
- * command that names none. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
+ * Finds the sync that `--workspace` names, or else the sync whose folder contains the path, or else the sync that
+ * `targetOf` returns if nothing names one. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);
@@ -107,7 +108,7 @@ export async function targetHolding(context: CommandContext, syncs: SyncApi, pat
   return syncAround(all, above) ?? onlyOf(meantHere(context, all), "there is no sync", "name one with -w, by");
 }
 
-/** If the result has several syncs, the command is ambiguous. */
+/** Returns the syncs that a command without an argument may mean. If there are several, the command is ambiguous. */
 function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): readonly SyncShape[] {
   const named = input.text("workspace");
   if (named !== undefined) return matching(all, named, io.cwd());
@@ -183,7 +184,7 @@ function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"):
   });
 }
 
-/** If the folder is missing, returns the given path. */
+/** Returns the path without links; if there is no such folder, the given path. */
 function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);

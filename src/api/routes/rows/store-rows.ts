@@ -53,7 +53,7 @@ const create = storeRoute(calls.createWorkspace, {
   },
 });
 
-/** A prefix of an id does not match. */
+/** Returns the id of the workspace with this whole id or exact name. Throws `NOT_FOUND` for a prefix of an id. */
 async function wholeId(on: StoreApi, asked: string): Promise<string> {
   const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
   if (found === undefined) throw notThere(asked);

@@ -64,7 +64,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** Omitted paths count as well. */
+/** True if the step changed anything. Changes of omitted paths count as well. */
 function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }

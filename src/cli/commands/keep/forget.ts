@@ -14,8 +14,8 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * With `--now`, only a person at a terminal can agree. Returns true for an unknown or ambiguous id, because `forget`
- * reports it.
+ * Asks whether the history should be removed. With `--now`, only a person at a terminal can agree. For an unknown or
+ * ambiguous id, returns true without a question, because `StoreApi.forget` then throws an error.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");

@@ -6,7 +6,7 @@ import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** If the store cannot be opened, returns a failed check with the reason. */
+/** Returns the checks of the store. If the store cannot be opened, returns a failed check with the reason. */
 async function storeChecks(context: CommandContext, places: ReturnType<typeof placesOf>): Promise<DoctorShape> {
   try {
     return await (await context.store()).doctor();

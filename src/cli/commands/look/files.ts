@@ -85,8 +85,8 @@ export async function manifest(context: CommandContext): Promise<number> {
 }
 
 /**
- * `notes.txt@3` is the third iteration of `notes.txt`. The whole argument is a path with `--iteration`, or if only a
- * path of that name was recorded.
+ * Parses the argument. `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole argument is
+ * the path. The same holds if a path `notes.txt@3` was recorded and no path `notes.txt`.
  */
 async function readTarget(context: CommandContext, workspace: WorkspaceApi): Promise<Target> {
   const { input } = context;

@@ -75,8 +75,8 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
 const UNDO = "chronicle undo";
 
 /**
- * Returns a hint about the work that `undo` without arguments undoes. That need not be the newest line, because `undo`
- * does not undo edits and watches.
+ * Returns a hint about the work that `undo` without arguments undoes. This work need not be in the newest line, because
+ * `undo` does not undo edits and watches.
  */
 function undoHint(context: CommandContext, { items, undoable }: RecentShape): string[] {
   if (undoable === null) return [];
@@ -119,7 +119,7 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
   if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
 }
 
-/** `chronicle` without a command does the same. If nothing is recorded, prints how to begin. */
+/** `chronicle` without a command does the same, except that it prints how to begin if there is no workspace here. */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
   try {

@@ -38,7 +38,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** If the changes are pruned, returns the reason as a text. */
+/** Returns the changes of a session; if they are pruned, the reason as a text. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

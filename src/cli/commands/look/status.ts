@@ -62,7 +62,9 @@ function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
-/** The text does not claim that everything is recorded if the coverage does not show that. */
+/**
+ * Returns a text for a status without changes. The text says that everything is recorded only if the coverage shows it.
+ */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";
   if (path === "") return "none";
@@ -79,7 +81,10 @@ async function noFolderOf(context: CommandContext, id: string): Promise<string> 
   return name === undefined ? text : `${printable(name)} ${text}`;
 }
 
-/** With `--remote`, adds no notes, because the agents run on this machine. */
+/**
+ * Adds notes about agents whose hooks are not active. With `--remote`, adds none, because the agents run on this
+ * machine and not on the server's.
+ */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });

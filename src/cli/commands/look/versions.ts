@@ -49,7 +49,8 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Throws `NOT_FOUND` for a path that was never recorded. In a replica, also prints that the origin keeps the versions.
+ * Prints that there are no versions. In a replica, also prints that the origin keeps them. Throws `NOT_FOUND` for a
+ * path that was never recorded.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });

@@ -50,7 +50,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return await verb(context, client.syncs, typed);
 }
 
-/** Does not start a server if there is no sync. */
+/** Prints the state of all syncs, or of one. Does not start a server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = (await client?.syncs.list()) ?? [];
@@ -116,7 +116,10 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }
 
-/** Fails if the sides differ: if the origin has refused paths, each of which is printed, or if conflicts are open. */
+/**
+ * Returns a failure if the sides may differ: if the sync is halted, if conflicts are open, or if the origin has refused
+ * paths, each of which is printed.
+ */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
   const after = await onSync(context, { syncs, sync }, () => flushed(syncs, sync, context));
