@@ -165,8 +165,9 @@ export interface PruneOptions {
   readonly keepPinned?: boolean;
   readonly dryRun?: boolean;
   /**
-   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Default: the contents are kept for 24
-   * hours. Over a client, throws `USAGE`.
+   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Throws `REFUSED` while somebody is at work
+   * in the workspace, and while an earlier pruning can still be withdrawn. Over a client, throws `USAGE`. Default: the
+   * contents are kept for 24 hours.
    */
   readonly now?: boolean;
 }
@@ -209,9 +210,9 @@ export interface VersionsOptions {
 /** Operations on actions, transactions, conflicts, replicas' versions, and the retention of history. */
 export interface ActionApi {
   /**
-   * Records the state that an action is about to change, before the action runs. Returns `null` for a read, and for an
-   * action off the record, because both need no snapshot. Throws `REFUSED` if the snapshot failed and `onFailure` is
-   * `block`. The tool must not run then.
+   * Records the state that an action is about to change, before the action runs. Returns `null` if no snapshot is
+   * needed: for a read, for an action off the record, and for an action on certain paths if there is nothing to keep.
+   * Throws `REFUSED` if the snapshot failed and `onFailure` is `block`. The tool must not run then.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**

@@ -149,7 +149,7 @@ export interface SyncShape {
   reason?: string;
   /** The next step for a person. */
   hint?: string;
-  /** The name that the origin gives itself, or its address; `null` if the origin was never reached. */
+  /** The origin's address; `null` until the process that runs the sync has reached the origin. */
   peer: string | null;
   /**
    * The time (ISO-8601, by the origin's clock) since which the origin's own folder has been missing, although the
@@ -300,18 +300,22 @@ export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
  */
 export interface SyncApi {
   /**
-   * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin is not
-   * connected. Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for system folders and for the
-   * folders that `init` refuses, and `USAGE` for invalid options.
+   * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin cannot
+   * be reached. If the origin refuses the sync, throws the origin's refusal, and changes nothing. Throws `REFUSED` for
+   * a folder that follows another workspace, `UNSAFE` for system folders and for the folders that `init` refuses, and
+   * `USAGE` for invalid options.
    */
   start(options: SyncStart): Promise<SyncShape>;
   list(): Promise<SyncShape[]>;
   /**
    * Returns a sync. In this and the following methods, `id` is the sync's id, a unique prefix of the id, or its folder.
-   * They throw `NOT_FOUND` for an unknown sync.
+   * These methods throw `NOT_FOUND` for an unknown sync, and `AMBIGUOUS` for a prefix of several ids.
    */
   status(id: string): Promise<SyncShape>;
-  /** Stops the sync. The synced files and their history stay, and the sync can be started again. */
+  /**
+   * Stops the sync. The synced files and their history stay, and the sync can be started again. The sync's token is
+   * removed.
+   */
   stop(id: string): Promise<SyncShape>;
   /** Pauses the sync. Nothing is synced until `resume`, even if the process is restarted. */
   pause(id: string): Promise<SyncShape>;

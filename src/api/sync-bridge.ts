@@ -5,7 +5,7 @@ import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from ".
 /** The state of a session's folder, for a desktop client. */
 export interface SyncStatus {
   readonly state: SyncState;
-  /** The origin's name or address; `null` if the origin was never reached. */
+  /** The origin's address; `null` until the process that runs the sync has reached the origin. */
   readonly peer: string | null;
   /** The number of the origin's events that are not yet applied to the folder. */
   readonly lag: number;
