@@ -34,8 +34,9 @@ export interface ClientOptions {
    */
   readonly commandHints?: boolean;
   /**
-   * The rules for retrying requests that are safe to repeat. Default: 5 tries, with waits that begin at 0.1 s and
-   * double, or that the server asks for (at most 5 s).
+   * The rules for retrying requests that are safe to repeat. Default: at most 5 tries, none of which begins more than
+   * about 20 s after the first. The waits begin at about 0.1 s and double, up to 5 s. If the server asks for a longer
+   * wait, the client waits so long. If the server asks for more than 5 s, the request fails at once.
    */
   readonly retry?: RetryRule;
 }

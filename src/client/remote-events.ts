@@ -17,8 +17,8 @@ const LONGEST_WAIT = 30_000;
 
 /**
  * Yields the events of a workspace, each once, until `signal` aborts. When the connection breaks, connects again and
- * continues after the last received event. Throws errors that are not temporary. Also throws a temporary error if the
- * server has not answered once before.
+ * continues after the last received event. Throws an error that is not temporary. Throws a temporary error only if no
+ * connection has succeeded yet.
  */
 export async function* remoteEvents(
   wire: Wire,
@@ -104,7 +104,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Aborts its signal when data was waited for, and none has arrived, for `SILENCE_MS`. */
+/** Aborts its signal if the reader waits for data for `SILENCE_MS`, and none arrives. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -115,7 +115,8 @@ class Silence {
 
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
-      // Nothing is read while the consumer works, so that says nothing about the server.
+      // Stop the timer while the consumer works. Nothing is read then, so a silence does not mean that the server is
+      // gone.
       this.end();
       yield piece;
       this.begin();

@@ -39,9 +39,9 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 }
 
 /**
- * Returns the error for a server that does not answer or has stopped answering. If the server answers with a
- * certificate that is untrusted or for another name, or without TLS, the error has `data.lasting`, because a retry
- * would not help.
+ * Returns the error for a server that does not answer or has stopped answering. The error has `data.lasting`, because a
+ * retry would not help, if the server's certificate is untrusted, for another name, expired or not yet valid, or if the
+ * server does not speak TLS.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);

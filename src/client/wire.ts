@@ -154,8 +154,8 @@ function newKey(): string {
 }
 
 /**
- * Encodes a request id as an `Idempotency-Key`. Different ids never have the same key. Throws `USAGE` if the key is too
- * long.
+ * Encodes a request id as an `Idempotency-Key`. Different ids never have the same key. Throws `USAGE` if the id is
+ * empty or not well-formed, or if the key is longer than 128 characters.
  */
 function keyOf(requestId: string): string {
   const isOther = /[^\x21-\x24\x26-\x7e]/.test(requestId) && requestId.isWellFormed();
@@ -222,8 +222,8 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /**
- * The error codes for replies without a known code, which come from another server (such as a proxy) or from a newer
- * version of Chronicle.
+ * The error codes for replies that have no known code. Such a reply comes from another server (such as a proxy) or from
+ * a newer version of Chronicle.
  */
 const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
@@ -257,7 +257,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // The body is no JSON, so that only the status is known.
+    // The body is not a JSON document, so only the status is known.
     return {};
   }
 }
@@ -312,8 +312,8 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // If the path without `./` begins like the prefix of a root or of bytes, it is sent as bytes, so that the server
-  // takes it literally.
+  // The path `./base64:x` or `./@root:x` is a plain name, but begins like a notation once its `./` is removed. Such a
+  // path is sent as bytes, so that the server takes it literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));

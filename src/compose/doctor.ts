@@ -128,7 +128,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Includes the mirrors of stopped syncs. */
+/** Checks the mirrors of all syncs, including stopped ones. Reports only the first mirror that has a contradiction. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids
@@ -147,7 +147,8 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
 }
 
 /**
- * Returns what a note of a contradiction says, or that the note is damaged. Returns `undefined` if there is no note.
+ * Returns the text of a mirror's note of a contradiction, or the error message if the note is damaged. Returns
+ * `undefined` if there is no note.
  */
 function contradictionOf(disk: Disk, path: string): string | undefined {
   try {
@@ -170,8 +171,8 @@ async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
 }
 
 /**
- * True if the history of a head is in another store, as the head's own note says. Several stores may keep their heads
- * in one folder.
+ * True if the store that is noted beside a head has the head's history, also as a forgotten one. Several stores may
+ * keep their heads in one folder.
  */
 function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
   const home = storeOfHead(disk, configFolder, id);
@@ -224,7 +225,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   return [{ name, ok: true, detail }];
 }
 
-/** Each fact is a check of its own. */
+/** Returns one check for each notable fact about the folder of a workspace. */
 async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
@@ -306,10 +307,13 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
   };
 }
 
-/** What is to be said of a history: nothing can be written to it, its events are not signed, or it has none yet. */
+/**
+ * A report about a history: it cannot be opened or written, its events are not signed, or nothing is recorded in it
+ * yet.
+ */
 interface HistoryFault {
   readonly check: DoctorCheck;
-  /** The reason why the history is not signed, if that is the fault. */
+  /** The reason why the history is not signed; `null` if something else is reported. */
   readonly reason: SigningReason | null;
 }
 
@@ -330,7 +334,8 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
       const { state, reason, detail, hint } = await answer(context, async ({ damage }) =>
         signingShape(context, damage ?? (await findDamage(context))),
       );
-      // Read the notes off the record, which throws if they are damaged. Damaged notes stop every change.
+      // Reading the off-record notes throws if they are damaged. Damaged notes are a fault, because they stop every
+      // change.
       context.offRecord.read();
       if (state !== "read-only" && state !== "unsigned") return undefined;
       return { check: historyCheck(id, detail ?? state, hint), reason };

@@ -151,7 +151,10 @@ class FileStore implements StoreApi {
     return workspace;
   }
 
-  /** Throws if a workspace's record has another format. Its folder is then unknown, and may be the requested one. */
+  /**
+   * Throws if the record of any workspace has another format. The folder of such a workspace is unknown, and may be the
+   * requested one.
+   */
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
     for (const { id, problem, folders } of await this.#cache.list())
@@ -511,7 +514,10 @@ export function openFileStore(options: StoreOptions, backends: Backends): Promis
   });
 }
 
-/** Returns the workspace that tracks this place beside its first folder. If there are several, the oldest one. */
+/**
+ * Returns the workspace that tracks this place as a further root. If there are several such workspaces, returns the
+ * oldest.
+ */
 function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
   const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
   return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];

@@ -46,10 +46,13 @@ import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
 
-/** A replica's view of its origin. */
+/** The origin of a replica, as the replica's own record names it, and the token for it. */
 export interface KnownOrigin {
   readonly url: string;
-  /** The id of the origin's workspace, or the given name until the origin has answered. */
+  /**
+   * The id of the origin's workspace. Until the origin has answered: the name that was requested, or `undefined` if
+   * none was.
+   */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
 }
@@ -97,9 +100,9 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Throws `UNSAFE` if the folder is nested with the origin's folder (as far as that is in this store), or lies within
-   * another folder that follows the same origin. A session would halt such a sync, but only after files were
-   * replicated.
+   * Throws `UNSAFE` if the folder is nested with the origin's folder, or lies within another folder that follows the
+   * same origin. The origin's folder is known only if the origin is a workspace of this store. A session would halt
+   * such a sync, but only after files were replicated.
    */
   async #refuseWithin(
     folder: string,
@@ -230,8 +233,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if the sync forbids other folders to be nested with its own. A stopped sync does not, nor does a sync that was
- * itself halted as nested.
+ * True if no other folder that follows the same origin may be nested with the sync's folder. False for a stopped sync,
+ * and for a sync that was itself halted as nested.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -419,8 +422,8 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
 /**
- * The least work if there are no worker threads, as in the simulation: every file is written early, so that this is
- * tested.
+ * The least work if there are no worker threads, as in the simulation. Every file is then written early, so that the
+ * simulation tests early writes.
  */
 const ANY = { files: 1, bytes: 1 };
 

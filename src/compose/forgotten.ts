@@ -161,7 +161,7 @@ function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
   return { id, ...what, ...optional({ name }), path, forgotten, until };
 }
 
-/** Leaves out the parts whose histories are not in the store. */
+/** Returns the notes of given-up parts whose histories are in the store. */
 function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
   return stones.list().filter(({ part }) => part !== undefined && isThere(parts, part.workspace));
 }

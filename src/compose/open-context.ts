@@ -52,7 +52,10 @@ export interface StoreParts extends OpenedBlobs {
   readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
-  /** Receives notes on indexes whose files the disk does not permit. Passes each note to `onNote` once. */
+  /**
+   * Receives a note on each index that is kept in memory, because its file cannot be written. Passes each note to
+   * `onNote` once.
+   */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
@@ -102,9 +105,9 @@ export interface HowToOpen {
   readonly client?: string | undefined;
   /** The actor. Default: the actor with whom the store was opened. */
   readonly actor?: string | undefined;
-  /** True if the history is a mirror of an origin's. */
+  /** True if the history is the mirror of an origin's history. */
   readonly isCopy?: boolean;
-  /** True if this process follows an origin with its folder. */
+  /** True if this process makes the workspace's folder follow an origin. */
   readonly follows?: boolean;
 }
 
@@ -227,7 +230,7 @@ function folderFiles(
   const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // Use the paths with and without links, because a configuration folder is often a link.
+  // Use each path as given, and with its links resolved, because a configuration folder is often a link.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,

@@ -75,7 +75,10 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
   };
 }
 
-/** A history whose contents the store must keep: a workspace's own, or a part of its mirror of the origin's. */
+/**
+ * A history whose contents the store must keep: a workspace's own history, or a part of its mirror of the origin's
+ * history.
+ */
 export interface MarkedHistory {
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;

@@ -42,7 +42,10 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
 
-/** A workspace that replicas follow, open in this process and shared by all its sessions. Disposal releases it. */
+/**
+ * A session's lease of a workspace that replicas follow. All sessions share the workspace, which is open in this
+ * process. Disposal ends the lease.
+ */
 export interface OriginLease extends Disposable {
   /** The context of the engine that decides what replicas write back. */
   readonly context: Context;
@@ -249,7 +252,10 @@ async function openOrigin(
   };
 }
 
-/** Does nothing if the workspace is read-only. Passes any other error to `onError`, and throws it. */
+/**
+ * Records the state of the folder. Does nothing if the workspace is read-only. Passes an error to `onError`, and also
+ * throws it.
+ */
 async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
   if (context.readOnly) return;
   try {

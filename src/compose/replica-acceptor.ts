@@ -9,7 +9,7 @@ import { OriginAcceptor } from "../replication/origin/origin-acceptor.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
-/** `onError` receives errors of this side. */
+/** `onError` receives the errors that the operator of the origin's server should know. */
 export function openAcceptor(parts: StoreParts, onError: (error: unknown) => void): ReplicaAcceptor {
   const origins = new Origins(parts, { onError });
   const acceptor = new OriginAcceptor({

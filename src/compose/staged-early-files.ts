@@ -11,7 +11,7 @@ import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type Blo
 import type { KeptStagePool, StagePool } from "../workers/stage-pool.ts";
 import { statOfStaged } from "../workers/stage-job.ts";
 
-/** Bits that are never set on disk. */
+/** The bits of a mode that are never set on disk: setuid, setgid and sticky. */
 const NEVER_SET = 0o7000;
 
 export interface StagedEarlyFilesOptions {

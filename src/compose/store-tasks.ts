@@ -249,7 +249,10 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
 
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
-  /** True to leave out erasures whose grace period is not over: the erased contents are then still needed. */
+  /**
+   * True if an erasure counts only once its grace period is over. Until then, the erased contents are still needed.
+   * False if every erasure counts.
+   */
   readonly due: boolean;
 }
 
@@ -315,7 +318,7 @@ async function neededIn(parts: StoreParts, history: MarkedHistory, { hashes, due
   }
 }
 
-/** Returns the parts of the same store with its forgotten histories as the workspaces. */
+/** Returns parts of the same store in which the forgotten histories take the place of the workspaces. */
 function ofForgotten(parts: StoreParts): StoreParts {
   const { layout } = parts;
   const { forgotten } = layout;
@@ -326,8 +329,8 @@ function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Sets damaged files of the blob store aside, with the damaged contents that no history needs. If a history cannot be
- * read, all contents are treated as needed.
+ * Sets damaged files of the blob store aside. A file with the only copy of a damaged content that a history needs stays
+ * in place. If a history cannot be read, all contents are treated as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -404,7 +407,7 @@ export function workspaceIds({ backends, layout }: StoreParts): string[] {
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
 }
 
-/** `other_bytes` is everything that the other parts of the total do not name. */
+/** `other_bytes` is the size of everything in the store that is no content, log or index. */
 export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   const { backends, layout, blobs } = parts;
   const { disk } = backends;

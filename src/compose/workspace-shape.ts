@@ -26,8 +26,8 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 
 /**
  * True if the folder of a workspace was removed and made again at the same place. Commands in the new folder concern
- * this workspace. A folder on another file system is not the one that was made again, because the recorded file system
- * may only be unmounted.
+ * this workspace. A folder on another file system does not count as made again, because the recorded file system may
+ * merely be unmounted.
  */
 function isMadeAgain(
   { backends: { disk } }: StoreParts,
@@ -38,7 +38,7 @@ function isMadeAgain(
   return stat?.kind === "dir" && String(stat.dev) === device;
 }
 
-/** Returns true if the folder cannot be looked at, because it may be there. */
+/** Returns the result of `look`; true if the disk fails, because the folder may be there. */
 function orUnseen(look: () => boolean): boolean {
   try {
     return look();

@@ -79,7 +79,7 @@ export interface CommandSpec {
     /** The command to use instead. */
     readonly instead: string;
     /**
-     * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. Without it,
+     * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. If undefined,
      * the command is refused while the variable is set.
      */
     readonly ignoresEnvironment?: true;
