@@ -22,7 +22,10 @@ export interface ClientOptions {
   readonly url: string;
   /** A token of the server. The server's owner needs no token on the Unix socket. */
   readonly token?: string;
-  /** The function that is used instead of the global `fetch`. */
+  /**
+   * The function that is used instead of the global `fetch`. The client of Node uses it instead of `node:http`, and
+   * ignores it for a Unix socket.
+   */
   readonly fetch?: Fetch;
   /**
    * The person or agent on whose behalf requests are made. The server decides whether this caller may choose the actor.
@@ -34,9 +37,9 @@ export interface ClientOptions {
    */
   readonly commandHints?: boolean;
   /**
-   * The rules for retrying requests that are safe to repeat. Default: at most 5 tries, none of which begins more than
-   * about 20 s after the first. The waits begin at about 0.1 s and double, up to 5 s. If the server asks for a longer
-   * wait, the client waits so long. If the server asks for more than 5 s, the request fails at once.
+   * The rules for retrying requests that are safe to repeat. Default: at most 5 tries within about 20 s. The waits
+   * begin at about 0.1 s and double, up to 5 s. If the server asks for a longer wait, the client waits so long. If the
+   * server asks for more than 5 s, the request fails at once.
    */
   readonly retry?: RetryRule;
 }

@@ -208,7 +208,10 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return new RemoteWorkspace(wire.with({ acting: who }), this.id, this.roots);
   }
 
-  /** Ends the event streams of this object. The connections stay open, because they belong to the client. */
+  /**
+   * Ends the event streams of this object, and makes its later requests throw `USAGE`. The connections stay open,
+   * because they belong to the client.
+   */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

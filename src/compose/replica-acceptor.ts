@@ -60,7 +60,8 @@ function admittedWrites(
  * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter becomes the holder of the
  * replica. This matters because the replica's id can be read in the history. Anybody else who presented the id would
  * get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token names the
- * replica becomes its new holder. An operator may present any replica, and does not become its holder.
+ * replica becomes its new holder. An operator may also present a replica that has another holder. The holder then stays
+ * the same.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

@@ -10,8 +10,8 @@ import { storeTasks, workspaceIds } from "./store-tasks.ts";
  * Returns open work that an ancestor of this process owns: an agent's session, an action (of any actor), or (unless
  * `whose` is `agents`) a run in a workspace of the store. Returns `undefined` if there is none. Owners are the
  * processes that hooks, runs and actions have recorded. If a dead owner's process id was reused, the recorded mark
- * (`pidMark`) tells the new process apart. Without a mark, only the id is compared. An owner is not found once a
- * process between the owner and this one has ended (`setsid`).
+ * (`pidMark`) tells the new process apart. Without a mark, only the id is compared. An owner is not found if a process
+ * between the owner and this process has ended, as after `setsid`.
  */
 export async function workAround(
   parts: StoreParts,

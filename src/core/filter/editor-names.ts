@@ -4,8 +4,8 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The file to which this file belongs: only while that other file exists is this file an editor's file. `undefined`:
-   * this file is an editor's file in any case.
+   * The file to which this file belongs. This file is an editor's file only while that other file exists. `undefined`
+   * if this file is an editor's file in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }
@@ -33,7 +33,8 @@ const FORMS: readonly Form[] = [
   // Backups of Emacs, Vim, gedit, joe and Kate, and numbered backups of Emacs.
   { name: /^(.+)\.~\d+~$/s },
   { name: /^(.+)~$/s },
-  // Swap files of Vim, which consist of pages of 4 KiB. The edited file may never have been saved.
+  // Swap files of Vim, which consist of pages of 4 KiB. A swap file counts even if the edited file does not exist,
+  // because that file may never have been saved.
   { name: /^\.(.+)\.sw[a-p]$/s, alone: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.sw[a-p]$/, size: (bytes) => bytes > 0 && bytes % 4_096 === 0 },
   { name: /^\.(.+)\.kate-swp$/s },
@@ -47,8 +48,8 @@ const FORMS: readonly Form[] = [
   // Locks of LibreOffice and Microsoft Office.
   { name: /^\.~lock\..+#$/s, size: atMost(LOCK_BYTES) },
   { name: /^~\$.+$/s, size: atMost(LOCK_BYTES) },
-  // Files of desktops: macOS (blocks of 2 KiB after 4 bytes; attributes of the file beside), Windows (sectors of 512
-  // bytes).
+  // Files of desktops. macOS: `.DS_Store` (4 bytes, then blocks of 2 KiB) and `._name` (attributes of the file `name`).
+  // Windows: `Thumbs.db` (sectors of 512 bytes).
   { name: /^\.DS_Store$/, size: (bytes) => bytes > 2_048 && bytes % 2_048 === 4 },
   { name: /^\._(.+)$/s, size: atMost(ATTRIBUTES_BYTES) },
   { name: /^Thumbs\.db$/, size: (bytes) => bytes >= 1_536 && bytes % 512 === 0 },

@@ -4,10 +4,7 @@ import { RuleSet, byteText, descend } from "./ignore-rules.ts";
 
 const MAX_PATTERN_LENGTH = 4096;
 
-/**
- * A test of only a path, independent of the rest of the filter. Returns true if the pattern matches the path or a
- * folder above it.
- */
+/** A test that decides from the path alone. Returns true if the path, or a folder above it, is filtered out. */
 export type PathTest = (path: string, isFolder: boolean) => boolean;
 
 /**

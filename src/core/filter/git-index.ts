@@ -43,7 +43,8 @@ export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
 }
 
 /**
- * Returns true if the checksum at the end matches. If git is told to write no checksum (`index.skipHash`), it is zero.
+ * Returns true if the checksum at the end matches, or is all zeros. git writes zeros if it is told to compute no
+ * checksum (`index.skipHash`).
  */
 function isWhole(bytes: Buffer, end: number): boolean {
   const kept = bytes.subarray(end);
@@ -115,7 +116,10 @@ class EntryReader {
     this.#keep(kind === REPOSITORY);
   }
 
-  /** Reads a name in version 2 or 3. One to eight NULs follow it, up to the next multiple of eight. */
+  /**
+   * Reads a name in version 2 or 3. One to eight NULs follow the name, so that the length of the entry is a multiple of
+   * eight.
+   */
   #plainName(start: number, nameAt: number, length: number): void {
     const stop = length < LONG_NAME ? nameAt + length : this.#bytes.indexOf(0, nameAt + length);
     if (stop < 0 || stop >= this.#layout.end || this.#bytes[stop] !== 0) refuse("it is damaged");

@@ -32,7 +32,10 @@ export const ANY = -1;
 export const STAR = -2;
 /** `**` between slashes. It matches any text, including slashes. */
 export const GLOBSTAR = -3;
-/** Consumes nothing. It precedes a `**` before a plain `/`, and may skip both, so that `a/**` + `/b` matches `a/b`. */
+/**
+ * A step that consumes no text. It stands before a `**` that a plain `/` follows. It may skip that `**` together with
+ * the `/`, so that `a/**` + `/b` matches `a/b`.
+ */
 export const MAYBE = -4;
 /** The distance from a capital ASCII letter to its small letter. */
 const TO_SMALL = 0x20;

@@ -38,8 +38,8 @@ interface LivePath {
 }
 
 /**
- * The rules for paths as they apply in one folder. A rule is found by the name of the next component if only one name
- * is possible. Otherwise, it is in a list.
+ * The rules for paths as they apply in one folder. `named` has the rules for which the next component can have only one
+ * name, by this name. `wild` has all other rules.
  */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;

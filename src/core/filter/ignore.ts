@@ -53,9 +53,9 @@ export interface CompiledFilter {
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
  *    nothing that git tracks.
  *
- * Everything in an excluded folder is excluded, except for what is force-included, and, if ignore files exclude it, for
- * what git tracks. No rule looks at more than path and kind, since a recorded filter judges paths that are gone: what
- * depends on size or content is an omission of the scan.
+ * Everything in an excluded folder is excluded, except for force-included paths. If an ignore file excludes the folder,
+ * paths that git tracks are also excepted. The rules look only at a path and its kind, because a recorded filter also
+ * judges paths that are gone. The scan itself omits files because of their size or content.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -342,7 +342,7 @@ function recordedScope({ folder, ignoreCase, tracked }: RepositoryRules): Reposi
 
 const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
 
-/** To judge many paths, use `compileSpec`, and keep its result. */
+/** Judges one path by a recorded filter. To judge many paths, use `compileSpec`, and keep its result. */
 export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
   let compiled = compiledSpecs.get(spec);
   if (compiled === undefined) compiledSpecs.set(spec, (compiled = compileSpec(spec)));

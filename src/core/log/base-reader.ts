@@ -50,10 +50,13 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** Sizes in bytes of the parts of an entry row: before its name, its numbers, and the columns of a live row. */
+/** The number of bytes of an entry row before its name: the kind, the depth, and the length of the name. */
 const ROW_START = 5;
+/** The number of bytes of the iteration and the seq, which follow the name. */
 const ROW_NUMBERS = 16;
+/** The number of bytes of the columns at the end of a live folder's row. */
 const DIR_COLUMNS = 34;
+/** The number of bytes of the columns at the end of a live file's or link's row, in version 2 and in version 1. */
 const FILE_COLUMNS = 54;
 const FILE_COLUMNS_MS = 50;
 

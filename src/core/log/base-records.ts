@@ -51,7 +51,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
-  // This throws for a number that only the record of a user may have.
+  // `canonicalJson` throws for a number that only the record of a user may have.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
@@ -61,7 +61,7 @@ export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
 }
 
-/** The record rows are at the end of a base. */
+/** Returns the offset of the record rows in a base of `size` bytes. These rows are the end of the base. */
 export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
   return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
 }

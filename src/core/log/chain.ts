@@ -194,7 +194,10 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
     : undefined;
 }
 
-/** Returns a text that names a missing field. `lineFieldFault` checks the types. */
+/**
+ * Returns the event, or a text that names a missing field. The types of the fields are not checked: `lineFieldFault`
+ * does so.
+ */
 function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
   for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;
   return {

@@ -142,8 +142,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed. The
- * event is verified, and the checkpoint is not.
+ * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed. Such
+ * an event takes precedence, because it is verified and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },

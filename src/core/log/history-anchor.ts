@@ -45,7 +45,10 @@ export function decodeAnchor(file: string): HistoryAnchor {
   return fieldsOf(body);
 }
 
-/** An earlier version wrote anchors with a fixed field order and without a checksum. */
+/**
+ * Returns the anchor if an earlier version wrote the file; `undefined` for any other file. That version wrote anchors
+ * with a fixed field order and without a checksum.
+ */
 function uncheckedIn(file: string): HistoryAnchor | undefined {
   if (!file.startsWith('{"workspace":')) return undefined;
   try {

@@ -28,8 +28,8 @@ function frontierLength(size: number): number {
 
 /**
  * The growing tree. It keeps only the frontier, and `append` computes about two hashes. To verify in parallel, cut the
- * log at multiples of a power of two that is at least as long as each piece, build one `LogTree` for each piece, and
- * join them in order with `appendTree`.
+ * log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for each piece, and join the trees
+ * in order with `appendTree`.
  */
 export class LogTree {
   readonly #range: CompactRange;

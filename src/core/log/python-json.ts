@@ -156,7 +156,10 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
   return members.get(key) ?? { kind: "literal", value: null };
 }
 
-/** Puts characters beyond U+FFFF last, as Python does. A comparison of UTF-16 units would not. */
+/**
+ * Compares two texts by code points, as Python does. Characters beyond U+FFFF are then last. A comparison of UTF-16
+ * units would not put them there.
+ */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -176,7 +179,10 @@ export interface PlainValue {
   readonly rounded: number;
 }
 
-/** Throws `REFUSED` for a number that JSON or a double cannot represent. */
+/**
+ * Converts a value to the form in which it is stored. Rounds and counts the integers that a double cannot represent
+ * exactly. Throws `REFUSED` for NaN, for infinities, and for a number beyond the range of a double.
+ */
 export function plainValue(node: PythonJson): PlainValue {
   let rounded = 0;
   const plain = (one: PythonJson): Json => {

@@ -127,7 +127,7 @@ function keyIdOf(name: string, raw: Buffer): Buffer {
   return sha256Bytes(Buffer.concat([Buffer.from(`${name}\n`), typedKey(raw)])).subarray(0, 4);
 }
 
-/** Returns `undefined` for text that is not in the canonical spelling. */
+/** Returns `undefined` for text that is not canonical base64, and for another number of bytes than `length`. */
 function fromBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   const same = bytes.toString("base64") === text;

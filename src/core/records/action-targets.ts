@@ -136,7 +136,10 @@ export interface Target {
   readonly sweeps?: readonly NameSweep[];
 }
 
-/** `wholeWorkspace` is true if one of the paths is a root, or if a deep one contains a root. */
+/**
+ * Sorts targets into paths of the workspace and paths outside of it. `wholeWorkspace` is true if one of the targets is
+ * a root, or if a deep target contains a root.
+ */
 export function sortTargets(
   targets: readonly Target[],
   folders: TargetFolders,
@@ -171,7 +174,7 @@ class Sorter {
     };
   }
 
-  /** Ignores a path that no file can have. */
+  /** Adds a path that was forecast from a command. Ignores a path that no file can have. */
   addForecast({ path, deep, sweeps }: Target): void {
     if (isPossible(path)) this.add(path, deep, sweeps ?? []);
   }
@@ -196,7 +199,10 @@ class Sorter {
   }
 }
 
-/** `beneath` is the folder's path within the swept folder (`""` for that folder itself). */
+/**
+ * Returns the sweeps of a root that lies in a swept folder. `beneath` is the path of the root within the swept folder;
+ * `""` if the root is that folder itself.
+ */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];
   const [top = ""] = beneath.split("/");

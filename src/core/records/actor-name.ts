@@ -12,11 +12,11 @@ const NOBODYS = "ambiguous";
 const ANY = "*";
 
 /**
- * Letters, digits and signs that look like Latin letters, each row with its look-alikes. They are the letters of UTS
- * #39 (confusables.txt) that occur in names, and characters that people write for letters (`hum4n`). A capital letter
- * that is in no row is read as its small letter. NFKD handles full-width and mathematical letters, and letters with
- * marks. Any letter, digit or sign beyond ASCII may also stand for
- * any letter, if at least half of the word's letters are ASCII.
+ * Letters, digits and signs that look like Latin letters. Each row has the characters, and the Latin letters that they
+ * look like. The characters are the letters of UTS #39 (confusables.txt) that occur in names, and characters that
+ * people write for letters (`hum4n`). A capital letter that is in no row is read as its small letter. NFKD handles
+ * full-width and mathematical letters, and letters with marks. Any letter, digit or sign beyond ASCII may also stand
+ * for any letter, if at least half of the word's letters are ASCII.
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -59,7 +59,7 @@ export function claimedName(name: string): string | undefined {
   return RESERVED.find((word) => seen === folded(word) || mayBe(open, folded(word)));
 }
 
-/** Returns `agent (<name>)` for a name that looks like a person's or Chronicle's. */
+/** Returns `agent (<name>)` for a name that looks like a person's or Chronicle's. Returns any other name unchanged. */
 export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
@@ -68,7 +68,10 @@ export function nameOfRole(role: "person" | "agent" | undefined): string {
   return role === "agent" ? "agent" : "human";
 }
 
-/** Returns `agent` if no name is given and `otherwise` looks like the name of a person or of Chronicle. */
+/**
+ * Returns the given name. If none is given, returns `otherwise`, or `agent` if `otherwise` looks like the name of a
+ * person or of Chronicle.
+ */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
 }
@@ -102,7 +105,10 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the actor's name ${what}`, { hint });
 }
 
-/** Keeps only letters, digits and `ANY`, in lower case. What looks alike in many fonts becomes the same letter. */
+/**
+ * Keeps only letters, digits and `ANY`, in lower case. Letters and digits that look alike in many fonts become the same
+ * letter.
+ */
 function folded(text: string): string {
   return text
     .toLowerCase()

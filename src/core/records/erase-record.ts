@@ -37,8 +37,9 @@ export interface EraseRecord {
   /** The time until which the bytes are kept. */
   readonly until: string;
   /**
-   * Earlier events that ended the recording of paths whose contents an event of this record erased. The files of these
-   * paths stay. Events of the erasure's own commit are not repeated here. Default: none.
+   * The events in earlier commits of this erasure that ended the recording of paths, because the contents of these
+   * paths were erased. The files of these paths stay. The events in the commit of this event itself are not listed.
+   * Default: none.
    */
   readonly untracked?: SeqRanges;
   /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */

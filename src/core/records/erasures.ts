@@ -85,7 +85,7 @@ export class Erasures {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }
 
-  /** Returns the last erasure in force of the contents that a plan has kept aside of a path. */
+  /** Returns the last erasure in force of the content that a plan keeps aside for a path. */
   ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
     return this.#byPlan().get(plan)?.get(path);
   }

@@ -33,7 +33,7 @@ export interface OffRecordCommand {
 
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log when the note was made. The note ends with a later event of the path. */
+  /** The last event of the log when the note was made. A later event of the path ends the note. */
   readonly seq: number;
   /** The state in which the path was left; `undefined` if the path did not exist. */
   readonly state: OffRecordState | undefined;

@@ -7,8 +7,9 @@ function isKey(key: unknown): key is RetentionKey {
 }
 
 /**
- * Returns an empty object if the file has no section `chronicle:`. Throws `USAGE`, with file and line, if the text is
- * not a YAML map, or if the section has an unknown key or an invalid value.
+ * Returns the settings in the section `chronicle:` of a file. Returns an empty object if the file has no such section.
+ * Throws `USAGE`, with file and line, if the text is not a YAML map, or if the section has an unknown key or an invalid
+ * value.
  */
 export function parseRetentionConfig(text: string, file: string): RetentionConfig {
   const lines = new LineCounter();

@@ -159,7 +159,7 @@ export interface IntentRecord {
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the paths that were kept aside. */
   readonly aside?: Aside;
-  /** Only for a rollback: the action for which these paths were kept aside. */
+  /** Only for a rollback: the action for which the paths of `aside` were kept aside. */
   readonly brings?: string;
   /** Set while the intent is open: contents of the plan that no other record names. */
   readonly contents?: readonly Hash[];

@@ -35,7 +35,7 @@ export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   return [...found.values()];
 }
 
-/** The row must be later than the known row with the same key. */
+/** Adds a row to the known rows. The row must be later than the known row with the same key. */
 export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWorkRow): void {
   const key = JSON.stringify([row.replica, row.session, row.turn, row.action]);
   const { firstSeq, firstTs, events } = known.get(key) ?? { ...row, events: 0 };

@@ -42,22 +42,25 @@ export type EditorFilesRule = "leave" | "sync";
  * same commit as the changes that it is about. The last event of the record has the state of the sync.
  */
 export interface ReplicaRecord {
-  /** The origin's workspace. */
+  /** The id of the origin's workspace; `""` until the origin has answered once. */
   readonly origin: string;
   /** The name by which this replica introduces itself to the origin. If it changes, the journal starts again. */
   readonly sandboxId: string;
   /** The URL of the origin, without a token. */
   readonly url: string;
-  /** The origin's workspace as it was requested. */
+  /** The origin's workspace as it was requested; `undefined` if none was named. */
   readonly workspace?: string;
   readonly mode: ReconcileMode;
   /**
-   * Patterns of paths whose states of the origin are not applied. `filterFrom` has patterns of paths that are not
-   * written back.
+   * Patterns of paths whose states at the origin are not brought into the folder. `filterFrom` has the patterns of
+   * paths that are not written back to the origin.
    */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
-  /** The value of `filterTo` when the folder was last reconciled, if it differs. The next step removes it. */
+  /**
+   * The value of `filterTo` when the folder was last reconciled, if it differs from the present value. The next step
+   * removes this field.
+   */
   readonly filteredTo?: readonly string[];
   /** The name of a named filter. */
   readonly policy?: string;

@@ -76,7 +76,7 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   new LogTree(frontier, size);
 }
 
-/** Returns the empty head at event 1, else the head before the sentinel. */
+/** Returns the head before an event. Before event 1, it is the empty head. */
 export function headBefore(event: LogEvent): Head {
   return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
 }

@@ -16,7 +16,7 @@ export interface SignerRecord {
    */
   readonly why: "begun" | "changed" | "accepted";
   readonly actor: string;
-  /** Set only for `accepted`: the history from which a person continued, and the head that it replaces. */
+  /** Set only for `accepted`: the log from which a person continued, and the kept head that was replaced. */
   readonly accepted?: Acceptance;
 }
 

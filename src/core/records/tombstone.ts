@@ -3,7 +3,10 @@ import type { Hash } from "../values/hash.ts";
 /** The grace period, in milliseconds, for which given-up data is kept. */
 export const GRACE_MS = 24 * 3_600_000;
 
-/** Both times are in milliseconds since the epoch. Returns false if `since` is in the future. */
+/**
+ * Returns true if the grace period that began at `since` is over at `now`. Both times are in milliseconds since the
+ * epoch. If `since` is in the future, the grace period is not over.
+ */
 export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
 }

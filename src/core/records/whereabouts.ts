@@ -34,7 +34,10 @@ export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
-/** After a boot or a mount, data that was not synced may be lost. */
+/**
+ * Returns true if the machine was booted, or one of the file systems was mounted, after `last`. Data that was not
+ * synced before may then be lost.
+ */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
   return now.roots.some((root) => isOther(placeOf(last, root.id)?.mounting, root.mounting));
@@ -90,11 +93,11 @@ export interface UncleanEnd {
  * modification time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with
  * other bytes.
  *
- * A file system that as a whole returned to an earlier state (Btrfs) has an earlier file, or none. A person may also
- * have deleted the file. Therefore, such a return is assumed only of paths that were recorded shortly before the end,
- * and only if a process followed an origin until then. XFS leaves a file empty that was rewritten right before the end.
- * The file's new time is before the machine booted again. Such a file, too, is assumed to be lost only if a process
- * followed an origin.
+ * Some file systems (Btrfs) return to an earlier state as a whole. The path then has an earlier file, or none. But a
+ * person may also have deleted the file. Therefore, such a return is assumed only for paths that were recorded shortly
+ * before the end, and only if a process followed an origin until then. XFS may leave a file empty that was rewritten
+ * right before the end. Such a file has a new modification time, which is before the machine booted again. This loss,
+ * too, is assumed only if a process followed an origin.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;

@@ -15,7 +15,8 @@ export interface WriteBackEntry {
    */
   readonly localSeq: number;
   /**
-   * The hash of the entry's event in the replica's own log. Another hash with this number belongs to another history.
+   * The hash of the entry's event in the replica's own log. An event with this number and another hash belongs to
+   * another history.
    */
   readonly eventHash?: Hash;
   readonly path: WorkspacePath;
@@ -32,9 +33,16 @@ export interface WriteBackEntry {
 /** Entries of one replica that are decided together, sorted by `localSeq`. */
 export interface WriteBackBatch {
   readonly replica: string;
-  /** The last event that was sent to the replica, or that it has proved to hold. It cannot have seen later events. */
+  /**
+   * The last event that was sent to the replica, or that the replica has proved to hold. The replica cannot have seen
+   * later events.
+   */
   readonly acknowledged: number;
-  /** The replica's last decided entry, as far as the conversation with these entries knows it. Default: not checked. */
+  /**
+   * The replica's last decided entry, as the connection that received this batch knows it. If the history has another
+   * last entry, somebody else has written as this replica. The batch is then refused, unless it has that entry, too.
+   * `undefined`: this is not checked.
+   */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /**

@@ -2,8 +2,9 @@ import { type GivenOptions, readOptions } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
 
 /**
- * The paths that a program writes or removes according to its arguments, as far as `shell-arguments.ts` does not
- * forecast them. They must not be in guarded folders. If `deep` is true, everything beneath the paths is affected.
+ * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command with such
+ * a path in a guarded folder. Paths that `shell-arguments.ts` forecasts need not be among them. If `deep` is true,
+ * everything beneath the paths is affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -27,7 +28,7 @@ function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
 
-/** The reader returns no paths if an option of `unless` is given. */
+/** Returns a reader that returns all operands, or no paths if an option of `unless` is given. */
 function operands(valued = "", unless = ""): Reader {
   return (words) => {
     const read = given(words, valued);

@@ -158,7 +158,7 @@ interface Progress {
   /** The number of words of `after` that were matched. `count` is the number of words after them. */
   matched: number;
   count: number;
-  /** The count from which on words are the value of a secret's name. */
+  /** All words from this count on are the value of a secret, whose name came before. */
   from: number;
 }
 
@@ -182,7 +182,10 @@ class Words {
     return attached ?? maskText(word);
   }
 
-  /** Returns `undefined` for a word that no flag or name precedes. */
+  /**
+   * Returns the word, masked as the flag or name before it demands. Returns `undefined` if nothing before the word
+   * decides about it.
+   */
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
@@ -345,7 +348,7 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
-/** Also masks secrets in the strings that `sh -c` runs. */
+/** Masks the secrets in the words of a command, including those in a string that `sh -c` runs. */
 export function maskCommand(argv: readonly string[]): string[] {
   const words = new Words();
   return argv.map((word) => words.mask(word));

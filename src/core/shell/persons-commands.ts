@@ -38,8 +38,9 @@ const always: Judge = () => true;
 const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("--dry-run");
 
 /**
- * The verbs that only a person may use, each with a test of its arguments. The test returns true if the call gives up
- * history or accepts another one, configures Chronicle or switches it off, or decides whether work is on the record.
+ * The verbs that a hook refuses to an agent, each with a test of its arguments. The commands themselves refuse more
+ * verbs to an agent that they recognise. The test returns true if the call gives up history or accepts another one,
+ * configures Chronicle or switches it off, or decides whether work is on the record.
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
@@ -267,12 +268,15 @@ function resolved(text: string, cwd: string): string {
   const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;
   const [link, which] = OWN_LINKS.exec(given) ?? [];
   if (link === undefined) return posix.resolve("/", cwd, text);
-  // If the current folder is given as such a link, it is unknown.
+  // If the current folder is itself given as such a link, the real folder is unknown, and `/` is used.
   const from = which === "root" || cwd === "/" || OWN_LINKS.test(cwd) ? "" : cwd;
   return resolved(`${from}${given.slice(link.length)}` || "/", cwd);
 }
 
-/** Splits a first word with blanks. It comes from an unquoted variable, because no name of a program has a blank. */
+/**
+ * Splits the first word if it has blanks. Such a word must come from an unquoted variable, because no name of a program
+ * has a blank.
+ */
 function split(words: readonly ShellWord[]): readonly ShellWord[] {
   const [first, ...rest] = words;
   if (first === undefined || !first.known || !/\s/.test(first.text.trim())) return words;
@@ -432,8 +436,8 @@ function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (read
 const PARALLEL_VALUED = new Set("-j -N -n -L -a -I -S --jobs --arg-file --sshlogin --results --joblog".split(" "));
 
 /**
- * Returns the commands of `parallel COMMAND… ::: ARGUMENT…`, which are the command with each of the arguments. Without
- * a command, the arguments are shell lines (see `linesRunBy`).
+ * Returns the commands that `parallel COMMAND… ::: ARGUMENT…` runs: one for each argument. Without a command, the
+ * arguments are shell lines (see `linesRunBy`).
  */
 function parallelCommands(rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   const from = firstOperand(rest, PARALLEL_VALUED);
@@ -457,7 +461,7 @@ const TMUX_VERB_VALUED = new Set("-s -n -c -t -x -y -e -F -l -p -b".split(" "));
 const WATCH_VALUED = new Set(["-n", "--interval"]);
 const FIND_EXEC = /^-(?:exec|execdir|ok|okdir)$/;
 
-/** Each line is a list of words. */
+/** Returns the shell lines that a tool runs, each as a list of words. */
 function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {
   if (tool === "eval") return [rest];
   if (tool === "trap") return [operandsOf(rest, new Set()).slice(0, 1)];
@@ -473,7 +477,7 @@ function linesRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonl
   return flag < 0 ? [] : [rest.slice(flag + 1, flag + 2)];
 }
 
-/** Returns the command of each `-exec` of `find`. It ends at `;`, at `{} +`, or at the next `-exec`. */
+/** Returns the command of each `-exec` of `find`. A command ends at `;`, at `{} +`, or at the next `-exec`. */
 function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
   const runs: ShellWord[][] = [];
   let run: ShellWord[] | undefined;

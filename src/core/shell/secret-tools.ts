@@ -17,9 +17,10 @@ export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
   /**
-   * Which words are secret. With a number, the words from that position on are, counted without flags after the last
-   * word of `after` (1 is the next word). With `value`, the words after the name of a secret are. With `values`, the
-   * value of each `NAME=VALUE` is. With `named`, the word after each name of a secret is.
+   * The words that are secret. A number: all words from this position on, except `NAME=VALUE` and `-`. Positions are
+   * counted after the last word of `after`, without flags; 1 is the next word. `value`: if the next word is the name of
+   * a secret, all words after it. `values`: the value of each `NAME=VALUE`. `named`: all words after the first name of
+   * a secret.
    */
   readonly secret: number | "value" | "values" | "named";
   readonly flag?: RegExp;
@@ -198,7 +199,10 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   yarn: CONFIG_SET,
 };
 
-/** Shell words that other programs use as subcommands. They are programs only as the first word. */
+/**
+ * Programs and words of the shell whose names other programs use as subcommands. Only the first word is read as such a
+ * program.
+ */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);
 
 // The following code finds the secrets that a shell line passes to a program's standard input: by a pipe (`echo … |
@@ -303,7 +307,9 @@ interface Feeding {
   readonly fed: Set<number>;
 }
 
-/** Marks the words that are printed earlier in the command's pipeline, back to another command that reads a secret. */
+/**
+ * Marks the words that earlier commands of the pipeline print. Stops at an earlier command that itself reads a secret.
+ */
 function feedBack(pieces: readonly string[], { commands, at, fed }: Feeding): void {
   let inGroup = false;
   for (let k = at; k > 0; k -= 1) {

@@ -107,7 +107,7 @@ function transfer(tool: string): Reader {
   };
 }
 
-/** `ln -s TARGET` makes a link in the current folder, whose name is the last component of the target. */
+/** Returns the name of the link that `ln -s TARGET` makes in the current folder: the last component of the target. */
 function lastName(word: ShellWord): ShellWord {
   const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
   return cutBefore(word, slash + 1);
@@ -262,7 +262,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/** Returns `undefined` if the command touches no paths, or if it is unknown (`make`, `npm` …). */
+/** Returns the paths that a command touches; `undefined` if it touches none, or is unknown (`make`, `npm` …). */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

@@ -24,8 +24,8 @@ const GLOBS = "*?[{";
 const NAME = /[A-Za-z0-9_]/;
 
 /**
- * Splits a POSIX shell line into simple commands, which are words without their quotes, and output redirections.
- * `variables` has those with known values.
+ * Splits a POSIX shell line into simple commands. Each command has its words, without quotes, and its output
+ * redirections. `variables` has the variables with known values.
  *
  * This is not a shell. Nothing is run, and only variables with known values are expanded. If a part of a word cannot be
  * known (another variable, `$(…)`), the word is unknown. For a line that is cut off or badly quoted, returns the steps
@@ -319,7 +319,10 @@ const LETTERS: Readonly<Record<string, string>> = {
   v: "\v",
 };
 
-/** Returns `undefined` for an unknown escape, or an escape for a byte beyond ASCII. */
+/**
+ * Returns the text that a `$'…'` stands for; `undefined` if it has an unknown escape, or an escape for a byte beyond
+ * ASCII.
+ */
 function ansiText(quoted: string): string | undefined {
   let isKnown = true;
   const text = quoted.replaceAll(ESCAPE, (_, escape: string) => {

@@ -3,7 +3,10 @@ import { displayPath, pathFromBytes, textMark } from "../values/path.ts";
 /** The prefix by which JSON marks the path of a further root. */
 const ROOT_SHOWN = /^@[a-z0-9-]+:/;
 
-/** The argument names exactly this path. `path_b64` is the path's bytes, if they are given. */
+/**
+ * Converts a path from a JSON answer to an argument that names exactly this path. `path_b64` has the path's bytes, if
+ * JSON gives them.
+ */
 export function givenOfShown({ path, path_b64: bytes }: { readonly path: string; readonly path_b64?: string }): string {
   const [root = ""] = ROOT_SHOWN.exec(path) ?? [];
   // The prefix `./` ensures that a name which begins like a notation is not read as one.

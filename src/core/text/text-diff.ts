@@ -16,10 +16,13 @@ export const MAX_EDITS = 1000;
 /** The maximum number of compared lines between the first and the last difference, on both sides together. */
 const MAX_LINES = 500_000;
 
-/** For all patches of one answer. A search takes as many steps as the square of its number of edits. */
+/**
+ * The maximum number of steps of all searches for the patches of one answer. A search takes as many steps as the square
+ * of its number of edits.
+ */
 const MOST_STEPS = 20 * MAX_EDITS ** 2;
 
-/** If no steps remain, differences are replaced as a whole. */
+/** The steps that remain for the patches of one answer. If none remain, differences are replaced as a whole. */
 export class DiffBudget {
   #steps = MOST_STEPS;
 
