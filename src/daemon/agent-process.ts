@@ -38,7 +38,9 @@ function isBetween(disk: Disk, pid: number, name: string): boolean {
 /** The number of bytes that are read at once. Most files of /proc are shorter. */
 const PIECE_BYTES = 4 * 1024;
 
-/** The size of a file of /proc is unknown in advance. Returns `undefined` if the file cannot be read. */
+/**
+ * Reads a file of /proc to its end, because its size is unknown in advance. Returns `undefined` if it cannot be read.
+ */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {
     const fd = disk.open(path, "read");
@@ -56,7 +58,7 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/** A system error means that the process has ended or belongs to another user. */
+/** Returns `undefined` for a system error, which means that the process has ended or belongs to another user. */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -20,7 +20,10 @@ export function diagnosticsFile(folder: string): string {
   return join(folder, "diagnostics.log");
 }
 
-/** Returns false if the line cannot be written, because a failure of diagnostics must not stop anything. */
+/**
+ * Adds a line with the present time. Returns false, and does not throw, if the line cannot be written, because a
+ * failure of diagnostics must not stop anything.
+ */
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {

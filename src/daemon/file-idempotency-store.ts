@@ -26,7 +26,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
   readonly #path: string;
   readonly #memory = new MemoryIdempotencyStore();
   #size: number;
-  /** True if a line could not be written completely. The file is then rewritten before the next change is begun. */
+  /** True if a line or the whole file could not be written. The next line then rewrites the file. */
   #isDamaged = false;
 
   /** `path`: an absolute path in a folder that only this user can enter. */
@@ -61,8 +61,8 @@ export class FileIdempotencyStore implements IdempotencyStore {
     try {
       this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
     } catch {
-      // The error is ignored, because the change was done or refused and the client must get the answer. The next
-      // change that is begun rewrites the file, and thus writes this end as well.
+      // The error is ignored, because the change was done or refused and the client must get the answer. The next line
+      // rewrites the file, and thus writes this end as well.
     }
   }
 
@@ -79,7 +79,10 @@ export class FileIdempotencyStore implements IdempotencyStore {
     this.#isDamaged = false;
   }
 
-  /** A system error is ignored, because a full disk must not stop the server. The next change tries again. */
+  /**
+   * Rewrites the file at the start. A system error is ignored, because a full disk must not stop the server. The next
+   * line tries again.
+   */
   #begunAnew(): number | undefined {
     try {
       return this.#writeAnew();

@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { SessionNote, SessionNotes } from "../hooks/session-note.ts";
 import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
 
-/** The files let the process of one hook read what the process of an earlier hook has left. */
+/** Stores the note of each session in a file, so that the process of a later hook can read it. */
 export class FileNotes implements SessionNotes {
   readonly #disk: Disk;
   readonly #folder: string;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 
-/** True if a workspace follows or followed an origin. Only looks for folders, and opens no workspace. */
+/** True if any workspace of the store follows or followed an origin. Looks only for folders, and opens no workspace. */
 export function hasReplicas(disk: Disk, home: string): boolean {
   const folder = join(home, "workspaces");
   return namesIn(disk, folder).some((id) => disk.lstat(join(folder, id, "upstream"))?.kind === "dir");

@@ -44,8 +44,9 @@ interface HookRun {
 
 /**
  * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, the call is
- * answered in this process directly on the store, and the long-lived process is started for later calls. On stdout,
- * prints only what the agent expects. Resolves to the exit code 0. Rejects if no answer can be given.
+ * answered in this process directly on the store, and the long-lived process is started for later calls (not with
+ * `direct`, and not after the end of a session). On stdout, prints only what the agent expects. Resolves to the exit
+ * code 0. Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -64,7 +65,10 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   }
 }
 
-/** Returns the exit code. After 2, the agent does not run its tool; after any other code, it does. */
+/**
+ * Writes the error for people, and returns the exit code. After 2, the agent does not run its tool; after any other
+ * code, it does.
+ */
 export function failedHook(
   error: unknown,
   { strict, write }: { readonly strict: boolean; readonly write: (text: string) => void },

@@ -33,8 +33,8 @@ export function ownUid(): number {
 
 /**
  * Returns the run folder of a store. The socket is in `$XDG_RUNTIME_DIR/chronicle` if `$XDG_RUNTIME_DIR` belongs to
- * this user and the path is short enough. Otherwise it is in `<store>/run` if that path is short enough, and else in
- * `/tmp/chronicle-<uid>`.
+ * this user, nobody else can write to it, and the path is short enough. Otherwise it is in `<store>/run` if that path
+ * is short enough, and else in `/tmp/chronicle-<uid>`.
  */
 export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
@@ -73,7 +73,10 @@ function isOwn(disk: Disk, folder: string, uid: number): boolean {
   return stat?.kind === "dir" && stat.uid === uid && (stat.mode & 0o022) === 0;
 }
 
-/** Throws `UNSAFE` if the folder exists and others can enter it, because it could contain another user's socket. */
+/**
+ * Creates the folder if it is missing. Throws `UNSAFE` if it belongs to another user or others can enter it, because it
+ * could contain another user's socket.
+ */
 export function ownFolder(disk: Disk, folder: string, uid: number): void {
   try {
     disk.makeFolder(folder, 0o700);
@@ -131,7 +134,10 @@ export function isOneSocket(disk: Disk, { address, socket }: RunFolder): boolean
   return served !== undefined && served === asked;
 }
 
-/** Throws `UNSAFE` if others can enter the run folder, and system errors. */
+/**
+ * Creates the run folder and its parents if they are missing. Throws system errors, and `UNSAFE` if the run folder
+ * belongs to another user or others can enter it.
+ */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
   ownFolder(disk, run.folder, uid);

@@ -37,7 +37,9 @@ export interface ServeOptions {
   readonly oidc?: OidcPlan;
   /** True if the metrics can be read without a token. */
   readonly metricsPublic?: boolean;
-  /** The numbers that the store has recorded. The caller updates them in the store's `onCommit`. */
+  /**
+   * The numbers of commits and events that the store has recorded. The caller updates them in the store's `onCommit`.
+   */
   readonly recorded?: { readonly commits: number; readonly events: number };
   /** The folder that is hosted. If it has no history, one is begun. */
   readonly folder?: string;

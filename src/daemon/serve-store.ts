@@ -125,8 +125,8 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket?.release();
       await this.#http.close();
-      // This is determined now, because the last requests may have started syncs, and because closed syncs cannot be
-      // counted.
+      // The syncs are counted only after the last requests, which may have started some, and before they are closed,
+      // because closed syncs cannot be counted.
       this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -341,8 +341,8 @@ export class StoreServer {
 
   /**
    * Called when the socket's path no longer leads to this process. This process either leaves, or takes the path again.
-   * If this process stays, it leaves only for another process that stays. Any other process was started while this one
-   * was too busy to answer, and leaves when it detects that it has lost the path.
+   * A process that was started to stay (`idleMs` is 0) leaves only for another process that stays. Any other process at
+   * the path was started while this one was too busy to answer, and leaves when it detects that it has lost the path.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -371,7 +371,10 @@ export class StoreServer {
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
   }
 
-  /** The settings that other processes may change: what is tracked, and the state of the retention files. */
+  /**
+   * Returns a text that changes when another process changes the settings of a workspace: its configuration, or its
+   * retention files.
+   */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     const { disk, configFolder } = this.#options;
     const files = retentionFiles(configFolder, workspace.id).map((path) => {
@@ -443,7 +446,10 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** After a new installation, this process must leave, because it can no longer load the old program's chunks. */
+/**
+ * Returns a mark that changes with a new installation. This process must then leave, because it can no longer load the
+ * old program's chunks.
+ */
 function codeMark(disk: Disk): string {
   const stat = disk.lstat(fileURLToPath(import.meta.url));
   return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;

@@ -20,7 +20,10 @@ export interface StartServer {
   readonly againMs?: number;
 }
 
-/** Does nothing and returns false if a start was tried less than `againMs` ago. */
+/**
+ * Starts the long-lived process of a store. Does nothing and returns false if a start was tried less than `againMs`
+ * ago.
+ */
 export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;

@@ -190,8 +190,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns the ids of the workspaces that were archived at the previous listing. Sets the time of the next try anew.
-   * If it throws, everything is as it was, so that a later listing is still due.
+   * Notes the workspaces whose folders cannot be watched, and sets the time of the next try anew. Returns the ids of
+   * the workspaces that were archived at the previous listing. If it throws, everything is as it was, so that a later
+   * listing is still due.
    */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);

@@ -111,7 +111,7 @@ export interface Disk {
   unlink(path: DiskPath): void;
   /**
    * Unlinks each path, in this order, beside this thread's other work. Folder descriptors in the paths must stay open
-   * until that has ended. Rejects with the first failure, and leaves the later paths.
+   * until the promise is settled. Rejects with the first failure, and leaves the later paths.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;

@@ -25,7 +25,9 @@ function probeWrites(disk: Disk, folder: string): void {
   }
 }
 
-/** Returns `undefined` if writing is allowed or the file does not exist. */
+/**
+ * Returns the errno for which a file cannot be written; `undefined` if writing is allowed or the file does not exist.
+ */
 export function refusedWrite(disk: Disk, path: string): string | undefined {
   try {
     if (disk.lstat(path) !== undefined) disk.checkWrite(path);

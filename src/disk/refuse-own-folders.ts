@@ -85,13 +85,19 @@ export function liesIn(disk: Disk, path: string, folder: string): boolean {
   }
 }
 
-/** Some disks report another inode number for each spelling of a name. */
+/**
+ * Returns the path in the spelling that the folders list. Two spellings of one folder must be compared by it, because
+ * some disks report another inode number for each spelling of a name.
+ */
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");
   return names.reduce((above, name) => `${above}/${listedName(disk, above === "" ? "/" : above, name)}`, "");
 }
 
-/** On a disk that folds names, other names lead to the file as well. */
+/**
+ * Returns a name in the spelling that its folder lists. On a disk that folds names, other spellings lead to the same
+ * file.
+ */
 export function listedName(disk: Disk, folder: string, name: string): string {
   try {
     const names = disk.list(folder).map((one) => decodeName(one.name));

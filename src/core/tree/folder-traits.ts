@@ -45,7 +45,10 @@ export const HOLDS_ALL: FolderTraits = {
   anyBytes: true,
 };
 
-/** The mode that is recorded for a new path if the disk stores no modes. It is the mode that other programs use. */
+/**
+ * The modes that are recorded for a new file and a new folder if the disk stores no modes. Most programs create files
+ * and folders with these modes.
+ */
 const USUAL_FILE_MODE = 0o644;
 const USUAL_FOLDER_MODE = 0o755;
 
@@ -56,7 +59,10 @@ const USUAL_FOLDER_MODE = 0o755;
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
-/** Returns true if everything is read again at each scan. This is unnecessary if ctime reveals changes. */
+/**
+ * Returns true if every file of a folder is read again at each scan. That is unnecessary if ctime reveals changes, and
+ * takes too long for a folder above the limits.
+ */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
   { entries, bytes }: { readonly entries: number; readonly bytes: number },
@@ -88,8 +94,8 @@ export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
 }
 
 /**
- * Returns the entry for which an entry on disk stands. If the disk stores no modes, the entry gets the recorded mode of
- * the path, or the usual mode if no entry of its kind is recorded.
+ * Returns the entry that is compared with the record for an entry that was found on disk. If the disk stores no modes,
+ * the entry gets the recorded mode of the path, or the usual mode if no entry of its kind is recorded.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,

@@ -22,7 +22,7 @@ export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   return sorted.map(encodeChange);
 }
 
-/** Encodes a change with its keys in canonical order. Plans can be long, and their keys then need no sorting. */
+/** Encodes a change with its keys in canonical order, so that they need no sorting. Plans can be long. */
 function encodeChange(change: UpstreamChange): Json {
   const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
   const body: Record<string, Json> = { after: encodeState(change.after) };

@@ -186,8 +186,9 @@ export interface MergedContents {
 }
 
 /**
- * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if one of them is not
- * text (with the reason `binary`), or if both sides changed the same or adjacent lines.
+ * Merges the contents of a pending decision by lines. Returns the pending decision's `otherwise` if both sides changed
+ * the same or adjacent lines. Also returns it, with the reason `binary`, if one of the contents is not text or is too
+ * large to merge.
  */
 export function mergeContents(
   { contents, mode, otherwise }: PendingMerge,
@@ -223,9 +224,9 @@ const SIDES: readonly Side[] = ["local", "remote"];
  *
  * Each path is decided separately. Therefore, a rename is a deletion and a creation, and a folder that one side removed
  * is removed, except for what the other side changed in it. Then the trees are made consistent. A folder is kept or
- * restored if something in it is. If a file or link would get something beneath it, the folder and everything in it are
- * one conflict (reason `folder`). Both sides then stay as they are there, or, in `two-way-resolved`, get what alpha
- * has.
+ * restored if something in it is. If a file or link would get something beneath it, its path and all paths beneath it
+ * are one conflict (reason `folder`). At these paths, both sides stay as they are, or, in `two-way-resolved`, get the
+ * state that alpha has.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));

@@ -36,7 +36,10 @@ export function unitOf(database: WorkspacePath): WorkspacePath[] {
   return [database, ...UNIT_SUFFIXES.map((suffix) => besideDatabase(database, suffix))];
 }
 
-/** A file of a unit is left alone if another file of the unit (`cause`) is, for the reason `why`. */
+/**
+ * Returns the reason why a file of a unit is left alone: another file of the unit (`cause`) is left alone, for the
+ * reason `why`.
+ */
 export function oneUnitWith(cause: WorkspacePath, why: string): string {
   return `its database is one unit with ${displayPath(nameOf(cause) as WorkspacePath)}: ${why}`;
 }

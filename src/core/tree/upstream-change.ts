@@ -53,7 +53,7 @@ export interface UpstreamChange extends Change {
   readonly written?: readonly WrittenState[];
 }
 
-/** Leaves out the base of a path that never existed. */
+/** Encodes the fields that are set. The base of a path that never existed is left out, because it is the default. */
 export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
   const fields: Record<string, Json> = {};
   const isBased = base !== undefined && (base.entry !== undefined || base.seq !== 0);

@@ -11,5 +11,5 @@ export interface WorkAround {
   readonly pid: number;
 }
 
-/** Which processes around this one make it an agent's: only agents, or also runs. */
+/** The kinds of processes that make their descendants an agent's: only agents, or also runs. */
 export type Around = "agents" | "agents and runs";

@@ -9,7 +9,7 @@ import canonicalize from "canonicalize";
  * the fallback.
  */
 
-/** The maximum nesting. Deeper values are refused, so that the stack of no reader can be exhausted. */
+/** The maximum nesting. Deeper values are refused, because they could exhaust the stack of a reader. */
 export const MAX_JSON_DEPTH = 256;
 
 interface JsonRules {

@@ -78,10 +78,11 @@ export interface Crossing {
 }
 
 /**
- * Finds the spans after notable jumps in which the clock was behind and before which it was not ahead. A clock that was
- * ahead has leapt forward before the jump, by at least as much as it then goes back. A clock that was behind leaps
- * forward after the jump. If neither leap is found, or if both are found, the clock is assumed to have been ahead.
- * `firstFrom` finds the first event of a span whose time is at or after a time.
+ * Finds the spans after notable jumps in which the clock was behind. A jump can mean that the clock was ahead before
+ * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least as
+ * much as it then goes back. A clock that was behind leaps forward after the jump. If neither leap is found, or if both
+ * are found, the clock is assumed to have been ahead. `firstFrom` finds the first event of a span whose time is at or
+ * after a time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

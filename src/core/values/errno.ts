@@ -43,7 +43,10 @@ const WITHOUT_NAME: Readonly<Record<number, Named>> = {
 const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
-/** Returns `E999` for a number that has no name here, and `undefined` for an error that is not a system error. */
+/**
+ * Returns the name of a system error, such as `ENOENT`, or `E999` for the number 999 if it has no name here. Returns
+ * `undefined` for an error that is not a system error.
+ */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
   if (typeof code !== "string") return undefined;
@@ -51,7 +54,10 @@ export function nameOfErrno(error: Error): string | undefined {
   return UNKNOWN.test(code) ? namedBy(numberOf(error)).name : undefined;
 }
 
-/** In Node's wording, even if Node does not know the number: `EDQUOT: disk quota exceeded, write`. */
+/**
+ * Returns the message of a system error in Node's wording, even if Node does not know the number: `EDQUOT: disk quota
+ * exceeded, write`.
+ */
 export function systemMessage(error: Error): string {
   return error.message.replace(UNKNOWN_WORDS, () => {
     const { name, words } = namedBy(numberOf(error));
@@ -126,11 +132,14 @@ export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
-/** For people who need not know the path of the file. */
+/**
+ * Says why a server accepts no changes until it is started anew. The text names no path, because its readers need not
+ * know any.
+ */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 
-/** Describes the trouble of a store's disk. For people who need not know its path. */
+/** Describes the trouble of a store's disk without its path, for people who need not know the path. */
 export function troubleInWords(errno: string): string {
   if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
   if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;

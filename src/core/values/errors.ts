@@ -65,7 +65,9 @@ export class ChronicleError extends Error {
 /** `data.about` in an `UNAVAILABLE` error of a running server that is still opening what it serves. */
 export const STARTING = "starting";
 
-/** Returns the name (`ENOENT` …) even if Node knows the error only by number; `undefined` for other errors. */
+/**
+ * Returns the name of a system error (`ENOENT` …), even if Node knows only its number; `undefined` for other errors.
+ */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error ? nameOfErrno(error) : undefined;
 }

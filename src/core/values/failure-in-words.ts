@@ -11,7 +11,7 @@ interface FailureInWords {
   readonly hint: string | undefined;
 }
 
-/** Describes a failure without a name of anything on the machine. */
+/** Describes a failure without naming anything on the machine. */
 export function failureInWords(error: ChronicleError): FailureInWords {
   const errno = errnoWithin(error);
   return {

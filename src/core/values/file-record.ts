@@ -47,7 +47,10 @@ export interface UpstreamIteration {
   readonly iteration: number;
 }
 
-/** `file:<path>`: one iteration of a path. `entry` is undefined if the path is deleted. */
+/**
+ * `file:<path>`: one iteration of a path. `entry` is undefined if the path is deleted, or is no longer recorded
+ * (`erase`).
+ */
 export interface FileRecord {
   readonly entry: Entry | undefined;
   readonly iteration: number;
@@ -104,7 +107,10 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 const NO_CHANGES: readonly RecordedChange[] = [];
 
-/** Most kinds of events record no change of a file. File records are decoded only here. */
+/**
+ * Returns the changes of files that an event records. Most kinds of events record none. File records are decoded only
+ * here.
+ */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
   return path === undefined ? NO_CHANGES : [{ path, file: decodeFile(path, record) }];

@@ -28,7 +28,10 @@ function refuse(text: string, reason: string): never {
   });
 }
 
-/** Matches an empty component, `.`, `..`, or a NUL. It is a quick test, because almost no path matches. */
+/**
+ * Matches an empty component, `.`, `..`, or a NUL. Almost no path matches, so the components of most paths need not be
+ * checked one by one.
+ */
 const SUSPECT = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 function checkComponents(text: string): void {
@@ -186,9 +189,9 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 }
 
 /**
- * Returns the node above a path in a tree that contains all roots, with further roots beneath the first one, as an
- * index or a cache has it. Returns `undefined` for the top. Must be used only for such trees, because a further root is
- * not a child of the first one.
+ * Returns the node above a path in a tree that contains all roots, with further roots beneath the first one. Returns
+ * `undefined` for the top. Must be used only for an index or a cache that has such a tree, because elsewhere a further
+ * root is not a child of the first one.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -210,7 +213,9 @@ export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }
 
-/** Returns true for the folder itself, too. A root contains only its own paths, not those of another root. */
+/**
+ * Returns true if a path is the folder or is beneath it. A root contains only its own paths, not those of another root.
+ */
 export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
   if (folder === ROOT) return !path.startsWith(ROOT_MARK);
   return path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);

@@ -12,7 +12,7 @@ export function damaged(what: string): never {
 
 /**
  * Reads a path that a record names. If the path is refused, throws `LOG_DAMAGED` with the `PATH_INVALID` as its cause,
- * because the path was not just given by a caller.
+ * because the path comes from the log and not from a caller.
  */
 export function recordedPath<T>(read: () => T): T {
   try {
@@ -80,7 +80,7 @@ export function object(value: Json | undefined, what: string): RecordBody {
   return value as RecordBody;
 }
 
-/** Parses a text as JSON. Throws `LOG_DAMAGED` for any other text. */
+/** Parses a text as JSON. Throws `LOG_DAMAGED` if it is not JSON. */
 export function jsonOf(value: string, key: string): Json {
   try {
     return JSON.parse(value) as Json;

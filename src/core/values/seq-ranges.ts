@@ -4,7 +4,7 @@ import { damaged } from "./record-fields.ts";
 /** A set of seqs as ascending, not adjacent ranges. Compact, because the events of one operation are adjacent. */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 
-/** Returns the ranges of some numbers, in any order. */
+/** Returns the ranges of some numbers, which may be in any order. */
 export function rangesOf(seqs: Iterable<number>): SeqRanges {
   const ranges: [number, number][] = [];
   for (const seq of [...seqs].sort((a, b) => a - b)) {

@@ -88,7 +88,10 @@ function whyGone(context: Context, action: LoggedAction): string {
     : "its process ended and did not finish it";
 }
 
-/** An action has no owner if its process is gone, or if no visible process owns it and it is a day old. */
+/**
+ * Returns the actions that have no owner. An action has none if its process is gone, or if no visible process owns it
+ * and it is a day old.
+ */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
   return actions.filter((action) => !owned.has(action));
@@ -154,7 +157,10 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/** `{}` means everywhere. Actions that nobody will finish add no paths. */
+/**
+ * Returns where a capture must look before these actions are closed; `{}` means everywhere. Actions that nobody will
+ * finish add no paths.
+ */
 export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],

@@ -23,7 +23,10 @@ export interface AgentSessionDraft {
   readonly notes?: readonly string[];
 }
 
-/** Does nothing if the session is open. Throws `USAGE` if the id is malformed or taken. */
+/**
+ * Begins an agent's session, or resumes one that has ended. Does nothing if the session is open. Throws `USAGE` if the
+ * id is malformed or taken.
+ */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
@@ -42,7 +45,7 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 }
 
 /**
- * Returns the event that begins or resumes an agent's session, and `undefined` if the session is open. `ahead` is the
+ * Returns the event that begins or resumes an agent's session; `undefined` if the session is open. `ahead` is the
  * number of events that will be appended before this one. Throws `USAGE` if the id is that of a run, or of anything
  * else that is not an agent's session.
  */
@@ -82,7 +85,10 @@ export async function beginningOf(
   return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
 }
 
-/** Does nothing if the session has ended. Throws `NOT_FOUND` for an unknown id, and `USAGE` for another kind. */
+/**
+ * Ends an agent's session, and abandons its open actions. Does nothing if the session has ended. Throws `NOT_FOUND` for
+ * an unknown id, and `USAGE` for a session that is not an agent's.
+ */
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);

@@ -40,7 +40,10 @@ type Denied = (typeof DENIED)[number];
 /** The most characters that are recorded of an attempt's arguments. */
 const MAX_DETAIL = 500;
 
-/** A call of a denied method throws `FORBIDDEN`, and is recorded. `context` must be that of the agent. */
+/**
+ * Returns the workspace with the methods that an agent may call. A call of a denied method throws `FORBIDDEN`, and is
+ * recorded. `context` must be that of the agent.
+ */
 export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceApi {
   const refuse = async (what: string, args: readonly unknown[]): Promise<never> => {
     await recordRefusal(context, what, args);

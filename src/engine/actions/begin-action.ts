@@ -46,7 +46,10 @@ export interface AskedAction {
   readonly onOpen: (same: LoggedAction) => void;
 }
 
-/** A sub-agent begins no turn: a sub-agent in the background continues the turn that started it. */
+/**
+ * Returns the actions of the session's other turns, which end when a new turn begins. A sub-agent's request begins no
+ * turn, because a sub-agent in the background continues the turn that started it.
+ */
 export function ofEarlierTurns(
   actions: readonly LoggedAction[],
   { session, turn, depth = 0 }: ActionRequest,
@@ -73,7 +76,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     ...leftOut.exposed,
     ...outside.omitted.filter((one) => !isMeant(one)),
   ];
-  // An action on existing files that must not be kept is recorded, too.
+  // An action is also recorded if it touches existing files of which nothing may be kept.
   const there = [...leftOut.named.filter(isExcluded), ...offRecordOf(targets.paths, found.omitted)];
   const isNothing = kept + exposed.length + there.length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
@@ -124,7 +127,10 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
   return same === undefined ? undefined : (await goingOn(context, [same]))[0];
 }
 
-/** A new turn does not end the actions of the session's sub-agents. */
+/**
+ * Returns the events that abandon the actions without an owner and the actions of earlier turns. A new turn does not
+ * end the actions of the session's sub-agents.
+ */
 async function endings(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
   const dead = await withoutOwner(context, open);
@@ -148,7 +154,10 @@ function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAc
   return omitted.filter((one) => !isExcluded(one) || !(kept.has(one.path) || isAbove(one.path)));
 }
 
-/** Absent paths are included unless the tool only deletes. A tree kept aside is one path, with iteration 0. */
+/**
+ * Returns the paths whose states are kept for the action. Absent paths are included unless the tool only deletes. A
+ * tree that is kept aside is listed as one path, with iteration 0.
+ */
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets, leftOut } = asked;
   if (asked.isExposed === true) return [];
@@ -319,7 +328,10 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/** Files off the record exist, and nothing of them must be kept. */
+/**
+ * Returns the omissions at, in or above declared paths that are off the record. Such files exist, but nothing of them
+ * may be kept.
+ */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),

@@ -103,7 +103,7 @@ function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): E
   };
 }
 
-/** Returns the oldest first. A session whose process is gone is returned as abandoned (`unclosed`). */
+/** Returns all sessions, the oldest first. A session whose process is gone is returned as abandoned (`unclosed`). */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const one of await loggedSessions(context)) {
@@ -135,7 +135,10 @@ export async function findSession(context: Context, id: string): Promise<Session
   return only;
 }
 
-/** The recorded changes stay, and can be undone. Returns a note on each of the sessions. */
+/**
+ * Ends the open sessions whose processes are gone, as abandoned, and closes the actions that nobody will finish. The
+ * recorded changes stay, and can be undone. Returns a note on each ended session.
+ */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const { id, seq, depth, record } of await openSessions(context)) {

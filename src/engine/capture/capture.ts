@@ -138,7 +138,10 @@ interface Earlier {
   readonly filters?: readonly FilterSpec[];
 }
 
-/** A path that changed while it was read (`unstable`) is left out if a state of it was read. */
+/**
+ * Returns the omissions of paths of which no state was read. A path that changed while it was read (`unstable`) is
+ * among them only if no state of it was read.
+ */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
 }
@@ -295,7 +298,10 @@ async function attributed(
   }));
 }
 
-/** The next iterations continue the recorded numbers, and a wrong number would stay in the log for ever. */
+/**
+ * Compares what was read with the index, and proves the index's last iterations of the changed paths. The next
+ * iterations continue their numbers, and a wrong number would stay in the log for ever.
+ */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
   if (compared.before.length > 0) await proveLast(context, compared.before, compared.seq);
@@ -315,7 +321,10 @@ interface Unsettled extends Pick<Comparison, "lacked"> {
   readonly except: ReadonlySet<WorkspacePath>;
 }
 
-/** Forgets gone paths only if they are not recorded, because later scans must report the others as gone. */
+/**
+ * Remembers the settled paths, and forgets gone paths. A gone path that is still recorded is not forgotten, because
+ * later scans must report it as gone.
+ */
 function remember(context: Context, reading: Reading, { lacked, except }: Unsettled): void {
   context.worktree.remember(settledPaths(reading.present, except), reading.report.startedAtNs);
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));

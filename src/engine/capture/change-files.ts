@@ -31,8 +31,8 @@ import { optional } from "../../util/optional.ts";
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- *   that it was absent then. A path whose content was erased is left as it is. The folders that restored paths need are
- *   added.
+ *   that it was absent at that moment. A path whose content was erased is left as it is. The folders that restored
+ *   paths need are added.
  * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
  * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
  *   real run would refuse.
@@ -159,7 +159,10 @@ async function prepare(context: Context, how: ChangingHow): Promise<Omit<Present
   return { seq, unrecorded: [], omitted: coverage.omitted, dryRun, onProgress };
 }
 
-/** A change whose folder cannot be recorded is skipped. */
+/**
+ * Records the folders on disk that the plan needs and that are not recorded yet (see `recordHolders`). A change whose
+ * folder cannot be recorded is skipped.
+ */
 async function recordFolders<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -202,7 +205,7 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   return { ...plan, wanted: done.changes, skipped: done.left, without, units: unitsAmong(units, done.changes) };
 }
 
-/** Throws `REFUSED` if the plan is `whole`, a folder cannot be made, and nothing is forced. */
+/** Throws `REFUSED` if `folders` is `whole`, a folder cannot be made, and nothing is forced. */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -358,7 +361,10 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   };
 }
 
-/** The real run first records the folders on disk that the changes create, and a dry run does not. */
+/**
+ * Returns the changes as the real run would make them. The real run first records the folders that the changes create
+ * and that exist on disk already. A dry run records nothing, so it reads their states from the disk.
+ */
 async function withHolders(context: Context, changes: readonly Change[]): Promise<readonly Change[]> {
   if (isHosted(context.worktree.roots)) return changes;
   const there = await unrecordedOf(context, foldersMadeBy(changes));
@@ -393,7 +399,10 @@ async function unrecordedOf(context: Context, folders: readonly WorkspacePath[])
   });
 }
 
-/** A folder that one of the changes creates does not count as unrecorded. */
+/**
+ * Returns the changes that create a path in a folder that exists on disk and is not recorded. A folder that one of the
+ * changes creates does not count as unrecorded.
+ */
 async function inUnrecorded(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const made = new Set(changes.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const within = Map.groupBy(

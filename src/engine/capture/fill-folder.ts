@@ -36,7 +36,10 @@ export interface Filling {
   readonly options: RestoreOptions;
 }
 
-/** Entries of a further root go into a folder `@<root id>`. Throws `FORBIDDEN` if every file is withheld. */
+/**
+ * Writes entries into another folder. Entries of a further root go into a folder `@<root id>` in it. Throws `FORBIDDEN`
+ * if every file is withheld.
+ */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;
   const given = withoutPaths(entries, withheld);
@@ -102,7 +105,10 @@ export function withoutPaths(entries: readonly Entry[], paths: readonly Workspac
   return entries.filter(({ path }) => !left.has(path));
 }
 
-/** Accepts the paths in `paths`, all beneath them, and the folders above them; without `paths`, every path. */
+/**
+ * Returns a test that accepts the paths in `paths`, all paths beneath them, and the folders above them. Without
+ * `paths`, the test accepts every path.
+ */
 export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
   if (paths === undefined || paths.length === 0) return () => true;
   const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));

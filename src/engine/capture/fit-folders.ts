@@ -162,7 +162,10 @@ class Folders {
     unmerged.set(folder, { path: folder, reason: "kind", base: present, current: present, wanted: target });
   }
 
-  /** Keeps a folder. If its own states do not merge, it is only a conflict. */
+  /**
+   * Keeps a folder. If the folder's own states do not merge, the folder is reported only as a conflict, and not also as
+   * kept.
+   */
   #stay(folder: WorkspacePath, present: Entry): void {
     const { targets, unmerged } = this.#plan;
     targets.set(folder, { present, target: present });

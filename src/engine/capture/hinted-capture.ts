@@ -36,7 +36,7 @@ interface HintedCaptureOptions {
  * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it was quiet for a moment.
  *
  * - No hinted path is lost. Each stays dirty until a scan takes it, and a scan that leaves a path out gives it back.
- * - No file that is being written is scanned, unless it was waited for long enough, or everything is scanned.
+ * - A file that is being written is scanned only after the longest wait, or when everything is scanned.
  * - After a scan that failed, the next scan is a full one, because it is unknown which paths were recorded.
  * - Files that Chronicle itself has just written are not read again.
  * - One scan runs at a time. Paths that become quiet meanwhile are scanned after it.
@@ -112,7 +112,7 @@ export class HintedCapture {
 
   /**
    * Scans everything that is dirty now, also what is being written. Resolves once a scan that began after the call has
-   * recorded it, or after `stop`. Rejects if the scan fails.
+   * recorded everything, or after `stop`. Rejects if the scan fails.
    */
   async scanAll(): Promise<void> {
     const asked = (this.#asked += 1);
@@ -161,7 +161,7 @@ export class HintedCapture {
     onScanned();
   }
 
-  /** Returns true if the watch was renewed; a full scan is then due. */
+  /** Returns true if the watch was renewed. A full scan is then due. */
   async #prepare(): Promise<boolean> {
     const { dirty, prepare } = this.#options;
     if (await prepare()) this.#isWatchStale = true;

@@ -25,7 +25,8 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 /**
  * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before the apply.
  * So a path with the reason `changed` was changed meanwhile, or something that no capture takes is in its place. That
- * may be a special file, or a path that a rule or a limit leaves out. It stays until somebody moves it away.
+ * may be a special file, or a path that a rule or a limit leaves out. Such an obstacle stays until somebody moves it
+ * away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,
@@ -102,9 +103,8 @@ const RECENT_MS = 2_000;
 const BETWEEN_MS = 20;
 
 /**
- * Returns the paths that somebody is still writing: each was changed a moment ago, and changes again during the check.
- * Resolves at once if all paths are present and none was changed in the last two seconds. Otherwise resolves after
- * about two seconds.
+ * Returns the paths that somebody is still writing: those that change during the check. Resolves at once if all paths
+ * are present and none was changed in the last two seconds. Otherwise resolves after about two seconds.
  */
 export async function beingWritten(
   context: Context,

@@ -182,7 +182,10 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
 }
 
-/** No work off the record may be running, because such work may have written the files. */
+/**
+ * Returns true if files may be kept aside: the workspace keeps files aside, and no work off the record is running. Such
+ * work may have written the files.
+ */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
   return (await workspaceRecord(context)).keepsAside !== false;
@@ -235,7 +238,7 @@ async function entryNow(
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
-/** Until the session ends, its plan says that all of the paths were removed. */
+/** Until a session ends, the plan in its record says that all of its kept-aside paths were removed. */
 function asideBefore(
   context: Context,
   batch: BlobBatch,

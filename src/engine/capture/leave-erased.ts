@@ -8,7 +8,10 @@ import { shownPath } from "../log/shape.ts";
 
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/** An erased content that the operation has stored again is no reason to leave a change out. */
+/**
+ * Leaves out the changes to states whose contents were erased. An erased content that the operation has stored again is
+ * no reason to leave a change out.
+ */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],

@@ -57,7 +57,10 @@ function isExposed(one: Omission): boolean {
   return one.reason === "store" || (!isMeant(one) && one.reason !== "unstable");
 }
 
-/** Reads contents only to recognise paths that are off the record. */
+/**
+ * Returns the existing paths, at and beneath these, that no capture takes. Reads contents only to recognise paths that
+ * are off the record.
+ */
 async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Promise<Omission[]> {
   if (paths.length === 0) return [];
   const { omitted } = await context.worktree.scan({ only: paths, exact: true }, () => undefined);

@@ -30,7 +30,10 @@ interface Seen {
   readonly ignored: OmittedPaths;
 }
 
-/** Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a hosted workspace. */
+/**
+ * Begins work off the record. Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a
+ * hosted workspace.
+ */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   refuseHosted(context, "work off the record");
   refuseReadOnly(context);
@@ -56,7 +59,10 @@ const unnoted = new Set<string>();
 /** Stands for the process of work that is over. */
 const OVER = { pid: 0 } as const;
 
-/** Throws if the changes cannot be noted. A later capture then notes them, as for work whose process is gone. */
+/**
+ * Ends the work, and notes the paths that it has changed. Throws if they cannot be noted. A later capture then notes
+ * them, as for work whose process is gone.
+ */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
   try {
@@ -108,7 +114,7 @@ export async function endDeadOffRecord(context: Context): Promise<void> {
   for (const id of ids) unnoted.delete(id);
 }
 
-/** Also drops notes that are no longer in force. The caller holds the lock. */
+/** Drops the notes of these recorded paths, and the notes that are no longer in force. The caller holds the lock. */
 export async function dropNotes(context: Context, recorded: ReadonlySet<WorkspacePath>): Promise<void> {
   const state = context.offRecord.read();
   if (state === undefined) return;
@@ -132,7 +138,10 @@ export async function allOffRecord(context: Context): Promise<ReadonlyMap<Worksp
 
 const MOST_PATHS = 5;
 
-/** Also returns a note on the omitted paths of a scan that are off the record. */
+/**
+ * Returns notes on work off the record that has not ended, or whose end is not noted yet. Also returns a note on the
+ * omitted paths of a scan that are off the record.
+ */
 export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
   const notes = (context.offRecord.read()?.going ?? []).map((one) =>
     isOver(context, one)
@@ -186,7 +195,10 @@ interface Looks {
   readonly after: Seen;
 }
 
-/** Changes that open actions have declared are left out, because captures record them. */
+/**
+ * Returns the notes of the paths that the work has changed. Paths that open actions have declared are left out, because
+ * captures record their changes.
+ */
 async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
   const { seq, changes, reading } = after;
   const declared = await declaredPaths(context);

@@ -128,7 +128,10 @@ async function foldersAround(
   return changes;
 }
 
-/** Created paths are left out, because a scan finds them again. */
+/**
+ * Returns the changes that an earlier end of the action has reported and that are not found now. Created paths are left
+ * out, because a scan finds them again.
+ */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
   return omittedChanges.filter((one) => one.type !== "created" && !isGitState(one) && !known.has(one.path));
@@ -205,7 +208,10 @@ async function treesOf(
   });
 }
 
-/** Paths whose contents were freed or erased are left out. */
+/**
+ * Returns the changes in the plan that the action's record names. Paths whose contents were freed or erased are left
+ * out.
+ */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);

@@ -139,7 +139,10 @@ export function asideStepOf({
   return { kind, ...optional({ target }), ...selective };
 }
 
-/** The stored plan is carried out with the intent. `blocked`: the kept-aside paths that are left alone. */
+/**
+ * Stores the plan of the operation's changes to kept-aside paths, which is carried out with the intent. `blocked`: the
+ * kept-aside paths that are left alone.
+ */
 async function asideOf(
   context: Context,
   operation: Operation,
@@ -156,7 +159,10 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.length > 0;
 }
 
-/** After a lack of space, a replica tries again, and does not record that its folder cannot hold the paths. */
+/**
+ * True if lack of space has blocked all paths. A replica then tries again, and does not record that its folder cannot
+ * hold the paths.
+ */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
@@ -177,7 +183,10 @@ export function isNone(
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-/** A folder that is not empty counts, too, if another path was changed meanwhile. */
+/**
+ * True if every path was left because it was changed meanwhile. A folder that is not empty counts as changed if another
+ * path was changed meanwhile.
+ */
 function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
@@ -321,10 +330,15 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
   return withBatch(context.blobs, (batch) => batch.put(encodePlan(changes)));
 }
 
-/** For so few states, a stored plan would cost a blob and a sync in addition. */
+/**
+ * The most states that an intent lists itself. For so few, a stored plan would only cost a blob and a sync in addition.
+ */
 export const MOST_INLINE = 32;
 
-/** More than `MOST_INLINE` states become a stored plan. */
+/**
+ * Returns the fields with which an intent names its changes. With more than `MOST_INLINE` states, the changes become a
+ * stored plan.
+ */
 export async function todoOf(
   context: Context,
   changes: readonly UpstreamChange[],
@@ -491,7 +505,10 @@ function deferCleanup(context: Context, token: string): void {
   context.memo.set(lastToken, token);
 }
 
-/** After a start of the process, the token is read from the log. */
+/**
+ * Removes the set-aside files of the replica's last step. After a start of the process, the token of that step is read
+ * from the log.
+ */
 async function runCleanup(context: Context, id: string): Promise<void> {
   const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));
   if (token === undefined) return;

@@ -65,7 +65,10 @@ export class OperationQueue {
     return this.inTurn(() => this.#upToDate(work));
   }
 
-  /** For work whose answer does not report the operations that were finished first. Notes report them instead. */
+  /**
+   * Does the same as `changeAfter`, for work whose answer does not report the operations that were finished before it.
+   * Notes report these operations instead.
+   */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
     return this.changeAfter((before) => {
@@ -183,7 +186,10 @@ export class OperationQueue {
   }
 }
 
-/** The run that finds a damaged index of contents discards it, so the next run may succeed. */
+/**
+ * Runs work, and runs it once more after `INTEGRITY_VIOLATION`. The run that finds a damaged index of contents discards
+ * that index, so the next run may succeed.
+ */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -18,7 +18,9 @@ import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 /** The most paths that are named; the others are counted. */
 const MOST_NAMED = 10;
 
-/** Leaves out somebody's edits. Returns none if no unclean end is known. */
+/**
+ * Returns the changes that an unclean end has made, without somebody's edits. Returns none if no unclean end is known.
+ */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
   if (unclean === undefined) return [];
@@ -87,7 +89,7 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
   );
 }
 
-/** For a workspace that follows no origin. Its files are recorded as they are. */
+/** Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
   const paths = lost.map(({ path }) => path);

@@ -11,7 +11,10 @@ interface QuietPathsOptions {
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 
-/** Most files are written in less time. A log that grows for ever is still captured at this interval. */
+/**
+ * The least value of the longest wait, in milliseconds. Most files are written in less time. A log that grows for ever
+ * is still captured at this interval.
+ */
 const LEAST_MOST_MS = 5_000;
 
 /** The longest wait as a multiple of the time for which a path must have been quiet. */

@@ -68,8 +68,8 @@ export interface Reading {
 }
 
 /**
- * Scans and reads the disk. Scans only what may have changed if a watcher runs, and otherwise everything. Throws
- * `NOT_FOUND` if the folder was moved since the workspace was opened.
+ * Scans and reads the disk. Without `only`, scans what may have changed if a watcher runs, and otherwise everything.
+ * Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -96,7 +96,10 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   }
 }
 
-/** The watcher itself follows the rules in the workspace's files, but not the rules outside of them. */
+/**
+ * Restarts the watcher if rules outside of the workspace have changed. The watcher itself follows only the rules in the
+ * workspace's files.
+ */
 async function followRules(live: DirtyPaths, { filters }: ScanReport, haveMoved: boolean): Promise<void> {
   const areOthers = live.noteRules(JSON.stringify(filters));
   if (haveMoved && areOthers) await live.restart();
@@ -146,7 +149,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // Files are not deleted if their tracked folder was moved away meanwhile. This scan of no path then throws.
+    // If a tracked folder was moved away meanwhile, this scan of no path throws. Otherwise the files of that folder
+    // would be recorded as deleted.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
@@ -274,7 +278,10 @@ export class HeldStates {
     return heldEntry(this.#traitsOf(found.path), found) ?? found;
   }
 
-  /** If the folder of the link is gone as well, the link was removed. */
+  /**
+   * True if a recorded link is absent because the folder cannot hold links. If the link's own folder is gone as well,
+   * the link was removed.
+   */
   #isLackedOnly(path: WorkspacePath, recorded: Entry | undefined, { symlinks }: FolderTraits): boolean {
     if (symlinks || recorded?.kind !== "symlink") return false;
     const folder = parentOf(path);

@@ -40,7 +40,10 @@ export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  /** With the dirty paths of the context, the last scan would leave out what no hint has named. */
+  /**
+   * The recorder's own dirty paths. With those of the context, the last scan would leave out paths that no hint has
+   * named.
+   */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   #failure: unknown;
@@ -89,7 +92,10 @@ export class Recorder {
     return this.#capture(paths, { named: true });
   }
 
-  /** The final capture records what the failed capture has missed. */
+  /**
+   * The error of the last capture that failed; `undefined` if none has failed. The final capture records what a failed
+   * capture has missed.
+   */
   get failure(): unknown {
     return this.#failure;
   }

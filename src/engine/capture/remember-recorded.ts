@@ -38,7 +38,10 @@ export async function rememberRecorded(context: Context): Promise<void> {
 /** The seq of the event that names the present signer. It changes when a person accepts another log. */
 const accepted = memoKey<number>("last accepted log");
 
-/** If a person has accepted another log, or events are gone, the states may stem from events that no longer exist. */
+/**
+ * Makes the worktree forget all states if a person has accepted another log, or if events are gone. The states may then
+ * stem from events that no longer exist.
+ */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
   if (isHosted(worktree.roots)) return;
@@ -70,18 +73,24 @@ async function tellWorktree(
   worktree.remember(known);
 }
 
-/** Does nothing unless the worktree knows exactly the states up to `from`. */
+/** Notes that the worktree knows the states up to `to`. Does nothing unless it knew exactly the states up to `from`. */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }
 
-/** Also saves the seq up to which the worktree knows the recorded states. Saves nothing before the first scan. */
+/**
+ * Saves what the worktree remembers, and the seq up to which it knows the recorded states. Saves nothing before the
+ * first scan.
+ */
 export async function keepRemembered({ worktree, memo }: Context): Promise<void> {
   const seq = memo.get(knownTo);
   if (seq !== undefined) await worktree.save(seq);
 }
 
-/** The files are read again at the next scan. The modification time with which a file was last seen is kept. */
+/**
+ * Makes the next scan read the files at these paths again. The modification time with which a file was last seen is
+ * kept.
+ */
 export async function doubtRecorded({ worktree, index }: Context, paths: readonly WorkspacePath[]): Promise<void> {
   const { seq } = await index.head();
   const rows = await index.iterationsAt(paths, seq);

@@ -28,7 +28,10 @@ interface Known extends Surroundings {
 
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
-/** Files that were recorded within this time may be lost, because laptops delay writes by up to ten minutes. */
+/**
+ * The bytes of files that were recorded within this time before an unclean end may be lost, because laptops delay
+ * writes by up to ten minutes. In milliseconds.
+ */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
 
@@ -124,7 +127,10 @@ export function noteUnfollowed(context: Context): void {
   }
 }
 
-/** A capture of another process does not remove the note that a process follows an origin. */
+/**
+ * True if the note on disk need not be written again. A capture of another process does not remove the note that a
+ * process follows an origin.
+ */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);
   return text(last) === text(now) && (now.followed !== true || last.followed === true);

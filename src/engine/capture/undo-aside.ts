@@ -92,7 +92,10 @@ interface UndoneWorks {
   readonly owners: Owners;
 }
 
-/** No path counts if everything since a moment is undone, or if the work of all candidates is undone. */
+/**
+ * Returns the paths that work which is not undone may have changed. There are none if everything since a moment is
+ * undone. A path is left out if the work of all its candidates is undone.
+ */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
   const told = [...works.values()].flatMap(({ omittedChanges }) => omittedChanges);
@@ -197,7 +200,10 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly comparesAll: boolean;
 }
 
-/** For a rollback, returns its changes to what was kept aside for the action that it rolled back. */
+/**
+ * Returns what is known of the kept-aside paths of a run or action; `undefined` for an unknown id. For a rollback,
+ * returns its changes to what was kept aside for the action that it rolled back.
+ */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
@@ -268,7 +274,10 @@ async function erasedAside(context: Context, plan: Hash): Promise<BlockedPath[]>
   });
 }
 
-/** These changes are carried out together with the intent's own changes. */
+/**
+ * Returns the changes to kept-aside paths that an intent names. They are carried out together with the intent's own
+ * changes.
+ */
 export async function asideOfIntent(
   context: Context,
   { aside }: Pick<IntentRecord, "aside">,
@@ -277,7 +286,7 @@ export async function asideOfIntent(
 }
 
 interface SplitAside {
-  /** Includes the changes in `recorded`. */
+  /** The report without kept-aside paths, except that its `applied` includes the paths of `recorded`. */
   readonly report: ApplyReport;
   readonly aside: AsideReport;
   /**
@@ -287,7 +296,10 @@ interface SplitAside {
   readonly recorded: readonly Change[];
 }
 
-/** Paths that were put back are not remembered as tracked, so that the rules leave them out as before. */
+/**
+ * Takes the kept-aside paths out of the report of an operation. Paths that were put back are not remembered as tracked,
+ * so that the rules leave them out as before.
+ */
 export async function splitAside(
   context: Context,
   report: ApplyReport,
@@ -366,7 +378,10 @@ async function heldInFolder(
     : { reason: one.reason, detail: `a folder is in its place, and ${one.detail}: ${MOVE_AWAY}` };
 }
 
-/** Paths that are already as `after` are in neither list. */
+/**
+ * Returns the changes that can be made on disk, and the paths at which something is in the way or whose copy was freed.
+ * Paths that are already as `after` are in neither list.
+ */
 async function fitting(
   context: Context,
   changes: readonly Change[],
@@ -392,7 +407,10 @@ async function fitting(
   return { changes: fit, blocked };
 }
 
-/** The undo of the work leaves alone destroyed paths without a copy, and paths with an erased content. */
+/**
+ * Returns notes on the paths that the undo of this work leaves alone: destroyed paths without a copy, and paths that
+ * got an erased content.
+ */
 export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
   const [lost, erased]: [WorkspacePath[], WorkspacePath[]] = [[], []];
   for (const id of ids) {
@@ -414,7 +432,10 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
   ];
 }
 
-/** If the work has lost no path, the function always returns false. */
+/**
+ * Returns a function that tells whether other work within this work has kept a path. If this work has lost no path, the
+ * function always returns false, because nobody asks then.
+ */
 async function keptWithin(
   context: Context,
   id: string,

@@ -157,8 +157,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Adds the events of `begin` to the index if the work failed before `append` or `head` did. If this fails, `catchUp`
-   * does.
+   * Adds the events of `begin` to the index if the work failed before `append` or `head` did. If that fails, the next
+   * `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -191,7 +191,10 @@ class Appender implements AsyncDisposable {
     return { sealed, placed, tree: behind?.tree };
   }
 
-  /** The index lacks the events of the commit, so the root is computed from the index with their changes applied. */
+  /**
+   * The index lacks the events of the commit, so the root is computed from the index with the changes of these events
+   * applied.
+   */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
     const first = seq + 1;
@@ -252,7 +255,10 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   }
 }
 
-/** The index may know some or all of the events, because a reader may have projected them already. */
+/**
+ * Returns the events that the index does not know. It may know some or all of them, because a reader may have projected
+ * them already.
+ */
 async function notInIndex({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
