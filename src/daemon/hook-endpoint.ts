@@ -55,7 +55,10 @@ export class HookEndpoint {
   }
 }
 
-/** The body contains the input and the response of a tool, which sometimes have tens of megabytes. */
+/**
+ * The maximum size of a body, in bytes. A body contains the input and the response of a tool, which sometimes have tens
+ * of megabytes.
+ */
 const MAX_BODY = 256 * 1024 * 1024;
 
 type RouteParts = Omit<HookParts, "owner" | "open"> & {

@@ -40,7 +40,10 @@ export class ServedReplicas {
     else this.#listener.take(socket);
   }
 
-  /** Returns false for an upgrade that is not a replica's, and if `open` has not ended yet. */
+  /**
+   * Handles the upgrade of a replica. Returns false, and does nothing, for any other upgrade, or if `open` has not
+   * ended yet.
+   */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): boolean {
     if (this.#listener === undefined || !/^\/v1\/replicate(\?|$)/.test(request.url ?? "")) return false;
     this.#listener.upgrade(request, socket, visit);

@@ -14,8 +14,8 @@ export interface ServerSocket {
 /**
  * Makes a server listen at the path of its run folder. The socket is created under a temporary name and then renamed,
  * so that it replaces the socket of a server that has died. If two servers start at the same time, the last rename
- * wins; the other server detects that and leaves. Throws system errors, and `UNSAFE` if others can enter the run folder
- * or the folder of the socket.
+ * wins, and `isOurs` becomes false for the other server. Throws system errors, and `UNSAFE` if others can enter the run
+ * folder or the folder of the socket.
  */
 export async function openSocket(
   disk: Disk,

@@ -13,7 +13,10 @@ const LIST_MS = 1_000;
 /** Listings take at most a twentieth of the time, even if a program begins thousands of workspaces. */
 const BUSY_FACTOR = 20;
 
-/** Longer than one tick of any file system's clock. A second change within a tick may not change a folder's time. */
+/**
+ * A time that is longer than one tick of any file system's clock, in milliseconds. A second change within a tick may
+ * not change a folder's time.
+ */
 const TICK_MS = 2_000;
 
 /**

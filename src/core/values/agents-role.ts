@@ -11,5 +11,5 @@ export interface WorkAround {
   readonly pid: number;
 }
 
-/** The kinds of processes that make their descendants an agent's: only agents, or also runs. */
+/** The open work whose descendants count as an agent's: agents' sessions and actions, or runs as well. */
 export type Around = "agents" | "agents and runs";

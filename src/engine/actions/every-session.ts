@@ -12,7 +12,10 @@ export async function everySession(context: Context): Promise<SessionShape[]> {
   return [...here, ...(await replicaSessions(context))].sort((a, b) => a.from_seq - b.from_seq);
 }
 
-/** A session here is preferred to one at a replica with the same id. Throws `NOT_FOUND` or `AMBIGUOUS`. */
+/**
+ * Finds a session by its id or the beginning of its id. A session here is preferred to one at a replica with the same
+ * id. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ */
 export async function findSessionAnywhere(context: Context, id: string): Promise<SessionShape> {
   const all = await everySession(context);
   const matching = meantBy(all, id, (one) => one.session_id);

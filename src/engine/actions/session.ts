@@ -125,7 +125,7 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, omittedChanges: kept, unclosed: true };
 }
 
-/** A prefix of an id does not match. Throws `NOT_FOUND` if there is no such session. */
+/** Finds a session by its whole id; a prefix does not match. Throws `NOT_FOUND` if there is no such session. */
 export async function findSession(context: Context, id: string): Promise<Session> {
   const only = (await listSessions(context)).find((one) => one.id === id);
   if (only === undefined)

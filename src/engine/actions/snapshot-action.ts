@@ -83,7 +83,10 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
   return captured.also;
 }
 
-/** Includes the paths of actions that end because a new turn has begun. */
+/**
+ * Returns where the capture has to look; `{}` means everywhere. Includes the paths of actions that end because a new
+ * turn has begun.
+ */
 async function whereToLook(
   context: Context,
   { request, targets }: AskedAction,

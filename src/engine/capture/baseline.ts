@@ -28,9 +28,9 @@ import { noteRemembered } from "./remember-recorded.ts";
 import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
- * Takes the first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on
- * disk. Each path in it is iteration 1. Does nothing if the history has begun already. Throws `LIMIT_EXCEEDED` if the
- * workspace exceeds a limit.
+ * Takes the first capture of a workspace, and begins its history (see `beginHistory`). The base of snapshot 0 is the
+ * manifest of everything on disk. Each path in it is iteration 1. Does nothing if the history has begun already. Throws
+ * `LIMIT_EXCEEDED` if the workspace exceeds a limit.
  */
 export async function takeBaseline(
   context: Context,
@@ -53,7 +53,10 @@ export async function takeBaseline(
   noteWhereabouts(context);
 }
 
-/** In path order. Each iteration creates the entries anew, because keeping all would need too much memory. */
+/**
+ * Returns the entries in path order. Each iteration over them creates them anew, because keeping all would need too
+ * much memory.
+ */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
   const held = new HeldStates(context.worktree);
@@ -104,7 +107,10 @@ export interface Seed {
   readonly message?: string;
 }
 
-/** Needs an empty log. Appends snapshot 0 with these files, and then the erasures of their contents. */
+/**
+ * Begins the history of a hosted workspace, whose log must be empty. Appends the first events, with these files in
+ * snapshot 0, and then the erasures of contents of these files.
+ */
 export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
   using _lease = await context.blobs.lease();
   const { filters } = await context.worktree.scan({}, () => undefined);

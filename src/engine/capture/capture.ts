@@ -200,8 +200,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], root: undefined, contested: [] };
   }
   return withSettledCommit(context, async (commit) => {
-    // If off-record notes or sessions have changed since the scan, it may have read paths that must stay out, or left
-    // out paths that must not.
+    // If the notes or the running work off the record have changed since the scan, the scan may have read paths that
+    // must stay out, or left out paths that must not.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
     // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.

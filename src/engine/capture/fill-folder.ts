@@ -30,7 +30,7 @@ export interface Filling {
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
   readonly token: string;
-  /** Called with a note about what could not be restored exactly. */
+  /** Called with notes about files whose times could not be restored exactly. */
   readonly tell?: ((note: string) => void) | undefined;
   /** `to` is the folder's name for the answer. `paths` is not used here. */
   readonly options: RestoreOptions;

@@ -131,7 +131,10 @@ class Folders {
     return [...this.#stayed.values()];
   }
 
-  /** If something else is in the place of a folder above the path, the path is not restored. */
+  /**
+   * Restores the folders above a restored path. If something else is in the place of one of these folders, the path is
+   * not restored.
+   */
   async bringBack(path: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const missing: WorkspacePath[] = [];

@@ -197,7 +197,10 @@ export class HintedCapture {
     return hinted?.filter((path) => !isBusy(path));
   }
 
-  /** These paths were given back without a hint, for example because they could not be read consistently. */
+  /**
+   * Waits until the other dirty paths are quiet. They were given back without a hint, for example because they could
+   * not be read consistently.
+   */
   #waitForLeft(): void {
     if (!this.isStarted) return;
     const { left } = this.#options.dirty;

@@ -60,7 +60,10 @@ interface KeptTrees extends Kept {
   readonly excluded: readonly Omission[];
 }
 
-/** None of `tops` may lie in another. Durability and the caller's lease are as with `keepAside`. */
+/**
+ * Keeps these trees aside whole. None of `tops` may lie in another. Durability and the caller's lease are as with
+ * `keepAside`.
+ */
 export async function keepTrees(
   context: Context,
   tops: readonly WorkspacePath[],

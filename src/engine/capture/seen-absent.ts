@@ -256,7 +256,10 @@ function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefi
   return reason === "erased" ? "it had a content then that was erased" : undefined;
 }
 
-/** Includes the command that restores the path to its stale state all the same. */
+/**
+ * Returns the reason why a stale path is left alone, with the command that restores the path to its stale state all the
+ * same.
+ */
 async function staleDetail(context: Context, { path, reason }: OmittedPath, seq: number): Promise<string> {
   // In a command, a seq in the middle of a commit means the end of that commit. So the seq before the commit is given.
   const commit = await context.index.commitFrom(seq);

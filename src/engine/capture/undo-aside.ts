@@ -363,7 +363,10 @@ function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why |
   };
 }
 
-/** A folder in a file's place cannot be removed if the changes do not remove everything in it. */
+/**
+ * Returns why a folder in a file's place cannot be removed; `undefined` if it can. It cannot be removed if the changes
+ * do not remove everything in it.
+ */
 async function heldInFolder(
   context: Context,
   { path, before, after }: Change,

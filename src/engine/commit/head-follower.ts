@@ -6,11 +6,11 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/** The interval in ms between kept heads of a busy workspace, and the delay of a head after its last event. */
+/** The interval in ms between kept heads of a busy workspace, and the delay of a kept head after the last event. */
 const FOLLOW_MS = 1_000;
 /** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs a file sync. */
 const KEEP_ONE_EVERY_MS = 100;
-/** After a head is kept, busy workspaces wait this many times as long as that took, at most `PUT_OFF_MS`. */
+/** After a head is kept, busy workspaces wait this many times as long as the keeping took, at most `PUT_OFF_MS`. */
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
@@ -43,7 +43,7 @@ export class HeadPace {
     return now >= this.#next || this.#next - now > PUT_OFF_MS;
   }
 
-  /** The next head of a busy workspace has to wait in proportion to how long this took. */
+  /** Keeps a head. The next head of a busy workspace then waits in proportion to the time that `keep` has taken. */
   async measured(keep: () => Promise<void>): Promise<void> {
     const start = this.now();
     this.#next = start + KEEP_ONE_EVERY_MS;

@@ -45,7 +45,8 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
 }
 
 /**
- * Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is empty, and the damage of the log, if any.
+ * Returns the present head, signed anew. Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is
+ * empty, and the damage of the log, if any.
  */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
@@ -104,13 +105,15 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
 
 const NOTHING = { reason: null, log: null, head: null, kept_as: null, key: null } as const;
 
-/** The index may know events that the log does not have. */
+/** Discards the index, because it may know events that the log does not have. */
 async function discardIndex(context: Context): Promise<void> {
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
 }
 
-/** The kept head says nothing about the log that is accepted. */
+/**
+ * Returns the keeper without its last and first kept heads, because they say nothing about the log that is accepted.
+ */
 function withoutHead(heads: HeadKeeper): HeadKeeper {
   return {
     keyFile: heads.keyFile,

@@ -59,7 +59,10 @@ export async function doneDrafts(
   ];
 }
 
-/** Leaves out the conflicts of paths that were left alone: they stay as they are. */
+/**
+ * Returns the events of the operation's conflicts. Leaves out the conflicts of paths that were left alone, because
+ * these paths stay as they are.
+ */
 function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
   const left = new Set(blocked.map((one) => one.path));
   return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);

@@ -94,8 +94,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id. `without` is true for events to leave
- * out.
+ * Returns the changes of a transaction. Throws `NOT_FOUND` if no transaction has this id, and `AMBIGUOUS` if several
+ * have it. `without` is true for events to leave out.
  */
 export async function changesOfTransaction(
   context: Context,

@@ -118,7 +118,8 @@ export async function latestActions(context: Context, most: number): Promise<Log
 }
 
 /**
- * Finds an action by its id or its beginning, or by the agent's own id of the call. Throws `NOT_FOUND` or `AMBIGUOUS`.
+ * Finds an action by its id, by the beginning of its id, or by the agent's own id of the call. Throws `NOT_FOUND` or
+ * `AMBIGUOUS`.
  */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
   try {

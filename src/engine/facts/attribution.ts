@@ -17,7 +17,10 @@ export interface Attribution {
   readonly action?: string;
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
-  /** The brackets that may have made the change, if it is not known which did. A single bracket may never have run. */
+  /**
+   * The brackets that may have made the change, if it is not known which did. A single candidate is a bracket that may
+   * never have run.
+   */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
   readonly depth: number;
@@ -75,7 +78,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
-/** True also if the change makes a folder around a declared path. */
+/** True if the path of the change was declared, or if the change makes a folder around a declared path. */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));

@@ -51,10 +51,7 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
   return changesWithin(context, new Lineage(id), span);
 }
 
-/**
- * Returns what an action changed up to event `toSeq`, with those of its changes that are among `next` and not recorded
- * yet.
- */
+/** Returns what an action changed up to event `toSeq`, and its changes among `next`, which are not recorded yet. */
 export async function changesOfAction(
   context: Context,
   { id, seq }: { readonly id: string; readonly seq: number },

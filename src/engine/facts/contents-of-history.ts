@@ -99,7 +99,8 @@ export class ContentsOfHistory implements BlobStore {
 }
 
 /**
- * Returns the erased contents among the given ones. One that an event after the erasure names is not erased any more.
+ * Returns the erased contents among the given ones. A content that an event after the erasure names is no longer
+ * erased.
  */
 export async function erasedAmong(history: HistoryContext, hashes: Iterable<Hash>): Promise<ReadonlySet<Hash>> {
   const erasures = await erasuresInForce(history);

@@ -44,7 +44,7 @@ export async function withCopiesThere<T extends Keeping>(context: Context, works
   return found;
 }
 
-/** Returns a test that is true for work that is undone: itself, or work around it. */
+/** Returns a test that is true for the id of work that is undone, or that is within work that is undone. */
 async function undoneWork(context: Context): Promise<(id: string) => boolean> {
   const undone = undoneIds((await doneIntents(context)).map(({ id, intent }) => ({ id, ...intent })));
   const owners = await ownersIn(context);
@@ -55,10 +55,11 @@ async function undoneWork(context: Context): Promise<(id: string) => boolean> {
 type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "aside"> & { readonly id: string };
 
 /**
- * Returns the ids whose kept-aside paths are as before them after these operations, which are in log order. An undo of
- * selected work undoes what it takes. A redo of that undo does all of it again. The rollback of an action (`brings`)
- * undoes the action, until the rollback itself is undone. What is done again takes nothing away if it changed no
- * kept-aside path, for instance because its copies had been freed.
+ * Returns the ids of the work that these operations (in log order) have undone. The kept-aside paths of such work are
+ * as they were before the work. An undo of selected work undoes what it takes. A redo of that undo does all of it
+ * again. The rollback of an action (`brings`) undoes the action, until the rollback itself is undone. An operation that
+ * does work again takes the id of that work away only if it changed kept-aside paths. It may have changed none, for
+ * instance because their copies had been freed.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

@@ -8,7 +8,9 @@ import { erasuresInForce } from "./erasures-in-force.ts";
 import { missingContent } from "./pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
-/** Filters files with erased content out of a scan. They are neither stored nor recorded, but reported as omitted. */
+/**
+ * Filters files with erased content out of a scan. Such files are neither stored nor recorded, but reported as omitted.
+ */
 export class ErasedLook {
   readonly erasures: Erasures;
   readonly contents: ReadonlySet<Hash>;

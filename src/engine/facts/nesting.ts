@@ -61,7 +61,10 @@ export class Nesting {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
 
-  /** Returns the open brackets that certainly are around all of these (or the bracket itself, if only one is given). */
+  /**
+   * Returns the open brackets that certainly are around all of these. A bracket counts as around itself, so a single
+   * one is among the result.
+   */
   common(some: readonly Bracket[]): Bracket[] {
     const around = some.map((one) => this.#surelyAround(one.id));
     return this.all.filter((one) => around.every((ids) => ids.has(one.id)));

@@ -31,8 +31,9 @@ const REMOVED =
 const GOING = "a command off the record is going on, and this may be its work";
 
 /**
- * Filters out of a scan what was changed off the record, before anything is stored. A noted path is recognised by its
- * stat, or by its salted hash if the stat differs. So a file that was only touched or renamed is still left out.
+ * Filters the paths that were changed off the record out of a scan, before anything is stored. A noted path is
+ * recognised by its stat, or by its salted hash if the stat differs. So a file that was only touched or renamed is
+ * still left out.
  */
 export class OffRecordLook {
   /** Paths that somebody else has changed since they were left off the record, or that a person has named. */
@@ -60,7 +61,7 @@ export class OffRecordLook {
     this.#declared = how.declared;
   }
 
-  /** Returns `undefined` if nothing is off the record. Throws `LOG_DAMAGED`. */
+  /** Returns `undefined` if nothing is off the record. Throws `LOG_DAMAGED` if the notes cannot be read. */
   static async of(context: Context, options: OffRecordOptions): Promise<OffRecordLook | undefined> {
     const state = context.offRecord.read();
     if (state === undefined) return undefined;

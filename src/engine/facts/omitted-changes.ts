@@ -62,8 +62,8 @@ const OUTGROWN = reasonsWith("outgrown");
 
 /**
  * Returns the files that were not omitted before (`known`), and are omitted now because of their new state: a file with
- * an erased content, or a recorded file that is now, for example, too large or unreadable. Its recorded state is
- * outdated, and no operation overwrites its present content.
+ * an erased content, or a recorded file that is now, for example, too large or unreadable. The recorded state of such a
+ * file is outdated, and no operation overwrites the file's present content.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -181,7 +181,8 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
 }
 
 /**
- * Returns, in path order, recorded files that the present rules leave out by name, with contents that can be erased.
+ * Returns, in path order, the recorded files that the present rules leave out by name and that have contents that can
+ * still be erased.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);
