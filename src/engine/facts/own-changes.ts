@@ -35,9 +35,9 @@ export interface OwnWork {
 }
 
 /**
- * Returns the net change of each path from the state before the first of somebody's own events in a span to the state
- * after the last one. What others did before and after these two events is not included. What they did in between is
- * included.
+ * Returns the net change that somebody's own events in a span made to each path: from the state before the first own
+ * event of the path to the state after the last one. Changes of others between these two events are included. Changes
+ * of others before the first and after the last are not.
  */
 export async function ownChanges(
   context: Context,

@@ -39,7 +39,7 @@ export interface PendingChange extends Change {
 }
 
 export interface OwnEvents {
-  /** Their seqs, by path. */
+  /** The seqs of the events, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
@@ -50,8 +50,8 @@ export interface OwnEvents {
   /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /**
-   * The id of the operation, if the events are what is left of an operation. An undo of the events undoes the
-   * operation, even if there are none.
+   * The id of an operation, if the events are all that is left of it. An undo of the events then undoes the operation,
+   * even if no event is left.
    */
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */
@@ -138,7 +138,10 @@ export interface Group {
 export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
-  /** The groups of own events alone, if what cancels out between them (`OwnEvents.between`) joins some of `groups`. */
+  /**
+   * The groups of own events alone. Set only if events that cancel out between them (`OwnEvents.between`) have joined
+   * some of these groups in `groups`.
+   */
   readonly apart?: readonly Group[];
   readonly last: IterationRow | undefined;
   readonly first: FirstEvent;
@@ -190,7 +193,7 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 
 /**
  * Returns what the groups of each path did: one change for each group, so that work of others in between is not
- * included. If others left the path as a group had left it, this group and the next one count as one.
+ * included. If the next group begins with the state with which a group ended, the two groups count as one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {
   return paths.flatMap(({ path, groups }) =>

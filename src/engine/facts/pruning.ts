@@ -49,8 +49,8 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 
 /**
  * Returns the prunings that have lines in the log, oldest first. If a pruning was in force where the lines begin, it is
- * the first of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of such a pruning was dropped with an
- * archive, and the contents that it gave up may be freed.
+ * the first of the list, and `inBase` is 1; otherwise `inBase` is 0. The line of this earlier pruning was dropped with
+ * an archive, and the contents that the pruning gave up may be freed.
  */
 export async function loggedPrunings(
   context: HistoryContext,

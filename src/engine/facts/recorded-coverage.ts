@@ -61,7 +61,9 @@ export async function coverageDrafts(
   return last !== undefined && (await isRecordedSince(context, last)) ? [draftOf(context, now)] : [];
 }
 
-/** Returns those paths that have a recorded state, if there are too many to list all; otherwise none. */
+/**
+ * If there are too many omitted paths to list all, returns those that have a recorded state. Otherwise, returns none.
+ */
 async function recordedAmong({ index }: Context, omitted: readonly OmittedPath[]): Promise<Set<WorkspacePath>> {
   if (omitted.length <= MAX_OMITTED) return new Set();
   const paths = omitted.map(({ path }) => path);
@@ -93,7 +95,8 @@ export interface AroundReturned {
 
 /**
  * Returns the coverage events around the changes of paths that were off the record and are recorded again. The event
- * before these changes states that the recorded states of the paths were not the states on disk.
+ * before these changes states that the recorded states of the paths were not the states on disk. The event behind them
+ * states that the paths are no longer omitted.
  */
 export async function coverageAroundReturned(
   context: Context,
@@ -159,8 +162,8 @@ async function firstCoverage(context: Context, seq: number): Promise<StatedCover
 }
 
 /**
- * Returns the omissions of a snapshot without the paths that changed while they were read, if the snapshot has a state
- * of them.
+ * Returns the omissions of a snapshot. A path that changed while it was read is left out if the snapshot has a state of
+ * it.
  */
 async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq: number): Promise<OmittedPath[]> {
   const unstable = omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path);

@@ -6,8 +6,8 @@ import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts"
 
 /**
  * A recorded state is stale at a moment if no capture could take what was at the path then, for example because the
- * file was too large or could not be read. The record has an earlier state of the path. The state at that moment is not
- * known.
+ * file was too large or could not be read. The history has only an earlier state of the path. The state at that moment
+ * is not known.
  */
 
 export class StaleStates {
@@ -42,7 +42,8 @@ export class StaleStates {
   }
 
   /**
-   * Returns all omitted paths that are recorded as present, in path order. A folder stands for everything beneath it.
+   * Returns the paths whose recorded state is stale and not absent, in path order. A folder stands for everything
+   * beneath it.
    */
   async all(): Promise<OmittedPath[]> {
     const found = new Map<WorkspacePath, OmittedPath>();

@@ -45,9 +45,9 @@ export function notOfAnAgent(id: string, what = "the session of a run"): Chronic
 }
 
 /**
- * Returns a replica's entries without ids that the replica must not use. These are the ids of runs, actions and
- * operations of this history. In a change under an agent's name, they are also the ids of a person's work at another
- * replica. A change with such an id is accepted without its session, turn and action.
+ * Returns a replica's entries without ids that the replica must not use. No change may use the ids of runs, actions and
+ * operations of this history. A change under an agent's name must not use the ids of a person's work at another
+ * replica, either. A change with such an id is accepted without its session, turn and action.
  */
 export async function withOwnIds(
   context: Context,

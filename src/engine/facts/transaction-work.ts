@@ -16,13 +16,13 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
 }
 
 /**
- * Returns the changes that were made in a transaction: those of its actions and savepoints and, if it holds the folder,
- * those that no action made while it was the innermost bracket.
+ * Returns the changes that were made in a transaction: those of its actions and savepoints and, if the transaction
+ * holds the folder, those that no action made while the transaction was the innermost bracket.
  *
- * An active transaction without a named session, or of actions, also includes restores, undos and redos that were done
- * in it. Undos and redos that concern only what others did since the transaction began are left out. In a transaction
- * of actions, only steps of the client that began it are included. Once a transaction is committed, such steps are
- * operations of their own.
+ * If the transaction is active, and names no session or is one of actions (`holdsSteps`), the restores, undos and redos
+ * that were done in it are included as well. Undos and redos that concern only what others did since the transaction
+ * began are left out. In a transaction of actions, only steps of the client that began it are included. Once a
+ * transaction is committed, such steps are operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;

@@ -97,7 +97,10 @@ function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath
 /** The span of an operation that the log no longer has: all events that name the operation belong to it. */
 const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
 
-/** What an action changed after the end of its transaction belongs to another operation than the transaction. */
+/**
+ * True if the event lies in the span. For example, what an action changed after the end of its transaction lies outside
+ * of the transaction's span, and belongs to another operation.
+ */
 function isIn(span: SeqSpan | undefined, seq: number): boolean {
   return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
@@ -117,8 +120,8 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the operations, and the redone undos, of which nothing is left once these events are undone. Adds the
- * `keepers` that are not operations.
+ * Returns the ids of the operations, and of the redone undos, of which nothing is left once these events are undone.
+ * `keepers` that are not operations are returned by the same rule, unless something around them is returned.
  */
 export async function coveredBy(
   context: Context,
@@ -146,7 +149,10 @@ export async function coveredBy(
   return [...covered];
 }
 
-/** Returns the other actions and runs of which a kept-aside copy is not undone, and everything around them. */
+/**
+ * Returns the ids of the other actions and runs for which something was kept aside and which are not undone, and the
+ * ids of everything around them.
+ */
 async function othersAround(
   context: Context,
   keepers: readonly Keeper[],
@@ -176,7 +182,10 @@ function startOf({ fromSeq, selective }: Candidate): number {
   return Math.min(took, met) - 1;
 }
 
-/** True if everything that is left of some work is named: it did not merge and is a conflict, or it was left alone. */
+/**
+ * True if undos have named everything that is left of some work: as a conflict, because it did not merge, or as left
+ * alone. False if nothing is left.
+ */
 export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
   if (undos.length === 0) return false;

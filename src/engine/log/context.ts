@@ -47,7 +47,10 @@ export interface Context {
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
-  /** The recorded folder of the first root, if the workspace was opened at another path: by a bind mount, or moved. */
+  /**
+   * The recorded folder of the first root, if the workspace was opened at another path: through a bind mount, or after
+   * a move.
+   */
   readonly recordedAt?: string | undefined;
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
@@ -265,7 +268,10 @@ export interface HeadKeeper {
    * Returns our own verifier key; `undefined` if there is no key. Throws `IO`, naming the file, if the file has no key.
    */
   verifierKey(): string | undefined;
-  /** Like `verifierKey`, but creates a missing key. Used only when a history begins, and when a person accepts one. */
+  /**
+   * Like `verifierKey`, but creates a missing key. Used only when a history begins, and when a person accepts a
+   * history.
+   */
   makeKey(): string;
   last(workspaceId: string): KeptHead | undefined;
   /**

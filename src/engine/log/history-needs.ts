@@ -50,8 +50,9 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which the lists of an action are kept; `undefined` while it is open. A closed action may still
- * get its end from its tool, but most never do.
+ * Returns the time until which the lists of an action are kept; `undefined` while the action is open. The tool of a
+ * closed action may still report its end, which needs the lists. Most tools never do, so the lists are not kept for
+ * ever.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -164,8 +165,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. Bases that snapshots in it name were compacted away, so they are
-   * not needed.
+   * Adds rows of the base that the last event names. Bases that are named by snapshots in this base were compacted
+   * away, so they are not needed.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -247,7 +248,7 @@ export class HistoryNeeds {
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
     // An empty record means that the version was deleted, because the replica has resolved it.
     if (Object.keys(record).length === 0) return;
-    // A version was never the state of its path. It is kept as long as an iteration that the next event has replaced.
+    // A version was never the state of its path. It is judged like an iteration that the next event has replaced.
     if (!keepsSpan(pruning, seq, seq + 1)) return;
     for (const hash of contentsOfVersion(decodeVersion(record)))
       this.#need({ ...named(hash), seq, where, size: undefined });

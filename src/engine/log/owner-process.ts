@@ -4,9 +4,13 @@ import { optional } from "../../util/optional.ts";
 export interface OwnerProcess {
   /** `null` if the recorded work does not end with a process. */
   readonly pid: number | null;
-  /** Distinguishes it from earlier and later processes with the same number. Absent if only the number is known. */
+  /**
+   * A mark that tells the process from earlier and later ones with the same number. Absent if only the number is known.
+   */
   readonly pidMark?: string;
-  /** The PID namespace in which it has that number. Absent if unknown; it is then taken to be the present one. */
+  /**
+   * The PID namespace in which the process has the number. Absent if unknown; the present namespace is then assumed.
+   */
   readonly pidSpace?: string;
 }
 

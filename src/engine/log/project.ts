@@ -38,7 +38,7 @@ export function iterationsOf(event: LogEvent): readonly IterationRow[] {
   return changesOf(event).map(({ path, file: { iteration, entry } }) => ({ path, seq: event.seq, iteration, entry }));
 }
 
-/** Returns the base on which an event starts the history, or `undefined`. */
+/** Returns the base that a snapshot or a compaction names; `undefined` if the event names none. */
 export function baseOf(event: LogEvent): Hash | undefined {
   if (!event.recordId.startsWith("snapshot:") && event.op !== "compact") return undefined;
   const base = event.record["base"];
@@ -110,7 +110,7 @@ export async function project(
   return head;
 }
 
-/** Fills an empty index with the state of the anchor, if the log begins after one. */
+/** Fills an empty index with the state of the anchor after which the log begins. */
 export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
   const { seq, hash, base, frontier } = anchor;
   const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on after event ${seq}`);

@@ -7,8 +7,8 @@ import { DAMAGED_LINE } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
- * Reads an event at the place that the index has for it. If the event is not there, throws `LOG_DAMAGED` if the log
- * itself is damaged. If only the index is wrong, throws `INTEGRITY_VIOLATION`, because it can be rebuilt.
+ * Reads an event at the place that the index has for it. Throws `LOG_DAMAGED` if the event is not there because the log
+ * itself is damaged, and `INTEGRITY_VIOLATION` if only the index is wrong, because the index can be rebuilt.
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);

@@ -83,10 +83,11 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 }
 
 /**
- * Returns the states that are still kept after the prunings of a log, oldest first; `undefined` if nothing was pruned.
- * During the grace period of a pruning that a person asked for, neither that pruning nor a later one frees anything. So
- * all states that were kept before it stay. A pruning that frees its contents at once ends that waiting. It is recorded
- * only if no earlier pruning is in its grace period.
+ * Returns the states whose contents must not be freed yet; `undefined` if these are all states. `all`: the prunings of
+ * the log, oldest first. During the grace period of a pruning that a person asked for, neither that pruning nor a later
+ * one frees anything. So all states that were kept before it stay. A pruning that frees its contents at once (`now`)
+ * ends that waiting. It cuts no grace period short, because it is refused while an earlier pruning is in its grace
+ * period.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
   let keeping: (LoggedPruning | undefined)[] = [undefined];
@@ -117,7 +118,10 @@ export interface LoggedGivenUp {
   readonly erasures: Erasures;
 }
 
-/** For verification. A damaged record counts as giving nothing up; its line is reported elsewhere. */
+/**
+ * Returns the last pruning and all erasures, for verification. A damaged record counts as giving nothing up; its line
+ * is reported elsewhere.
+ */
 export async function givenUpIn({ log, workspaceId }: Context): Promise<LoggedGivenUp> {
   const erasures = new Erasures();
   let last: LogEvent | undefined;

@@ -8,7 +8,7 @@ export interface OfferedContent {
   readonly hash: Hash;
   /** The most bytes that are read. */
   readonly size: number;
-  /** The place where it was found, for people. */
+  /** The place where the bytes were found, for people. */
   readonly where: string;
   /** May be called several times; the bytes may differ each time. Throws if they cannot be read. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;

@@ -103,8 +103,8 @@ function keyFault({ heads }: HistoryContext, signer: LoggedSigner): SigningFault
 }
 
 /**
- * A head that another key signed is no fault if that key is an earlier signer's, and the head covers the event that
- * names our key.
+ * Returns the fault of a kept head that our own key did not sign. Such a head is no fault if the key of an earlier
+ * signer has signed it, and the head covers the event that names our key.
  */
 async function coverFault(
   context: HistoryContext,

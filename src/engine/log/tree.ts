@@ -55,7 +55,10 @@ async function hashFolders(
   return fresh;
 }
 
-/** Returns the hashes of folders and of paths that were folders before, without the files among the touched paths. */
+/**
+ * Returns the hashes to store: those of folders, and `undefined` for paths that were folders before. Other touched
+ * paths, such as files, are left out.
+ */
 async function worthStoring(
   context: Hashed,
   fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,

@@ -340,7 +340,10 @@ async function* follow(feed: EventFeed, { start, prefix, ended }: Following): As
   }
 }
 
-/** A plain generator would not end while it waits, because its `return` takes effect only at the next `yield`. */
+/**
+ * Makes an iterator that can be ended while it waits. A plain generator cannot, because its `return` takes effect only
+ * at the next `yield`.
+ */
 function endable<T>(
   make: (ended: AbortSignal) => AsyncGenerator<T, undefined>,
   { signal }: Pick<EventsOptions, "signal">,

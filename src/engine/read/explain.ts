@@ -42,7 +42,7 @@ interface Looked {
 
 /**
  * Returns why a capture would leave out the present state of the path. The content is read only if contents were
- * erased, or to see whether the path is still as it was left off the record.
+ * erased, or if the path was changed off the record, to see whether the path still has that state.
  */
 async function leftOut(
   context: Context,

@@ -78,7 +78,10 @@ function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIter
 
 type Recorded = Pick<LogEvent, "ts" | "record">;
 
-/** For an event that was compacted away, returns the beginning of the history. */
+/**
+ * Returns the events of the rows, by seq. For an event that was compacted away, returns the time at which the history
+ * begins, and the cause `compact`.
+ */
 async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
   const found = new Map<number, Recorded>();
   const located: EventRow[] = [];

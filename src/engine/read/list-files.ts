@@ -105,9 +105,9 @@ export interface StatePage {
 
 /**
  * Throws `IndexDisagrees` unless a page has exactly the rows that the state has in the page's range. Kind, mode and
- * content are proved by the Merkle root; number, event, size and time by the line of each iteration. Iterations of a
- * base have no line: their number and event are proved for a baseline only, and their size and time are taken from the
- * index. Reads all entries of the folders in which the page's paths lie, and of the folders above.
+ * content are proved by the Merkle root; iteration number, event, size and time by the line of each iteration.
+ * Iterations of a base have no line: their number and event are proved for a baseline only, and their size and time are
+ * taken from the index. Reads all entries of the folders in which the page's paths lie, and of the folders above.
  */
 export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
   await disagreeing(async () => {

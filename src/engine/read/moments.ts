@@ -36,10 +36,10 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. If no file changes between the seq that
- * was asked for and the end of its commit, both have the same state, and the seq that was asked for is returned;
- * otherwise the end of the commit. A pruning keeps the state before the first event of an action, and a capture may
- * have begun the commit in which this event lies.
+ * Returns the seq under which a pruning may have kept the state of a moment. This is the seq that was asked for if no
+ * file changes between it and the end of its commit, because both then have the same state. Otherwise, it is the end of
+ * the commit. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and in
+ * the same commit, the changes of a capture may precede this event.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;

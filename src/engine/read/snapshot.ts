@@ -25,8 +25,9 @@ export interface Snapshot extends SnapshotRecord {
   readonly seq: number;
   readonly ts: string;
   /**
-   * The event with the snapshot's state: its own or, if that was compacted away but the history begins with the same
-   * files, the first one.
+   * The seq of the event after which the files are those of the snapshot. This is the snapshot's own event. If that
+   * event was compacted away, and the history begins with the same files, it is the event with which the history
+   * begins.
    */
   readonly stateSeq: number;
   readonly compactedBy?: number;
@@ -66,7 +67,10 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   return snapshots.sort((a, b) => a.number - b.number);
 }
 
-/** Returns, by the ids of the pin records, whether snapshots are pinned whose pin was changed after they were made. */
+/**
+ * For each snapshot whose pin was changed after the snapshot was made, returns whether it is pinned, by the id of the
+ * pin record.
+ */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();
   for (const row of await context.index.records("pin:")) {

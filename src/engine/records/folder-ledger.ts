@@ -17,7 +17,10 @@ import { type Loaded, loadState } from "./load-state.ts";
 import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.ts";
 import { verifyRecords } from "./verify-records.ts";
 
-/** The writes between two checkpoints. In a store of more than 5,000 records, a hundredth of their number. */
+/**
+ * The number of writes between two checkpoints. In a store of more than 5,000 records, it is a hundredth of the number
+ * of records.
+ */
 const CHECKPOINT_WRITES = 50;
 /** The number of events in a write: the record, and the end of the commit. */
 const EVENTS_OF_WRITE = 2;

@@ -24,7 +24,10 @@ export interface Loaded extends Place {
   /** The last event that is known from elsewhere to be in the log. */
   readonly bound: Bound;
   readonly damage: ChronicleError | undefined;
-  /** The fault of `head.json`, if it has one. It is then not known how long the log was when it was closed last. */
+  /**
+   * The fault of `head.json`: it is damaged, or belongs to another store. `undefined` if the file is sound, or missing.
+   * A damaged or missing file does not say how long the log was when it was closed last.
+   */
   readonly headFault: string | undefined;
   readonly notes: readonly string[];
 }
@@ -134,7 +137,10 @@ function rolledBack(message: string): ChronicleError {
   });
 }
 
-/** A damaged `head.json` is a fault, because a truncated log could not be detected. */
+/**
+ * Reads `head.json`. A damaged file is a fault, because a truncated log could then not be detected. A file of another
+ * store is a fault, too. A missing file is only noted.
+ */
 function readKeptEnd(
   files: RecordFiles,
   { end, store }: { readonly end: LogEnd; readonly store: string | undefined },

@@ -163,7 +163,8 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not the base of the events before it`);
     }
-    // Only the file of the present log's base is kept. Another process may have rotated the log since.
+    // Only the file of the present log's base is kept. If another process has rotated the log since, the file of this
+    // base is gone, and is not checked.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 

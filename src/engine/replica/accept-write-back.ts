@@ -132,8 +132,8 @@ class Decision {
   /**
    * True if a replica must not write to the path. Git's own state is barred, because the next person who commits would
    * run a hook that was put there. A file on disk that the rules leave out and that is not recorded is barred, too. The
-   * replica cannot have seen that file, so its write would be refused in any case; but the file would first be
-   * captured, and so be sent to the replica.
+   * replica cannot have seen that file, so its write would be refused in any case; but without the bar, the file would
+   * first be captured, and so be sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;

@@ -45,8 +45,8 @@ export interface UpstreamReport {
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths that are not as the plan knew them. If any, nothing was done but to capture their present state for a new
-   * plan.
+   * Paths that are not as the plan knew them. If there are any, the step was not carried out. Only their present states
+   * were captured, for a new plan.
    */
   readonly moved: readonly WorkspacePath[];
   /**
@@ -71,8 +71,8 @@ const MOST_NAMED = 2_000;
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
  * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
- * operation. A step that only records progress is one append. Throws what a capture may throw, and `IO` if the disk has
- * no room for any of the changes; nothing is then changed.
+ * operation. A step that only records progress is one append. Throws what a capture may throw, and `IO` if nothing was
+ * changed because the disk has no room.
  */
 export async function applyUpstream(
   context: Context,
@@ -87,7 +87,10 @@ export async function applyUpstream(
   });
 }
 
-/** Changes that change nothing in the form that can be made on disk are left out. */
+/**
+ * Returns the changes in the form in which they can be made on disk (see `settable`). Leaves out those that change
+ * nothing in this form.
+ */
 function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   return changes.flatMap((change) => {
     const after = settable(change.after);
@@ -170,7 +173,10 @@ async function openAhead(
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
-/** Several events need an intent, because a crash could leave only the first ones. */
+/**
+ * True if the step records only its progress, as one event. Several events need an intent, because a crash could leave
+ * only the first ones.
+ */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;
 }

@@ -30,8 +30,8 @@ export interface JournalQuery {
   readonly after: number;
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. A change of a path withheld then is no entry: neither side knows
-   * the other's state.
+   * True if these patterns or names withhold a path. A change of a path that was withheld at that time is no entry,
+   * because neither side knew the other's state.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
@@ -171,7 +171,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** Stands in for the actor of a state in a base, which no event names. */
+/** Stands for the actor of a state that is only in a base, because no event names this actor. */
 const UNKNOWN = "unknown";
 const READ = 256;
 

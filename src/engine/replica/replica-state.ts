@@ -10,7 +10,10 @@ interface OpenPath {
   readonly path: WorkspacePath;
   /** The origin's event on which the path is based. */
   readonly baseSeq: number;
-  /** The origin's event on which everything beneath the path is based. */
+  /**
+   * The origin's event on which everything beneath the path is based. `undefined` if the sync recorded none; the paths
+   * beneath are then treated like any others.
+   */
   readonly since: number | undefined;
 }
 
@@ -61,7 +64,10 @@ export class ReplicaState {
     return replica;
   }
 
-  /** Returns true for an event that records the progress of a sync with this origin, or any conflict. */
+  /**
+   * Updates the state with the next event. Returns true if the event records the progress of a sync with this origin,
+   * or any conflict.
+   */
   take({ recordId, record }: LogEvent): boolean {
     if (originOfRecordId(recordId) === this.#origin) {
       const { sandboxId, applied, filterTo, filteredTo, ownNames = [], originNames = [] } = decodeReplica(record);

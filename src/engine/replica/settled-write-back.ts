@@ -39,8 +39,9 @@ export interface OpenWriteBack {
 }
 
 /**
- * The lock must be held. Throws `ROLLBACK_DETECTED` if somebody else has written as this replica meanwhile: an entry of
- * the same number may then be another change.
+ * Returns the entries of a batch that are not decided yet, and the remembered answers to the others. The lock must be
+ * held. Throws `ROLLBACK_DETECTED` if somebody else has written as this replica meanwhile: an entry of the same number
+ * may then be another change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);

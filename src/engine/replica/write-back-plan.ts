@@ -68,7 +68,8 @@ export async function planWriteBack(
   const plan = new WriteBackPlan(context, state, ground);
   for (const run of runsOf(entries)) {
     const isLast = run.at(-1) === entries.at(-1);
-    // The deletions in a folder are taken before the folder's own. So no crash can leave files without their folder.
+    // The deletions in a folder are taken before the deletion of the folder. So no crash can leave files without their
+    // folder.
     for (const [i, entry] of [...run.entries()].toReversed()) {
       const verdict = await judge.judge(entry);
       await plan.take(entry, verdict);
@@ -277,8 +278,8 @@ class EntryJudge {
 }
 
 /**
- * For an entry that is older than recorded work of the same replica. It is not applied again. If it agrees with the
- * state before that work, it is known; otherwise it is refused.
+ * Judges an entry that is older than recorded work of the same replica. Such an entry is not applied again. If it
+ * agrees with the state before that work, the verdict is `known`; otherwise the entry is refused as `stale`.
  */
 function decidedThen(
   entry: WriteBackEntry,

@@ -158,8 +158,8 @@ class Hashing {
   }
 
   /**
-   * For a folder that was not part of the tree, returns true if it is after the changes: it and all folders above exist
-   * then.
+   * True if a folder that was not part of the tree is a part of it after the changes: the folder and all folders above
+   * it then exist.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {

@@ -43,7 +43,10 @@ async function rootIn(context: HistoryContext, row: EventRow): Promise<StatedRoo
   return { seq: event.seq, hash: event.hash, root, next };
 }
 
-/** Throws as `readEvent` does, and `LOG_DAMAGED` if the line does not have the event's hash. */
+/**
+ * Returns an event whose line was checked by its own hash, and the position of the next line. Throws as `readEvent`
+ * does, and `LOG_DAMAGED` if the line does not have the event's hash.
+ */
 export async function provedEvent(
   context: HistoryContext,
   row: EventRow,

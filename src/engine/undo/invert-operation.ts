@@ -130,8 +130,8 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 /**
  * Returns the fields of the record that say what the undo undid. The events of skipped paths are left out. The events
  * of paths in `leaves` are included, and `left` names these paths. Events that did not merge are listed separately, so
- * that they can be undone later: the events in `met`, and the operations that are not completely undone without them in
- * `passes`.
+ * that they can be undone later: `met` has the events, and `passes` the operations that are not completely undone
+ * without them.
  */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };

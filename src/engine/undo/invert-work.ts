@@ -46,9 +46,10 @@ export interface Planning {
 
 /**
  * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted one after the other,
- * the newest first. A path that is as a group left it gets its state from before this group. Otherwise this state and
- * the present one are merged three ways. A merge with a conflict is done twice: once with the present state preferred,
- * and once with the undo preferred. If the results differ, the path stays in conflict.
+ * the newest first. If a path still has the state with which a group ended, the path gets the state before this group.
+ * Otherwise, the state before the group and the present state are merged three ways. A merge with a conflict is done
+ * twice: once with the present state preferred, and once with the undo preferred. If the results differ, the path stays
+ * in conflict.
  */
 export async function invertWork(
   context: Context,
@@ -187,8 +188,8 @@ interface WayBack {
 }
 
 /**
- * If inverting the joined groups has a conflict, and inverting the own events alone has none, does the latter: a state
- * that others restored may lie between the events of one group.
+ * Inverts the joined groups. If this has a conflict, and inverting the groups of own events alone (`apart`) has none,
+ * the latter result is used: a state that others restored may lie between the events of one joined group.
  */
 async function wayBack(
   merger: Merger,

@@ -51,7 +51,7 @@ export function onePathShape(
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  // The path was changed, but without mode bits that are never set.
+  // A path that was changed, and is skipped all the same, lacks only mode bits that are never set. This is no error.
   const changed = new Set(changes.map(({ path }) => path));
   for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
   const left = skipped.filter(({ path }) => !changed.has(path));

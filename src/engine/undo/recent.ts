@@ -151,8 +151,9 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 /**
  * Returns the command that takes an operation back: an undo if that is possible, otherwise a restore of the state
  * before it. If the files were edited since, the undo that merges with the edits is preferred, where it exists. An undo
- * is taken back by `redo`, and a redo by `undo`. For an undo or a redo, this is returned only if it is the last
- * operation that did anything and the command would take back exactly it; otherwise a restore.
+ * is taken back by `redo`, and a redo by `undo`. For an undo or a redo, such a command is returned only if the
+ * operation is the last one that did anything, and the command would take back exactly this operation. Otherwise, a
+ * restore is returned.
  */
 async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
   const { operation, stack } = step;
@@ -214,7 +215,7 @@ interface Brought {
   readonly changed: number;
 }
 
-/** A peer from which changes come. Each time, an event of the record `recordId` is written with them. */
+/** A peer from which changes come. With each of its changes, an event of the record `recordId` is written. */
 interface Source {
   readonly id: string;
   readonly summary: string;

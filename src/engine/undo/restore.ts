@@ -370,7 +370,8 @@ async function lookOnly(
     if (look.found.some(({ entry }) => entry !== undefined))
       omitted.push({ path, reason: "over-limit", detail: "more than can be kept" });
   }
-  // A folder that was found, and stands for what was not, is itself restored.
+  // If a folder is omitted as `over-limit`, its contents were not all read. The folder itself was found, and is
+  // restored.
   const isLeft = ({ path, reason }: Omission): boolean =>
     targets.has(path) && !(reason === "over-limit" && found.has(path));
   return { found, omitted: omitted.filter(isLeft) };

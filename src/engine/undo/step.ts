@@ -114,8 +114,8 @@ function isWhole({ direction, operation }: Step): boolean {
 }
 
 /**
- * Handles the redo of an undo of selected work, the undo of a redone one, and the undo of an operation of which a part
- * was undone already. Returns `undefined` for any other step.
+ * Handles an undo of selected work (its redo, and the undo that repeats it after a redo), and the undo of an operation
+ * of which a part was undone already. Returns `undefined` for any other step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;

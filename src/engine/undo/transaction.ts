@@ -115,7 +115,7 @@ export async function openTransaction(
   return id;
 }
 
-/** Undoing one of these brackets also undoes the transaction. */
+/** Returns the brackets of which a new transaction is a part. Undoing one of them also undoes the transaction. */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -368,7 +368,7 @@ interface Finish {
   readonly changed?: number;
 }
 
-/** Ends its active savepoints, too. Throws `REFUSED` if the transaction ended meanwhile. */
+/** Ends a transaction and its active savepoints. Throws `REFUSED` if the transaction ended meanwhile. */
 async function finish(context: Context, id: string, end: Finish): Promise<void> {
   await withCommit(context, async (commit) => {
     const family = familyOf(await allTransactions(context), id);
@@ -429,7 +429,7 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 }
 
 /**
- * The last one is taken that is no savepoint of another orphan. Later work is undone first, because a rollback keeps
+ * Returns the last orphan that is no savepoint of another orphan. Later work is undone first, because a rollback keeps
  * what other transactions have changed since.
  */
 function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {

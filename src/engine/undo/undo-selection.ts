@@ -46,8 +46,9 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * The turn `last` means the last turn with something left that no undo has named as a conflict or left alone; if there
- * is none, the last turn.
+ * The turn `last` means the last turn. Turns are passed over if undos have named everything that is left of them, as a
+ * conflict or as left alone. A turn that is undone completely is not passed over. If all turns are passed over, the
+ * last one is meant.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -100,7 +101,10 @@ function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
   return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
-/** In a dry run, a capture would attribute these unrecorded changes to the work. */
+/**
+ * Returns the unrecorded changes that a capture would attribute to the work. Only a dry run has any, because it
+ * captures nothing.
+ */
 async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
   if (unrecorded.length === 0) return [];
   const head = await context.index.head();
@@ -112,13 +116,17 @@ async function pendingOf(context: Context, work: Work, unrecorded: readonly Chan
   });
 }
 
-/** Changes that were undone already are left out. */
+/**
+ * Returns the undo of some work. Changes that were undone already are left out, unless the work includes everybody's
+ * events (`everything`).
+ */
 export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const operations = await listOperations(context);
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  // An undo of one of several candidates has left the path alone. The undo of everybody's work does not.
+  // If several candidates may have changed a path, the undo of one of them has left the path alone. The undo of
+  // everybody's work brings the path back.
   const hasLeft = ({ omittedChanges }: Keeper): boolean =>
     work.everything === true && omittedChanges.some((one) => one.kept && !isRestored(one));
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));

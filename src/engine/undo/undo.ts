@@ -105,7 +105,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   if (inversion !== undefined) return planInversion(context, inversion, how);
   const own = await changesToInvert(context, step);
   const all = await separateEdited(context, own, present.unrecorded);
-  // If the operation is not undone now, the redo restores only what an undo left, and passes over edited paths.
+  // If the operation is not undone now, the redo changes only paths that still have the state that an undo gave them,
+  // and passes over edited paths.
   const sorted = direction === "redo" && !isUndone(operation, stack) ? { ...all, edited: [] } : all;
   const part = present.force ? undefined : await partWithoutEdited(context, step, sorted);
   if (part !== undefined) return planInversion(context, part, how);
@@ -160,7 +161,8 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // If only paths that are in the way remain, the operation is not marked as undone, so that it can be tried again.
+  // If only files kept aside remain to be brought back, and something is in their way, the operation is not marked as
+  // undone, so that the undo can be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -222,8 +224,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 
 /**
  * True if the step that was finished just now is the one that the caller asks for, because a step that is interrupted
- * and tried again is one step. If the caller names none, any finished step is. Changes that came from an origin do not
- * count.
+ * and tried again is one step. If the caller names no operation, any finished step counts. Changes that came from an
+ * origin do not count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");

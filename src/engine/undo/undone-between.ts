@@ -16,8 +16,8 @@ export interface TakenEvent {
 
 /**
  * Adds to own events the undone ones beside them that have no effect any more, so that the own events before and after
- * them count as one change. Inverted one by one, they would be merged with states that none of them has left, or bring
- * back what was undone. These events have no effect:
+ * them count as one change. Inverted one by one, the own events would be merged with states that none of them has made,
+ * or would bring back what was undone. These events have no effect:
  *
  * - an undone event, together with what its undo wrote to the path;
  * - an undone event of the same work (`undone`) directly before an own event or one without effect, if its undo wrote
@@ -134,7 +134,7 @@ function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
   return seq > fromSeq && seq <= toSeq;
 }
 
-/** Returns the runs of consecutive events that are parts. `isPart` is told whether the event is directly before one. */
+/** Returns the runs of consecutive events that are parts. `isPart` is told whether the next event is a part. */
 function runsOf(rows: readonly number[], isPart: (seq: number, isBefore: boolean) => boolean): number[][] {
   const runs: number[][] = [];
   let isBefore = false;

@@ -143,7 +143,8 @@ interface ToVerify {
 }
 
 /**
- * Before lines are removed, every line must be sound, every needed content present, and the base as the replayed state.
+ * Before lines are removed, every line must be sound, every needed content must be present, and the base must equal the
+ * replayed state.
  */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];

@@ -37,7 +37,10 @@ const MOST_PATHS = 20;
 
 interface Asked {
   readonly asked: EraseAsked;
-  /** True to include contents that are erased already and still stored, because they are to be freed at once. */
+  /**
+   * True to include contents that are erased already and whose grace period is not over, because they are to be freed
+   * at once.
+   */
   readonly isAtOnce?: boolean;
   readonly isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean;
   readonly path?: WorkspacePath;
@@ -187,7 +190,7 @@ async function lookAt(
   return { seq, erased, kept, aside, already: before.size, untracked, elsewhere: elsewhere.workspaces };
 }
 
-/** With `isAtOnce`, returns only contents whose grace period is over. */
+/** Returns the contents that were erased before. With `isAtOnce`, returns only those whose grace period is over. */
 async function erasedBefore(
   context: Context,
   found: readonly ContentUse[],

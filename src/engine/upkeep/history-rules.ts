@@ -55,8 +55,8 @@ export class HistoryRules {
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the own event that the origin has answered (`Infinity`: no sync, or
-   * stopped).
+   * The seq of the last record of a sync, and the own event up to which the origin has answered. `Infinity` if there is
+   * no sync, or it was stopped.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */

@@ -277,8 +277,8 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, actions must have been added, too: more than a tenth of the limit if
- * young actions are protected, otherwise at least one.
+ * exceeded. Within an hour after a vain check, only the limit on the number of actions counts, and actions must have
+ * been added since: more than a tenth of the limit if young actions are protected, otherwise at least one.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
