@@ -12,13 +12,17 @@ import type { EventsOptions } from "../../api/file-api.ts";
 /** The interval, in milliseconds, at which the log is checked for events of other processes while somebody follows. */
 const LOOK_MS = 100;
 
-/** A follower that is this many events behind reads them from the log itself. */
+/**
+ * If the log has grown by more than this many events since the last read, the feed does not read them. It begins anew
+ * at the end of the log, and followers read the events in between page by page.
+ */
 const FAR = 1_000;
 
 /**
- * The events of a workspace for all who follow it in this process. Each event is read and parsed only once. A signal
- * announces what this process records; what other processes record is found by regular looks at the end of the log.
- * Followers get only events that the index has, because such events are never removed from the end of the log.
+ * The events of a workspace for all who follow it in this process. For followers that keep up, each event is read and
+ * parsed only once. A follower that is behind reads pages of the log. A signal announces what this process records;
+ * what other processes record is found by regular looks at the end of the log. Followers get only events that the index
+ * has, because such events are never removed from the end of the log.
  */
 export class EventFeed {
   readonly #context: Context;

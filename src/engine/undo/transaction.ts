@@ -44,8 +44,8 @@ import { optional } from "../../util/optional.ts";
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
  * The whole workspace is captured at the beginning and at the end. So plain writes in between belong to the
- * transaction, and writes before and after do not. If the owner dies, the next change of the workspace rolls the
- * transaction back, or commits it if it was begun with `onOwnerDeath: "keep"`.
+ * transaction, if it holds the folder (`holdsFolder`). Writes before and after do not. If the owner dies, the next
+ * change of the workspace rolls the transaction back, or commits it if it was begun with `onOwnerDeath: "keep"`.
  */
 
 /**
