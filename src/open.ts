@@ -120,8 +120,8 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 }
 
 /**
- * Returns the work that has started this process: that of an agent that is at work in the store, or a run there (unless
- * `whose` is `agents`). Returns `undefined` if there is none.
+ * Returns the work that has started this process: the work of an agent in this store or, unless `whose` is `agents`, a
+ * run in this store. Returns `undefined` if neither has started this process.
  */
 export function startedWithin(store: StoreApi, whose?: Around): Promise<WorkAround | undefined> {
   return workAround(partsOf(store), whose);

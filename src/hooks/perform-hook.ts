@@ -112,8 +112,8 @@ async function workplace(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the workplace that the session's note names, or `undefined` if there is no note or `isGone` says that the
- * error means a missing workspace.
+ * Returns the workplace that the session's note names, or `undefined` if there is no note, or if opening the workspace
+ * fails with an error for which `isGone` is true.
  */
 async function presentWorkplace(
   { call, notes, open }: CallWork,
@@ -134,8 +134,8 @@ function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace, because a
- * tool call may have removed the folder.
+ * True if the workspace's folder is missing. Only `startSession` then gives the session another workspace. At any other
+ * hook the session keeps its workspace, because a tool call may have just removed the folder.
  */
 function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";

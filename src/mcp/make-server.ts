@@ -100,7 +100,7 @@ function nameIn(told: unknown): string {
   return typeof name === "string" ? oneLine(name, 100) : "";
 }
 
-/** The model gets only the message. */
+/** Returns the error's stack, for the diagnostics. The model gets only the message. */
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -14,7 +14,7 @@ const MAX_CONNECTIONS = 100;
 interface HttpOptions {
   /** 0 for any free port. */
   readonly port: number;
-  /** Each request must contain it: `Authorization: Bearer <token>`. */
+  /** Each request must contain this token: `Authorization: Bearer <token>`. */
   readonly token: string;
 }
 

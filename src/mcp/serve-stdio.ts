@@ -54,7 +54,7 @@ class LineTransport implements Transport {
   readonly #pending = new Set<string | number>();
   #pieces: Buffer[] = [];
   #size = 0;
-  /** The beginning of a line that is too long. Of what follows, only the end is kept. */
+  /** The first `EDGE` bytes of a line that is too long. Of the bytes after them, only the last `EDGE` are kept. */
   #head: Buffer | undefined;
   #ended = false;
   #closed = false;

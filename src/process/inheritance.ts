@@ -20,7 +20,8 @@ export interface Inheritance {
 const AT_START = inheritedDescriptors();
 
 /**
- * The program must import it first, because a descriptor that another module has opened before would look inherited.
+ * The program must import this module first, because a descriptor that another module has opened before would look
+ * inherited.
  */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };
 

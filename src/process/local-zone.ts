@@ -1,6 +1,6 @@
 import { type CalendarTime, withZone } from "../core/values/moment.ts";
 
-/** Returns milliseconds since 1970, in the zone of this process (`TZ`). */
+/** Returns the milliseconds since 1970 (UTC) of a calendar time in the zone of this process (`TZ`). */
 function localToUtc([year, month, day, ...clock]: CalendarTime): number {
   // The year is set separately, because the constructor takes the years 0 to 99 for 1900 to 1999.
   const time = new Date(2000, 0, 1, ...clock);

@@ -29,7 +29,8 @@ function realFolder(folder: string): string {
 }
 
 /**
- * A workspace without a known folder has no place on this machine, but the user may have meant a path within the workspace.
+ * Returns the error for an absolute path, if no folder of the workspace is known here. The hint names the path within
+ * the workspace that the user may have meant.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");

@@ -14,8 +14,8 @@ interface HeartbeatActions {
   readonly arrived: () => number;
   readonly beat: () => void;
   /**
-   * Called once nothing has arrived for `SILENT_BEATS` heartbeats, with their duration in ms, the least duration of the
-   * silence. No heartbeat follows.
+   * Called once nothing has arrived for `SILENT_BEATS` heartbeats. `silentMs` is the duration of these heartbeats in
+   * ms; the silence has lasted at least as long. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }

@@ -40,7 +40,7 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
   else readRecord(recordId, record);
 }
 
-/** Throws if the format does not allow a record that a base holds, whatever its event. */
+/** Throws if the format does not allow a record that a base holds. Does not look at the record's event. */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("signer:")) decodeSigner(record);

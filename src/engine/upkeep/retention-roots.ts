@@ -62,7 +62,7 @@ function see(view: ActionView, row: EventRow): void {
   else seen.row = row;
 }
 
-/** Returns an upper bound of the number of actions that the limit counts, without reading an event. */
+/** Returns an upper bound of the number of actions that can still be rolled back, without reading an event. */
 export async function mostActions(context: Context): Promise<number> {
   const { actions, belowRead } = await viewOf(context);
   if (belowRead) return actions.size;
@@ -147,7 +147,7 @@ interface Unfinished {
    * Everything from there on is kept.
    */
   readonly hold: number;
-  /** The states at which open runs and watches have begun. */
+  /** The states right before the open runs and watches, without those that a pruning gave up. */
   readonly states: readonly number[];
 }
 

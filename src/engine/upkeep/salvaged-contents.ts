@@ -20,9 +20,9 @@ interface DamagedHistory {
 }
 
 /**
- * Yields every content that a damaged history still names: in sound lines, in the bases and plans that these lines
- * name, or by its hash in a damaged line. Pruned contents and hashes of other things, such as events, are yielded, too.
- * Contents that only missing lines name are not.
+ * Yields every content that a damaged history still names: in its anchor, in sound lines, in the bases and plans that
+ * the anchor or these lines name, or by its hash in a damaged line. Also yields pruned contents, and hashes that are
+ * not those of contents, such as hashes of events. Does not yield contents that only missing lines name.
  */
 export async function* salvagedContents(blobs: BlobStore, history: DamagedHistory): AsyncGenerator<Hash> {
   const { log, anchor, now } = history;

@@ -53,7 +53,10 @@ function isSame(a: Kept, b: Kept): boolean {
   return isSameFloor && a.kept.join() === b.kept.join() && a.keptActions.join() === b.keptActions.join();
 }
 
-/** Only a pruning that was asked for has a grace period, so only its contents are certainly still in the store. */
+/**
+ * True if nothing was freed since the first of these prunings. A pruning that was asked for has a grace period, in
+ * which neither this pruning nor a later one frees contents, unless a later one freed them at once (`now`).
+ */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;
   return first?.cause === "asked" && !isGraceOver(first.ts, now) && since.every((one) => one.now !== true);

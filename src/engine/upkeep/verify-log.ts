@@ -207,7 +207,8 @@ class LogVerifier {
     const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
     if (faults !== undefined) addAll(this.#options.problems, anchorFaults(anchor, own));
-    // A missing or damaged base is reported with the other contents. Without the base, nothing can be recomputed.
+    // A missing or damaged base is reported when all needed contents are checked. Without the base, nothing can be
+    // recomputed.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
@@ -254,7 +255,8 @@ class LogVerifier {
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
     const { blobs } = this.#context;
-    // A damaged plan is reported with the other contents. Until it is healed, the contents that it names are not known.
+    // A damaged plan is reported when all needed contents are checked. Until the plan is healed, the contents that it
+    // names are not known.
     const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
     try {
       for await (const one of privateContents(plans, this.#needs, this.#context.now()))
@@ -270,8 +272,8 @@ class LogVerifier {
   }
 
   /**
-   * Notes that the events before the first sentinel are missing if they were dropped on purpose. Otherwise reports this
-   * as a problem.
+   * Notes that the events before the first sentinel are missing if they were dropped on purpose. Otherwise reports the
+   * missing events as a problem.
    */
   #tellStart({ size }: Sentinel): void {
     const what = `events 1..${size} were compacted away by event ${size + 1}`;
@@ -566,7 +568,7 @@ class LogVerifier {
     if (faults !== undefined && root !== sentinel.root) {
       this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
     }
-    // A missing or damaged base is reported with the other contents.
+    // A missing or damaged base is reported when all needed contents are checked.
     for (const fault of (faults ?? []).filter((one) => one.where !== "root" || root === sentinel.root)) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }

@@ -35,8 +35,8 @@ function hashIn(value: Json | undefined): Hash | undefined {
 }
 
 /**
- * Reads filters (one for each root) and plans (in path order) as the code that uses them does. Missing or damaged
- * contents are reported with the others.
+ * Checks that filters and plans can be read by the code that uses them: a content with filters has one for each root,
+ * and a plan is in path order. Does not report a missing or damaged content, because `verifyBlobs` does.
  */
 export async function verifyPlans(
   context: Context,
@@ -65,7 +65,7 @@ async function planFault({ blobs }: Context, hash: Hash): Promise<string | undef
   return isOrdered ? undefined : "its paths are not in order";
 }
 
-/** Damaged bytes are no fault here, because they are reported with the other contents. */
+/** Damaged bytes are no fault here, because `verifyBlobs` reports them. */
 async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

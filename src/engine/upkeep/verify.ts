@@ -130,7 +130,10 @@ interface ComparedLog {
   readonly notes: string[];
 }
 
-/** A head before the log's beginning. The log proves nothing about it: whoever forges a log can begin it anywhere. */
+/**
+ * The kind of problem for a head from before the log's beginning. The log proves nothing about such a head: whoever
+ * forges a log can begin the log at any event.
+ */
 const UNHELD = "head-unheld";
 
 function checkClaim(log: LogFindings, claim: Claim): Problem[] {
@@ -311,7 +314,7 @@ interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
 
 interface BlobFindings {
   readonly count: number;
-  /** The number of the store's bytes that were read. */
+  /** The number of the store's bytes that were read; 0 if `quick` is set. */
   readonly bytes: number;
   /** Contents that are missing or damaged, including contents that only other workspaces need. */
   readonly hurt: ReadonlySet<Hash>;
@@ -319,7 +322,10 @@ interface BlobFindings {
   readonly files: ReadonlySet<string>;
 }
 
-/** Every needed content must be present and, unless `quick` is set, every stored byte as its name says. */
+/**
+ * Checks that every needed content is present and, unless `quick` is set, that all stored contents have the hashes that
+ * name them.
+ */
 async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promise<BlobFindings> {
   const { needed, problems } = options;
   const missing = new Set(needed.keys());
@@ -357,7 +363,10 @@ async function verifyBlobs(context: Context, options: VerifyBlobsOptions): Promi
 interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
-  /** The kept head, if a signer of this history signed it. In an empty log, it is the kept head in any case. */
+  /**
+   * The kept head, if our own key or a signer of this history signed it. If the log is empty, the kept head, whoever
+   * signed it.
+   */
   readonly head: KeptHead | undefined;
 }
 

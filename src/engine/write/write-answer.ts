@@ -55,7 +55,10 @@ function shapeAt(path: WorkspacePath, now: PathState): FileShape | null {
   return isPresent(row) ? fileShape(row) : null;
 }
 
-/** Returns `undefined` if the request was not done yet. Throws `USAGE` if another request had the same id. */
+/**
+ * Returns the answer of a request that was done before; `undefined` if it was not done yet. Throws `USAGE` if another
+ * request had the same id.
+ */
 export async function answerAgain(
   context: Context,
   id: string,

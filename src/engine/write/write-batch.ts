@@ -28,7 +28,10 @@ export interface PlannedWrite {
   readonly write: ReadyWrite;
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
-  /** The open intent, the changes, the closed intent. `settle` handles a log that ends early. */
+  /**
+   * The events of the write: the open intent, the changes, and the closed intent; only the closed intent if there are
+   * no changes. If the log ends before the closed intent, `settle` finishes or undoes the write.
+   */
   readonly drafts: readonly EventDraft[];
   /** The result that may be answered once the events are durable. */
   readonly done: WriteDone;
@@ -154,7 +157,7 @@ export class WriteBatch {
   }
 }
 
-/** When the content arrived, the index still knew that the request had been done, so it was not stored. */
+/** When the content arrived, the index still knew that the request had been done, so the content was not stored. */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -231,8 +234,8 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns `undefined` if there is none, or several are innermost. A transaction that holds a run is only for writes in
- * it.
+ * Returns `undefined` if no open transaction may own the write, or if several are innermost. A transaction that holds a
+ * run owns only writes from within that run.
  */
 function transactionFor(
   session: string | undefined,

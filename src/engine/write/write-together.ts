@@ -219,9 +219,9 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 }
 
 /**
- * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. Only
- * what the rules take in is captured if the write replaces nothing (`asIs`), and in a folder that an agent's write
- * names.
+ * Captures the paths of writes. A file that a write replaces is captured by name, even if the rules leave it out. If a
+ * write replaces nothing (`asIs`), only what the rules take in is captured. The same holds for a folder that an agent's
+ * write names.
  */
 async function captureBefore(
   context: Context,

@@ -50,7 +50,8 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
 }
 
 /**
- * Names the restore's id, so that the step works whatever is done in between. No step if the restore changed nothing.
+ * Returns the step that takes the restore back; none if the restore changed nothing. The step names the restore's id,
+ * so that it works whatever is done in between.
  */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** Frames up to this length are held back to be sent together with others, in bytes. */
+/** Frames of up to this many bytes are held back, so that they are sent together with others. */
 const SMALL_BYTES = 8 * 1024;
 
 /** A wire over a connected Unix or TCP socket, which nobody else may use any more. */
@@ -12,7 +12,8 @@ export class SocketWire implements Wire {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Small messages are answers that somebody waits for. This has no effect on a Unix socket.
+    // Small messages are answers that somebody waits for, so they must not be delayed. On a Unix socket, `setNoDelay`
+    // has no effect.
     socket.setNoDelay(true);
     // An error without a listener would end the process. The reader of the socket reports the error.
     socket.on("error", () => undefined);

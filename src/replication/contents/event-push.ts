@@ -23,7 +23,9 @@ const SLICES = new TurnSlices(16);
 export interface NamedContents {
   /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
-  /** True if the replica may have the content of this event, which the index may not know yet. Default: always true. */
+  /**
+   * True if the replica may have the content of this event. The index may not know the event yet. Default: always true.
+   */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
 

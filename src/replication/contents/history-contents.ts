@@ -159,7 +159,7 @@ function contentsOf(event: LogEvent): Hash[] {
   return hashes;
 }
 
-/** The contents of files that a record of another kind names. */
+/** Yields the contents of files that a record of another kind names, with the paths of the files. */
 async function* pathsOf(
   { blobs }: HistoryContext,
   { recordId, record }: LogEvent,

@@ -11,8 +11,8 @@ import { oldestSeq } from "../../engine/log/history-start.ts";
 const MARK_EVERY = 256;
 
 /**
- * The delay in ms before reading lines that another process may have written. That process usually still writes, and
- * the read would lock it out.
+ * The delay in ms before reading lines that another process may have written. That process is usually still writing,
+ * and an earlier read would lock it out.
  */
 const LOOK_LATER_MS = 20;
 
@@ -148,8 +148,8 @@ export class LogHistory {
   }
 
   /**
-   * At least one event, about `maxBytes` of them; none if `last` is the last event. Throws `LOG_DAMAGED` if the log
-   * does not continue from `last`.
+   * Returns the events after `last`: at least one, with about `maxBytes` bytes of lines; none if `last` is the last
+   * event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -306,7 +306,10 @@ export class RecentEvents {
     if (this.#characters > MOST_CHARACTERS) this.#forget(this.#lastOnes());
   }
 
-  /** At least one event, about this many characters of them; none if the next event is not in memory. */
+  /**
+   * Returns the events after `last`: at least one, with about `maxCharacters` characters of lines; none if the next
+   * event is not in memory.
+   */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
     if (first === undefined || last.seq < first.seq - 1) return [];
@@ -320,7 +323,10 @@ export class RecentEvents {
     return this.#events.slice(from, end < 0 ? undefined : end);
   }
 
-  /** About half of what may be kept, so that not every new event copies the array. */
+  /**
+   * Returns the last events with about half of the text that may be kept. If all of it were kept, every new event would
+   * copy the array.
+   */
   #lastOnes(): SealedEvent[] {
     let characters = 0;
     const from = this.#events.findLastIndex(({ line }) => (characters += line.length) > MOST_CHARACTERS / 2);

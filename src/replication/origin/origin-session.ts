@@ -334,15 +334,15 @@ export class OriginSession {
     await this.#sendSignedHead();
   }
 
-  /** Throws `FORBIDDEN` if the client may not have them. */
+  /** Lets this session send secrets. Throws `FORBIDDEN` if the client may not have them. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
   /**
-   * If entries are later decided over another connection of this replica, the intake refuses the entries of this
-   * connection.
+   * Returns the fields of `HelloAck` about the decided entries, and begins the intake after them. If entries are later
+   * decided over another connection of this replica, the intake refuses the entries of this connection.
    */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);

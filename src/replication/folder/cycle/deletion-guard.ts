@@ -46,8 +46,9 @@ export function sidesKept(decided: LossDecision | Kept | undefined): readonly Si
 }
 
 /**
- * Returns the sides that get back what they have lost: the sides that halt. If no side halts (its losses may have
- * become too few), the sides that have lost anything. If neither has, both.
+ * Returns the sides that get back what they have lost. These are the sides that halt. If no side halts, because its
+ * losses have become too few, these are the sides that have lost anything. If no side has lost anything, these are both
+ * sides.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
@@ -371,7 +372,8 @@ const MOST_WAITS = 10;
 
 /**
  * How often, and for how long, to wait before a large deletion at the origin halts the sync. The deletion may be the
- * first half of a slow rename. Its entries may also be restored there already, and still be on their way.
+ * first half of a slow rename. The origin may also have restored the entries already, and the restored entries may
+ * still be on their way.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;

@@ -27,7 +27,7 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/** If the log is shorter than the index, throws the damage of the log instead of the missing event. */
+/** If the log is shorter than the index, throws the damage of the log instead of an error about the missing event. */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

@@ -338,8 +338,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * By path: the origin's event up to which a settled conflict decides about the path and everything beneath it.
-   * Otherwise, a path that cannot be written would raise a settled conflict again.
+   * Returns, for each path of a settled conflict, the origin's event up to which the conflict decides about the path
+   * and everything beneath it. Without these events, a path that cannot be written would raise a settled conflict
+   * again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -516,7 +517,7 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /** True if the rest of a commit is probably on its way. A plan that takes long is equivalent to several waits. */
+  /** True if the rest of a commit is probably on its way. A plan that takes long counts as several waits. */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;

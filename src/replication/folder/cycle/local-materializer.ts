@@ -28,8 +28,8 @@ export interface Materialised {
 }
 
 /**
- * With more changes than this, those of a first sync are not attributed one by one. Only the origin's history then
- * tells whose work each is.
+ * If a first sync has more changes than this, the changes are not attributed one by one. Only the origin's history then
+ * tells whose work each change is.
  */
 const MOST_OF_FIRST = 4_096;
 
@@ -66,7 +66,10 @@ export class LocalMaterializer {
     return report;
   }
 
-  /** Records a folder that has replaced the former one as the workspace's, so that a later move is recognised. */
+  /**
+   * If another folder has replaced the former one, records it as the workspace's folder, so that a later move is
+   * recognised.
+   */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;
     this.#folder = now;

@@ -72,7 +72,7 @@ function isProposed({ sides, decision }: SettledDecision, { change, path, ground
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Otherwise, each comparison would record a proposal that is never sent.
+  // Without this condition, each comparison would record a proposal that is never sent.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
@@ -92,7 +92,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path that was disputed before the folder above it stays disputed. Otherwise, one side would win by default.
+    // A path that was disputed before the folder above it became disputed stays disputed. Otherwise, one side would win
+    // by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -166,8 +167,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts to report. A path that could not be written is reported as open, unless it already was,
- * whatever was planned about it.
+ * Returns the conflicts to report. A path that could not be written is reported as open, whatever was planned about it;
+ * if its conflict was open before, it is not reported.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],

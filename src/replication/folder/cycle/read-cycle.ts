@@ -217,7 +217,8 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // A folder cannot have deleted a path that it never had because a filter withheld the path.
+      // A folder cannot have deleted a path that was never recorded in it, for instance because a filter withheld the
+      // path.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
       // In a conflict without a common state, both sides were judged when the conflict was last recorded.

@@ -19,7 +19,7 @@ export interface Sample {
 
 /** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
-/** The number of files to choose from, if there are as many. */
+/** The files to read are the shortest of at least this many files, if the folder has as many. */
 const CHOSEN_FROM = 64;
 /** The maximum number of bytes to read. The first file is read whatever its size. */
 const MOST_BYTES = 64 * 1024 ** 2;

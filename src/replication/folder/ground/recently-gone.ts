@@ -18,7 +18,9 @@ export interface Gone {
   readonly lostOn: Side;
 }
 
-/** Deletions within this time before a halt may be the beginning of what halted the sync, in ms. */
+/**
+ * The time before a halt, in ms, in which a deletion may be the beginning of the large deletion that halted the sync.
+ */
 const BEFORE_MS = 10_000;
 const WINDOW = 2_000;
 

@@ -55,7 +55,8 @@ export class StoodOn {
   /**
    * True if the state that an own change claims to have seen came into the folder again after the change. Sending the
    * change would undo that state. A change of an older state is still sent, and the origin keeps it as a version. A
-   * file that replaced a folder is sent, too, although the origin's changes beneath that folder have replaced it again.
+   * file that replaced a folder is sent, too, although the folder has come back because the origin changed something
+   * beneath it.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;

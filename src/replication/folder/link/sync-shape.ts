@@ -86,8 +86,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If this side's disk has ended a connection (no room, a limit of file sizes), makes the facts those of a failed step,
- * because the origin is neither at fault nor away.
+ * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, returns the facts of a
+ * failed step, because the origin is neither at fault nor away.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -288,7 +288,7 @@ export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | unde
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // The server must open a store that another process still has open.
+  // The origin's server cannot open its store yet, because another process still has the store open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);

@@ -154,8 +154,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state, perhaps under an earlier replica id. The folder's own event with that number
-   * must then have the same state.
+   * True if this folder wrote the state, perhaps under an earlier replica id. In that case, the folder's own event
+   * `replica.localSeq` must have the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

@@ -27,7 +27,10 @@ export class NotHeldPaths {
     return this.#found;
   }
 
-  /** Leaves out the paths that do not concern the folder. */
+  /**
+   * Leaves out the paths at which the disk cannot hold the origin's entry, and everything beneath them. If the folder
+   * still has the state of the base at such a path, the path stays, as one that the origin has deleted.
+   */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
     if (traits.modes && holdsAllEntries(traits)) return [...paths];

@@ -41,7 +41,10 @@ async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNa
   return [await protectedNames(context), own];
 }
 
-/** Rethrows the error, or the damage of the log as `catchUp` finds it: that error says what a person can do. */
+/**
+ * Rethrows the error. If the log is damaged, throws the damage that `catchUp` finds instead, because that error says
+ * what a person can do.
+ */
 async function explained(context: HistoryContext, error: unknown): Promise<never> {
   if (error instanceof ChronicleError && error.code === "LOG_DAMAGED")
     throw (await catchUp(context, { recover: false })).damage ?? error;

@@ -53,7 +53,10 @@ interface Obstacle {
   readonly hint?: string | undefined;
 }
 
-/** Returns a signal that aborts after `ms`, or when `outer` aborts. Disposal stops both. */
+/**
+ * Returns a signal that aborts after `ms`, or when `outer` aborts. Disposal stops the timer and the listening to
+ * `outer`.
+ */
 function timeLimit(
   timers: Timers,
   ms: number,
@@ -89,7 +92,7 @@ export interface Flushed {
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
   readonly refuseIdle: () => void;
-  /** If `unhinted` is true, also finds changes without a hint. */
+  /** Scans the folder. If `unhinted` is true, also scans paths without a hint. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
   readonly obstacle: () => Obstacle;
   /** True if everything up to this event of the origin is applied, and all changes of the folder are answered. */

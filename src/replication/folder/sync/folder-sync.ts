@@ -220,7 +220,10 @@ export class FolderSync {
     };
   }
 
-  /** Continues from the state in the log. Resolves once the sync is running. */
+  /**
+   * Continues from the state in the log. Resolves once the sync is running, or at once if it is stopped, paused or
+   * halted.
+   */
   async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
@@ -292,9 +295,9 @@ export class FolderSync {
   }
 
   /**
-   * If the sync is halted and `accept` does not have the decision that the halt needs, scans the folder, and throws
-   * `REFUSED` if the lost files are still missing. Also throws `REFUSED` if the sync is stopped, if the folder is
-   * missing, or if a restore is requested while the sync runs.
+   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` has none, scans the folder,
+   * and throws `REFUSED` if the sync halts again, for instance because the lost files are still missing. Also throws
+   * `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
@@ -320,8 +323,9 @@ export class FolderSync {
   }
 
   /**
-   * Records the present content of another folder in the known one's place, because a person has decided so. Entries
-   * that it lacks are recorded as deleted. Without a decision, a scan of another disk would not record such deletions.
+   * Records the present content of the folder that is in the known one's place, because a person has decided so.
+   * Entries that this folder lacks are recorded as deleted. Without a decision, a scan of another disk would not record
+   * such deletions.
    */
   async #takeFolder(): Promise<void> {
     await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
@@ -419,8 +423,8 @@ export class FolderSync {
   }
 
   /**
-   * If a person undoes a settlement, only the record of the conflict may change, and no watcher of the folder reports
-   * that.
+   * If a person undoes a settlement, it is possible that only the record of the conflict changes. No watcher of the
+   * folder reports such a change.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;

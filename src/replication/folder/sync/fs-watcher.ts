@@ -12,7 +12,9 @@ export interface FsWatcherOptions {
   readonly debounceMs: number;
   readonly timers: Timers;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Called after each scan, even if nothing has changed. `error` is set if a scan failed that no caller waits for. */
+  /**
+   * Called after each scan, even if nothing has changed. `error` is set if a scan has failed for which no caller waits.
+   */
   readonly onLooked: (error?: unknown) => void;
 }
 

@@ -90,7 +90,10 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
-  /** The reasons why syncs that are to be continued here do not run yet, by id. They are in no other process. */
+  /**
+   * The reasons why syncs that are to be continued here do not run yet, by id. None of these syncs is known to run in
+   * another process.
+   */
   readonly #waiting = new Map<string, RestReason>();
   /** True if this process continues the syncs that other processes leave. */
   #takesUp = false;
@@ -309,7 +312,7 @@ export class SyncController implements SyncRunner {
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 
-  /** `recordOf` makes the record from that in the log, if there is one. */
+  /** `recordOf` makes the sync's record from the record in the log, which is `undefined` if there is none. */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
     await using opening = new AsyncDisposableStack();

@@ -44,7 +44,7 @@ export interface SyncPlaces {
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */
   open(id: string): Promise<OpenSyncPlace>;
-  /** `undefined` removes it. */
+  /** Keeps the token of a sync. If `token` is `undefined`, removes the kept one. */
   keepToken(id: string, token: string | undefined): void;
   find(folder: string): Promise<SyncPlace | undefined>;
   tokenOf(id: string): string | undefined;

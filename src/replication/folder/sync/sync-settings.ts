@@ -41,7 +41,7 @@ export function checkStart({ upstream, folder, mode, policy, editorFiles, deboun
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
 }
 
-/** True if each `[` of the pattern is closed. A `]` right after `[` or `[!` is a member. */
+/** True if each `[` of the pattern is closed. A `]` right after `[`, `[!` or `[^` is a member. */
 function isWhole(pattern: string): boolean {
   const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
   return !rest.includes("[");
@@ -200,7 +200,7 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, in ms. It is as long as that for a connection. */
+/** The time to wait for the answer, in ms. It equals the time limit of the handshake with an origin's server. */
 const PATIENCE_MS = 8_000;
 
 /**
