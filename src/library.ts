@@ -38,9 +38,9 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 }
 
 /**
- * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` is its
- * id, its name, or a unique prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several
- * match, `UNSAFE` if its folder or its name has another history now.
+ * Brings back a forgotten history, or a part of a history that was given up, in a store on this machine. `id` names it
+ * by its id, a unique prefix of its id, or its name. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if
+ * several match, `UNSAFE` if its folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
   return opening.unforget(store, id);

@@ -106,8 +106,8 @@ export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
 }
 
 /**
- * Brings back a forgotten history, or a part of a history that was given up. `id` is its id, its name, or a unique
- * prefix of its id. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match, `UNSAFE` if its
+ * Brings back a forgotten history, or a part of a history that was given up. `id` names it by its id, a unique prefix
+ * of its id, or its name. Throws `NOT_FOUND` if there is none (any more), `AMBIGUOUS` if several match, `UNSAFE` if its
  * folder or its name has another history now.
  */
 export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {

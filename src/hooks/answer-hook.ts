@@ -17,7 +17,10 @@ export interface HookAnswer {
 export interface HookRequest extends HookParts {
   readonly adapter: HookAdapter;
   readonly input: string;
-  /** If true, a failure of the hook before a tool call keeps the tool from running. */
+  /**
+   * If true, a failure of the hook before a tool call keeps the tool from running. So does an input that is not
+   * understood, because it may be about a tool call.
+   */
   readonly strict: boolean;
   /** Called as soon as the input is understood, before any work. */
   readonly onCall?: (call: HookCall) => void;

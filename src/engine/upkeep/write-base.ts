@@ -15,7 +15,7 @@ const BATCH = 10_000;
 
 /**
  * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
- * last event of every other record. Reads the base back and verifies it. The lock must be held.
+ * last event of every other record. Reads the base back and verifies it. The lock and a lease must be held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
@@ -89,7 +89,8 @@ interface StoredBase {
 }
 
 /**
- * Before anything is written, `expect` is called with the root, and must throw if it is wrong. A lease must be held.
+ * Writes a state as a base. Before anything is written, `expect` is called with the root, and must throw if the root is
+ * wrong. A lease must be held.
  */
 export async function storeBase(
   blobs: BlobStore,

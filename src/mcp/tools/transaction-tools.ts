@@ -25,7 +25,7 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
-/** The session of a transaction that is begun while no agent's session is open. No action belongs to it. */
+/** The session of a transaction that is begun while no agent's session is open. No action belongs to this session. */
 const NO_SESSION = "mcp";
 
 const WITHOUT_ACTIONS =

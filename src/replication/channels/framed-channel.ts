@@ -340,7 +340,7 @@ class CreditGiver {
   }
 
   /**
-   * The new limit once half of the window is free again, or the present limit if its grant may have been lost.
+   * Returns the new limit once half of the window is free again, or the present limit if its grant may have been lost.
    * `undefined` if there is nothing to grant.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {

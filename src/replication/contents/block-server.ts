@@ -38,8 +38,9 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in blocks as they are stored, in that order. Holds only one message in memory while a slow
- * replica receives it. A content that is requested again before it was sent is sent once.
+ * Sends requested contents in blocks as they are stored, in that order. While a slow replica receives a message, only
+ * this message and the beginning of the next lookup are in memory. A content that is requested again before it was sent
+ * is sent once.
  */
 export class BlockServer {
   readonly #channel: Channel;

@@ -241,7 +241,7 @@ export class LogHistory {
     await this.#findFirst();
   }
 
-  /** The line's own position if it is known, else an earlier one. */
+  /** Returns the position of the line of event `seq` if it is known, else the position of an earlier line. */
   async #startFor(seq: number): Promise<LogPosition> {
     const mark = this.#marks.findLast((one) => one.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
     if (seq - mark.seq <= MARK_EVERY) return mark;

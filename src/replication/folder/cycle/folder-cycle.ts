@@ -69,7 +69,7 @@ export interface CycleParts {
   /** `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** A halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
+  /** Resolves to a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
    * Called before another folder, or the same folder on another device, is recorded as the workspace's. Drops the
@@ -141,7 +141,7 @@ export class FolderCycle implements Disposable {
    * conflict may change no file.
    */
   #disputed: readonly WorkspacePath[] = [];
-  /** The folder on another device that was recognised as the same. */
+  /** The folder on another device that was recognised as the known one. */
   #recognised: FolderIdentity | undefined;
   /** The own event up to which the record in the log includes the origin's answers. */
   #answersTo: number;

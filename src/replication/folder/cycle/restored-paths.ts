@@ -19,7 +19,7 @@ export interface Restoring {
 }
 
 /**
- * Restores the entries of a large deletion that a person wants back. These are the entries that the other side still
+ * Restores the entries that a person wants back after a large deletion. These are the entries that the other side still
  * has, and those that were deleted there just before the halt. Such a deletion may still be on its way from the origin.
  * The path is restored once the deletion has arrived.
  */
@@ -38,7 +38,7 @@ export class RestoredPaths {
     return this.#gone.keys();
   }
 
-  /** `gone` has the entries that were deleted just before the halt. It replaces that of earlier calls. */
+  /** `gone` has the entries that were deleted just before the halt. They replace the entries of earlier calls. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }

@@ -150,8 +150,8 @@ export class ReplicatedPaths {
   }
 
   /**
-   * `entry` is the present state, or the last state before a deletion. `remote`, the origin's state, may be omitted if
-   * the caller has checked it before.
+   * True if the folder's changes of the path are sent to the origin. `entry` is the present state, or the last state
+   * before a deletion. `remote`, the origin's state, may be omitted if the caller has checked it before.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

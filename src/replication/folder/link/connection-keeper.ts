@@ -8,7 +8,7 @@ import { isFromPeer } from "../../protocol/wire-errors.ts";
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
 export interface KeeperOptions {
-  /** Rejects if no channel can be opened, or once the signal aborts, which ends all attempts. */
+  /** Rejects if no channel can be opened, or once the signal aborts. The signal aborts when the keeper is stopped. */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;

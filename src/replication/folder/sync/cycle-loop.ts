@@ -25,7 +25,9 @@ interface CycleLoopOptions {
   readonly tell: (happening: SyncEvent) => void;
 }
 
-/** The record may lag this long behind the origin's answers, and behind its echo of own changes. */
+/**
+ * The record may lag this long behind the origin's answers, and behind the origin's echo of the folder's own changes.
+ */
 const LAZY_MS = 1_000;
 
 /** After this many consecutive cycles that concurrent changes have overtaken, the loop pauses. */

@@ -44,7 +44,7 @@ export interface FolderSyncParts extends Pick<
    */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   readonly beforeMove?: () => void;
-  /** A halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
+  /** Resolves to a halt if the folder, in its present place, must not follow this origin. Default: it may follow. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
@@ -600,7 +600,9 @@ export class FolderSync {
   }
 }
 
-/** This many consecutive refusals are normal, because one batch follows the other. */
+/**
+ * Up to this many consecutive refusals cause no pause, because several batches in succession may have refused entries.
+ */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
