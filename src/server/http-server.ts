@@ -416,8 +416,8 @@ const KNOWN: Readonly<Record<string, Problem>> = {
 const MALFORMED = makeProblem(400, "USAGE", "this request is not well formed");
 
 /**
- * The bytes of a connection are no valid HTTP, or arrived too slowly. Sends a problem if nothing was sent on the
- * connection yet, and closes it.
+ * Called if the bytes of a connection are not valid HTTP or arrived too slowly, or if the connection fails. Sends a
+ * problem, unless the connection has failed or something was already sent on it. Closes the connection.
  */
 function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten?: number }): void {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";

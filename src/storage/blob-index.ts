@@ -93,7 +93,7 @@ export interface LargeRow {
 /** `apply` performs the parts in this order. */
 export interface IndexChange {
   readonly forget?: readonly Hash[];
-  /** Also removes the contents that are still in these packs. */
+  /** Removes these packs, and the contents whose places are in them. */
   readonly forgetPacks?: readonly number[];
   /** Adds packs, or updates those whose ULID is known. */
   readonly packs?: readonly PackState[];

@@ -54,9 +54,9 @@ export interface BlobStore {
   /** Reads every stored byte from the files, and yields the faults. Changes nothing. */
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**
-   * Removes every content for which `keep` is false, and frees the space of packs that hold little else. Takes the
-   * collector's lock: waits for batches and leases, and throws `LOCKED` if they do not end in time. New batches and
-   * leases wait for the lock. `keep` is called only under the lock. A crash at any time does no harm.
+   * Removes every content for which `keep` is false. Frees the space of packs in which few kept contents are left.
+   * Takes the collector's lock: waits for batches and leases, and throws `LOCKED` if they do not end in time. New
+   * batches and leases wait for the lock. `keep` is called only under the lock. A crash at any time does no harm.
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
@@ -133,7 +133,7 @@ export interface BlobInfo {
   readonly hash: Hash;
   /** In bytes. */
   readonly size: number;
-  /** The content's share of a block, or its file. */
+  /** The content's share of a block, or the size of its file, in bytes. */
   readonly storedBytes: number;
 }
 
@@ -165,8 +165,8 @@ export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitM
 
 export interface CollectOptions {
   /**
-   * Called under the collector's lock, before the first call of `keep`. Finds contents that were named after the caller
-   * had marked those to keep.
+   * Called under the collector's lock, before the first call of `keep`. Lets the caller find the contents that events
+   * have named since the caller marked the contents to keep.
    */
   readonly whenLocked?: () => Promise<void>;
   /**

@@ -71,7 +71,9 @@ export function encodePackHeader(ulid: string): Buffer {
   return header;
 }
 
-/** Returns `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for another version. */
+/**
+ * Returns the pack's ULID; `undefined` if the bytes are not a header. Throws `FORMAT_UNSUPPORTED` for another version.
+ */
 export function decodePackHeader(bytes: Uint8Array): string | undefined {
   const header = asBuffer(bytes);
   if (header.length < PACK_HEADER_BYTES || !header.subarray(0, 8).equals(PACK_MAGIC)) return undefined;
@@ -145,7 +147,10 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
   }
 }
 
-/** `first`: the first 24 bytes. Returns `undefined` if these cannot be a head. Does not check the CRC. */
+/**
+ * Returns the length of a block's head with its table. `first`: the first 24 bytes of the block. Returns `undefined` if
+ * these cannot be a head. Does not check the CRC.
+ */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
   const head = asBuffer(first);
   if (head.length < BLOCK_HEAD_BYTES || !head.subarray(0, 4).equals(BLOCK_MAGIC)) return undefined;
@@ -189,7 +194,10 @@ export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undef
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
-/** Checks the CRC of the stored bytes. A read does without, because it checks each content by its hash. */
+/**
+ * Checks the CRC of the stored bytes. A read of a single content does not need this check, because it checks the
+ * content by its hash.
+ */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }

@@ -18,7 +18,9 @@ import type { Hash } from "../core/values/hash.ts";
  *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
  *   only whole lines.
- * - A last line without its newline is a torn tail. It is not read as an event, and nothing is appended to it.
+ * - All bytes after the last commit are a torn tail: a last line without its newline, and in `FileEventLog` also whole
+ *   lines that belong to an unfinished commit or cannot be events. Nothing is appended to a torn tail. `read` still yields
+ *   its whole lines.
  */
 export interface EventLog {
   /** The end of the log, as far as this object knows. */
@@ -28,7 +30,7 @@ export interface EventLog {
    * In a mirror that starts behind an anchor, it is the seq after the anchor.
    */
   readonly firstSeq: number;
-  /** Checks whether another process has appended, and moves `head` there. Never writes. */
+  /** Checks whether another process has appended, and moves `head` to the present end. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
   /**
@@ -67,9 +69,9 @@ export interface LogPosition {
 }
 
 export interface LogEnd extends Head {
-  /** The length of the whole lines, in bytes. */
+  /** The length of the log up to the end of its last commit (in a copy: of its last event), in bytes. */
   readonly bytes: number;
-  /** The number of bytes after the last whole line. */
+  /** The number of bytes after `bytes`, which are a torn tail. */
   readonly tornBytes: number;
 }
 

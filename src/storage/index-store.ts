@@ -49,7 +49,7 @@ export interface IndexStore {
 
   /** All iterations of a path, ascending, or a page of them. */
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
-  /** Deletions are included. `undefined` if the path was not recorded by then. */
+  /** The iteration in force at a seq, which may be a deletion; `undefined` if the path was not recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
   /** Like `iterationAt`, for many paths, in their order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
@@ -216,8 +216,8 @@ export const ENTRY_BATCH = 2_000;
 
 /**
  * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above that of the
- * index, its events must ascend between the two heads, and no iteration may be above the batch's head, or of the first
- * root itself.
+ * index, its events must ascend between the two heads, and no iteration may be above the batch's head. The first root
+ * itself may have no iteration.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

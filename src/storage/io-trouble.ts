@@ -39,7 +39,7 @@ function errnoIn(error: unknown): string | undefined {
   return typeof errno === "string" ? errno : undefined;
 }
 
-/** Returns true for a system error by which a disk takes no writes now, though it may be readable. */
+/** Returns true for a system error that says that the disk takes no writes now. The disk may still be readable. */
 export function takesNoWrites(error: unknown): boolean {
   return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(errnoOf(error) ?? "");
 }

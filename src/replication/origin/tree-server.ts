@@ -226,7 +226,7 @@ export interface ListedFolder {
 }
 
 export interface TreeSource {
-  /** The present state, which can be viewed as long as this object lasts. */
+  /** Returns the present state. `view` can be called for it as long as this `TreeSource` exists. */
   anchor(): Promise<TreeAnchor>;
   /** The state for a replica that holds the events up to `since`. With 0 (no event), every deletion is new. */
   view(seq: number, since: number): Promise<TreeView>;

@@ -18,7 +18,7 @@ import type { ContentFetch } from "../contents/content-fetch.ts";
 
 type WriteBack = MessageOf<"WriteBack">;
 
-/** All sessions of a workspace share them. */
+/** The parts that all sessions of a workspace share. */
 export interface WriteBackParts {
   readonly target: WriteBackTarget;
   readonly blobs: BlobStore;
@@ -34,9 +34,9 @@ const MAX_WAITING = 16;
  */
 const PATIENCE_BEATS = 75;
 
-/** Codes of errors that may pass. `NOT_FOUND` means that the folder is missing. */
+/** Codes of temporary errors: a later attempt may succeed. `NOT_FOUND` means that the folder is missing. */
 const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
-/** Codes of errors that do not pass. */
+/** Codes of permanent errors: the replica does not send the entries again. */
 const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
@@ -72,7 +72,7 @@ export class WriteBackIntake {
   }
 
   /**
-   * Ignores a batch that is queued already, because a replica without an answer sends its batch again. Throws
+   * Ignores a batch that is queued or being decided, because a replica without an answer sends its batch again. Throws
    * `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
@@ -169,8 +169,8 @@ export class WriteBackIntake {
 
 /**
  * If entries under the replica's id were decided over another connection (`ROLLBACK_DETECTED`), returns an error that
- * makes the replica connect again. From the next `HelloAck`, it finds out whether a copy of it wrote those entries.
- * Returns `undefined` for any other error.
+ * makes the replica connect again. From the next `HelloAck`, the replica learns whether a copy of the replica wrote
+ * those entries. Returns `undefined` for any other error.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;

@@ -22,7 +22,7 @@ function stateOf(event: LogEvent): FileState | undefined {
   return change === undefined ? undefined : { path: change.path, entry: change.file.entry };
 }
 
-/** The fields of an event's state must agree with its line. */
+/** The receiver computes these fields from the event's line as well, and refuses a message whose fields differ. */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
     ...pathToFields(path),

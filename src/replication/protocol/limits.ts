@@ -29,7 +29,9 @@ export const MAX_PIECE_BYTES = 2 * MIB;
 /** Maximum length of the lines in one `Events`, in bytes. */
 export const MAX_LINES_BYTES = 2 * MIB;
 
-/** A line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary. */
+/**
+ * Maximum length of a line in a notification, in characters. A longer line is sent in `Events`, in parts if necessary.
+ */
 export const MAX_NOTIFIED_LINE = 128 * KIB;
 
 /** Maximum number of entries in one `WriteBack`, and of accepted and of rejected entries in one `WriteBackResult`. */
@@ -38,7 +40,7 @@ export const MAX_ENTRIES = 500;
 /** Maximum number of chunks in one manifest. */
 export const MAX_CHUNKS = 8_000;
 
-/** A chunk is fetched in pieces. */
+/** Maximum length of one chunk, in bytes. A chunk is fetched in pieces. */
 export const MAX_CHUNK_BYTES = 64 * MIB;
 
 /** Maximum number of folders in one `TreeRequest`, and in one `TreeResponse`. */

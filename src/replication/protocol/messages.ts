@@ -151,8 +151,8 @@ const hello = z.strictObject({
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
   /**
-   * If omitted, the server takes the workspace in the address, else that of the folder in which the server was started,
-   * else the only workspace of the server.
+   * If omitted, the server takes the workspace in the address, else the workspace of the folder in which the server was
+   * started, else the only workspace that the caller may see and that is not archived.
    */
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
@@ -176,8 +176,8 @@ const helloAck = z.strictObject({
    */
   settled_local_seq: count,
   /**
-   * The `event_hash` of that entry, if it has one. If the replica has no such entry, or one with another event, the
-   * replica was put back to an earlier state, or is a copy.
+   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica has no such entry, or one with
+   * another event hash, the replica was put back to an earlier state, or is a copy.
    */
   settled_hash: hash.optional(),
   /**
@@ -494,7 +494,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
   return type === "Events" ? "lines" : undefined;
 }
 
-/** Characters of the text about an invalid message. */
+/** Maximum length of the text about an invalid message, and of the name of the invalid field, in characters. */
 const MOST_COMPLAINT = 300;
 
 /** Throws `USAGE` with the name of the invalid field, and `PATH_INVALID` for a refused path. */

@@ -32,7 +32,7 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
   IO: true,
 };
 
-/** Characters of a message or hint that is sent. */
+/** Maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
 /** Codes of the failures of a store or its machine, about which the peer can do nothing. Their texts may name files. */

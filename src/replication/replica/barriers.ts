@@ -19,11 +19,11 @@ export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
-  /** Repeated requests without an answer. Two answers may arrive. */
+  /** The sequences of requests that were sent again and have no answer yet. Two answers may arrive for each. */
   readonly #repeated = new Set<number>();
   /**
-   * Answered requests that may get a second answer. Such an answer may not include events that the origin recorded
-   * before a later call.
+   * The sequences of answered requests that may get a second answer. Such an answer may not include events that the
+   * origin recorded before a later call.
    */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;

@@ -50,7 +50,7 @@ export class BlockFetch {
   readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
-  /** True if the capability `blocks` was agreed on. The caller must not request blocks before. */
+  /** True if the capability `blocks` was agreed on. Until then, the caller must not request blocks. */
   isKnown = false;
 
   constructor(channel: Channel) {

@@ -26,9 +26,9 @@ export class ErasureFetch {
   }
 
   /**
-   * Resolves to the last event of each `erase:` record as of that event, by ascending seq. Rejects with `UNAVAILABLE`
-   * if the connection ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the
-   * received rows are invalid.
+   * Resolves to the last event of each `erase:` record as of event `sequence` of the constructor, by ascending seq.
+   * Rejects with `UNAVAILABLE` if the connection ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or
+   * `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -36,7 +36,7 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Ignores any other piece than the next, because it has arrived twice. */
+  /** Ignores every piece but the next one: any other piece has arrived twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();

@@ -137,7 +137,10 @@ export class EventContents {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
     return {
-      /** Some of the next `rows` (folders) have no content. */
+      /**
+       * Reports that `contents` of the next `rows` are stored. Folders have no content, so only `all` reports every
+       * row.
+       */
       within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
       all: (rows: number) => this.#onReceived?.((before += rows), total),
     };
@@ -162,7 +165,7 @@ export class EventContents {
   }
 }
 
-/** Contents that these erasures cover are not requested. */
+/** Returns the erasures among these events. Contents that they cover are not requested. */
 function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
   const erasures = new Erasures();
   for (const { event } of arrived)

@@ -173,7 +173,10 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) await part.close();
   }
 
-  /** The previous part is then in force, or an empty part from event 1 on if there is none. */
+  /**
+   * Closes and gives up the part in force. The previous part is then in force, or an empty part from event 1 on if
+   * there is none.
+   */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
     await part.close();

@@ -16,7 +16,7 @@ interface Introduction {
   readonly withProtected?: boolean | undefined;
 }
 
-/** Only a replica with a mirror names `tree`, because only a mirror can start anew. */
+/** Only a replica with a mirror names `tree` and `erasures`, because only a mirror can start anew. */
 export function capabilitiesOf({
   mirror,
   withProtected,

@@ -169,7 +169,7 @@ export class ReplicaSession {
 
   /**
    * A barrier: resolves, to the origin's last event, once this replica holds everything that the origin had at the
-   * call. Rejects as `reaches` does.
+   * call. Rejects as `reaches` does, or with the error of a running `regain` that fails.
    */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
@@ -288,7 +288,10 @@ export class ReplicaSession {
     this.regain();
   }
 
-  /** Events that arrive meanwhile are stored afterwards, so that no content is requested twice. */
+  /**
+   * Requests the `lacked` contents in the background. Events that arrive meanwhile are stored afterwards, so that no
+   * content is requested twice.
+   */
   regain(): void {
     const { lacked } = this.#options;
     if (lacked === undefined || !this.#isWelcome || this.#isEnded) return;

@@ -22,8 +22,8 @@ export interface UpstreamLines {
 }
 
 /**
- * The origin's lines that a replica holds, byte for byte, in `upstream.wal`. `open` checks every hash and link.
- * `append` checks the links. Only the session of the replica, which holds the replica's lock, may write.
+ * The origin's lines in one log, byte for byte, for a replica that cannot reconcile in full. `open` checks every hash
+ * and link. `append` checks the links. Only the session of the replica, which holds the replica's lock, may write.
  */
 export class Upstream implements UpstreamLines {
   /** The lines that `open` has cut off. The origin sends them again. */

@@ -40,7 +40,7 @@ interface InFlight {
   readonly patience: number;
   /** Heartbeats since the batch was sent, or since the origin showed that it has arrived. */
   beats: number;
-  /** How often the batch was sent again since then. */
+  /** How often the batch was sent again since it was first sent, or since the origin requested one of its contents. */
   tries: number;
 }
 
@@ -56,7 +56,10 @@ export class WriteBackPush {
   readonly #options: WriteBackPushOptions;
   /** Undefined before `begin`. */
   #settled: number | undefined;
-  /** The origin's last event when this session began. Entries that were decided before have no later event. */
+  /**
+   * The origin's last event when this session began. All decisions before the session were recorded by this event or an
+   * earlier one.
+   */
   #head = 0;
   #flight: InFlight | undefined;
   #isNoted = true;
@@ -95,8 +98,8 @@ export class WriteBackPush {
   }
 
   /**
-   * An answer to the last batch of an earlier session is settled if the journal does not have it yet. Any other answer
-   * that no batch waits for is ignored, because it has arrived twice.
+   * Takes the answer to the batch under way. An answer to the last batch of an earlier session is settled if the
+   * journal does not have it yet. Any other answer is ignored, because it has arrived twice.
    */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;

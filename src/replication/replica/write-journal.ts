@@ -20,7 +20,7 @@ export interface WriteJournal {
   next(after: number, limit: number): Promise<JournalPage>;
   /**
    * Called when all entries up to `upTo` are answered, or need no answer. An entry that `answer` does not name was
-   * decided as well, but its answer was lost. All lost decisions were recorded by the origin's event `decidedBy`.
+   * decided as well, but its answer was lost. The origin recorded all lost decisions at event `decidedBy` or earlier.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /**

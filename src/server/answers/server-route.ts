@@ -26,7 +26,10 @@ export interface ServerRoute {
   readonly path: string;
   /** In bytes. A larger body is refused. */
   readonly maxBody: number;
-  /** True if the route needs no token. Other routes answer only the owner on the Unix socket. */
+  /**
+   * True if the route answers every caller, without a token. If absent, the route answers only the owner on the Unix
+   * socket, and the operators that `forOperators` admits.
+   */
   readonly open?: true;
   /** True if the route also answers operators of the whole store on a port. */
   readonly forOperators?: true;

@@ -40,7 +40,8 @@ export class Authenticator {
 
   /**
    * `address` is that of the client. The rate of wrong tokens from one address is limited. A valid token is accepted
-   * even then, because all clients behind a proxy share one address, and tokens are too long to be guessed.
+   * even while wrong tokens from its address are refused with 429, because all clients behind a proxy share one
+   * address, and tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -88,7 +89,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** If the issuer cannot be reached, the token is not known to be wrong. */
+/** Returns "unavailable" if the issuer cannot be reached, because the token is then not known to be wrong. */
 async function unlessAway(
   asking: Promise<Caller | undefined> | undefined,
 ): Promise<Caller | "unavailable" | undefined> {

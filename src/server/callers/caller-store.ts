@@ -61,7 +61,7 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
   }
 
-  /** If this changes the workspace, the streams of its events end afterwards. */
+  /** If the call changes whether the workspace is archived, the streams of its events end afterwards. */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);

@@ -16,8 +16,9 @@ import type { Caller } from "./caller.ts";
 import { isLoopback } from "./listener.ts";
 
 /**
- * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). If the provider has
- * signed a token for this server, its claims give the bearer's rights. A token without these claims grants none.
+ * Options for the tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725). The claims of a token
+ * that the provider has signed for this server give the bearer's rights. A token without a claim of a role or of
+ * workspaces grants no rights.
  */
 export interface OidcOptions {
   /** Exactly as the provider's tokens have it: `https://login.example.org`. */
@@ -32,7 +33,10 @@ export interface OidcOptions {
   readonly workspacesClaim: string;
   /** In epoch milliseconds. */
   readonly now: () => number;
-  /** The minimum time between two reads of the keys because of unknown keys. Default: 10,000. */
+  /**
+   * If a token has an unknown key, the keys are read again unless they were read within this time, in milliseconds.
+   * Default: 10,000.
+   */
   readonly newKeyMs?: number;
 }
 
@@ -64,7 +68,7 @@ const FAILED_MS = 5_000;
 /** The keys are read again after this time. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
-/** Further workspaces in a claim are ignored. */
+/** The maximum number of workspaces in a claim. Further ones are ignored. */
 const MOST_WORKSPACES = 1_000;
 
 /**

@@ -16,7 +16,7 @@ export interface Lease extends Disposable {
 
 interface Held {
   readonly workspace: WorkspaceApi;
-  /** When the workspace was opened (see `settingsOf`). */
+  /** The settings (see `settingsOf`) as they were when the workspace was opened. */
   readonly settings: string;
   readonly gone: AbortController;
   /** Resolves when `onOpen` has ended. Never rejects. */
@@ -254,7 +254,10 @@ export class OpenWorkspaces {
     }
   }
 
-  /** Includes the folder, because a workspace whose folder was moved must be reopened, too. */
+  /**
+   * Returns the folder and the text of the option `settingsOf`. A workspace whose folder was moved must be reopened as
+   * well.
+   */
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return `${workspace.path}\n${(await this.#options.settingsOf?.(workspace)) ?? ""}`;
   }

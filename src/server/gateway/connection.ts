@@ -265,7 +265,10 @@ async function historyOf(on: WorkspaceApi, path: string, { limit, after }: Histo
   return { path, iterations: items, next: next === null ? null : Number(next) };
 }
 
-/** If a history that is read as a file has more iterations, the file has the oldest ones, and `next` is set. */
+/**
+ * The maximum number of iterations in a history that is read as a file. If the history has more, the file has the
+ * oldest ones, and `next` is set.
+ */
 const MOST_IN_FILE = 1_000;
 
 async function historyAsFile(on: WorkspaceApi, path: string, asked: string) {
@@ -333,7 +336,7 @@ function urlPath({ path, path_b64: exact }: FileContent): string {
   return encodeURIComponent(given.replaceAll("+", "-").replaceAll("/", "_"));
 }
 
-/** Files or iterations in one answer. */
+/** The maximum number of files or iterations in one answer. */
 const MOST_ITEMS = 1_000;
 
 const common = {
@@ -388,7 +391,7 @@ type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "u
 
 type RequestId = GatewayMessage["request_id"];
 
-/** Characters of the complaint about an invalid message. */
+/** The maximum length of the complaint about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
 /** Throws `USAGE`, which names the invalid field. */

@@ -31,18 +31,18 @@ export interface ServerLimits {
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
   /** A connection is closed after this many requests. */
   readonly requestsPerSocket: number;
-  /** Open event streams of one caller. */
+  /** The maximum number of open event streams of one caller. */
   readonly streams: number;
   /**
-   * Heavy requests of each kind, running or waiting, of one token: reads of whole histories, requests for large
-   * answers, and reads with `fresh`.
+   * The maximum number of heavy requests of one token, running or waiting, of each kind. The kinds are reads of whole
+   * histories, requests for large answers, and reads with `fresh`.
    */
   readonly heavyReads: number;
-  /** Open gateway subscriptions of one token. Operators have no such limit. */
+  /** The maximum number of open gateway subscriptions of one token. Operators have no such limit. */
   readonly subscriptions: number;
   /** A gateway connection without messages and subscriptions is closed after this time. */
   readonly gatewayIdleMs: number;
-  /** Replicas that one caller has connected over WebSocket. */
+  /** The maximum number of replicas that one caller may have connected over WebSocket. */
   readonly replicas: number;
   /** The interval of heartbeats on event streams and gateway connections, in milliseconds. */
   readonly heartbeatMs: number;

@@ -11,12 +11,15 @@ export interface MetricSources {
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and the number of events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
-  /** Lines about errors that this process has added to the diagnostics. */
+  /** The number of lines about errors that this process has added to the diagnostics. */
   readonly errors: () => number;
   readonly storedBytes: () => Promise<number>;
 }
 
-/** In seconds: from the time for a small file to longer than users wait. */
+/**
+ * The upper bounds of the histogram's buckets, in seconds. They range from the time for a small file to a time longer
+ * than users wait.
+ */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** The minimum time between two measurements of the store, which read the sizes of all its files. */

@@ -125,7 +125,10 @@ async function* verifyPack(
   }
 }
 
-/** Returns a fault if the file is not the expected pack; `undefined` if it is missing. */
+/**
+ * Returns the descriptor of the open pack, or a fault if the file is not the expected pack; `undefined` if the file is
+ * missing.
+ */
 function openFor(
   { disk, layout }: BlobFiles,
   { path, row }: PackFile,

@@ -154,7 +154,8 @@ export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTe
   const folder = layout.largeFolder(row.hash);
   const place = row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash);
   makeFolderOnce(disk, folder);
-  // This sync is necessary even if another writer made the folder, which may not have synced it yet.
+  // This sync is necessary even if another writer made the folder, because that writer may not have synced the folder's
+  // name yet.
   guard(() => syncOrRemove(disk, layout.large, folder));
   disk.rename(path, place);
   guard(() => disk.syncFolder(folder), place);

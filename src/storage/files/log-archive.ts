@@ -18,7 +18,10 @@ export function archiveName(span: SeqSpan): string {
   return `${String(span.first).padStart(16, "0")}-${String(span.last).padStart(16, "0")}.wal`;
 }
 
-/** Syncs the new log, and returns its path. Replaces a file that is there already. */
+/**
+ * Writes and syncs a new log that begins with the line of `first`, under a temporary name, and returns its path.
+ * Replaces a file that an unfinished sealing has left there.
+ */
 export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
   const fresh = `${path}.next`;
   if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
@@ -78,8 +81,9 @@ function archiveNames(disk: Disk, folder: string): string[] {
 }
 
 /**
- * Yields the lines from an event to the end. Reads the archive, too, if the present log does not have the event. The
- * present log is opened first, so that no line is left out if it is sealed during the read.
+ * Yields the lines from an event to the end. Reads the archive as well if the present log does not have the event.
+ * Opens the present log before it lists the archive, so that no line is left out if the present log is sealed during
+ * the read.
  */
 export async function* readHistory(
   disk: Disk,

@@ -118,7 +118,7 @@ export function newlineAfter(disk: Disk, fd: number, from: number): number {
   }
 }
 
-/** `undefined` if that line is not whole, or is not an event. */
+/** Returns the seq of the first line; `undefined` if the line is not whole, or is not an event. */
 export function firstSeq(disk: Disk, fd: number): number | undefined {
   const newline = newlineAfter(disk, fd, 0);
   return newline < 0 ? undefined : headOfLine(disk, fd, { from: 0, to: newline })?.seq;

@@ -171,7 +171,7 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 
 /**
  * Makes a sound tail durable, and cuts off the bytes after it. Writes the tail again, because after a failed sync the
- * system may consider pages clean that never reached the disk.
+ * system may take pages for clean although they never reached the disk.
  */
 function keepTail(
   parts: Parts,

@@ -94,7 +94,10 @@ export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): B
   return rows.build();
 }
 
-/** Returns the rows before the first block with a damaged content, and the offset at which they end. */
+/**
+ * Returns the rows of the blocks before the first garbage or the first block with a damaged content, and the offset at
+ * which these blocks end.
+ */
 export function checkTail(
   disk: Disk,
   fd: number,

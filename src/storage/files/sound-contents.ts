@@ -9,7 +9,7 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
-/** The maximum number of blocks that are remembered. Any other block is read again. */
+/** The maximum number of blocks and large contents that are remembered. Any other one is read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */

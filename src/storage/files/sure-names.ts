@@ -38,8 +38,9 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file, if it exists, by a copy of it, durably. The copy has new pages and a new name, which no failed sync
- * has concerned, so its name counts as sure. If this fails, the bytes of the file are unchanged.
+ * Replaces a file, if it exists, by a copy of it, durably. No failed sync has concerned the new pages of the copy and
+ * its new entry in the folder, so the name counts as sure afterwards. If a step fails, the bytes of the file are
+ * unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {
