@@ -155,8 +155,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `FORBIDDEN`. An agent's attempt is recorded in the log of the workspace that the call names, or in the
-   * diagnostics if the call names no workspace. `Refusals` limits how many attempts are recorded.
+   * Throws `FORBIDDEN`, or `NOT_FOUND` if an agent names a workspace that it may not see. An agent's attempt is
+   * recorded in the log of the workspace that the call names, or in the diagnostics if the call names no workspace.
+   * `Refusals` limits how many attempts are recorded.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -178,9 +179,9 @@ export class RequestAnswer {
   }
 
   /**
-   * The role that is checked: the caller's, but at most `agent` for a call on behalf of an agent. For calls on a
-   * workspace it is always the caller's role, because the engine itself refuses such a call of an agent, and records
-   * the refusal.
+   * The role that is checked: the caller's, but at most `agent` for a call on behalf of an agent. For a call on a
+   * workspace, it is always the caller's role, because the engine refuses what an agent may not do, and records the
+   * refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;

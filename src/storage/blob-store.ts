@@ -54,9 +54,10 @@ export interface BlobStore {
   /** Reads every stored byte from the files, and yields the faults. Changes nothing. */
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**
-   * Removes every content for which `keep` is false. Frees the space of packs in which few kept contents are left.
-   * Takes the collector's lock: waits for batches and leases, and throws `LOCKED` if they do not end in time. New
-   * batches and leases wait for the lock. `keep` is called only under the lock. A crash at any time does no harm.
+   * Removes every content for which `keep` is false. Rewrites the packs in which too small a share of the bytes is
+   * kept, so that their space is freed. Takes the collector's lock: waits for batches and leases, and throws `LOCKED`
+   * if they do not end in time. New batches and leases wait for the lock. `keep` is called only under the lock. A crash
+   * at any time does no harm.
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**

@@ -18,8 +18,8 @@ import type { Hash } from "../core/values/hash.ts";
  *   workspaces/<id>.new/         being made; <id>.forgotten: being removed; garbage after a crash
  *   lock.db                      the lock for making, naming or removing workspaces
  * ```
- * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `cache/`, `large/tmp/` and the
- * locks (`lock.db*`, `gc.db*`, `follower.db*`).
+ * Everything is authoritative except `index.db*`, `stat.cache`, `whereabouts.json`, `cache/`, `large/tmp/`,
+ * `blobs/quarantine/` and the locks (`lock.db*`, `gc.db*`, `follower.db*`).
  */
 export interface StoreLayout {
   readonly home: string;

@@ -13,7 +13,7 @@ import { freeBytes } from "../../util/free-bytes.ts";
  *     5   3  zero
  *     8   4  length of the head
  *     12  4  length of the body
- *     16  8  how many bytes of credited frames the sender has sent on this connection, including this frame if it is credited
+ *     16  8  bytes of credited frames that the sender has sent on this connection, including this one if it is credited
  *     24  4  CRC-32 (IEEE, as in gzip) of bytes 0 to 23, the head and the body
  */
 const HEADER_BYTES = 28;

@@ -42,7 +42,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // The last event known to be common. Event 0 always is, because all histories begin empty.
+  // The last event known to be common. Event 0 is always common, because all histories begin empty.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);

@@ -348,7 +348,7 @@ export class ReplicaSession {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
-  /** If the work fails, the session ends. Events that have arrived by the end of the work are stored after it. */
+  /** If the work fails, the session ends. Events that arrive during the work are stored after it. */
   #inBackground(work: Promise<void>): void {
     const storing = work
       .catch((error: unknown) => {
@@ -388,7 +388,10 @@ export class ReplicaSession {
     await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
   }
 
-  /** Also takes the events that arrive meanwhile, so that all are stored together with few syncs. */
+  /**
+   * Takes the events that have arrived, and those that arrive while it runs, so that all are stored together with few
+   * syncs.
+   */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
     for (let before = 0; before < all.length && all.length < GATHER_MOST;) {

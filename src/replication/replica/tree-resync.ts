@@ -105,7 +105,7 @@ export class TreeResync {
     await mirror.startAt(start);
   }
 
-  /** Reads also deleted paths, because the iterations of such a path continue if it is made again. */
+  /** Reads deleted paths as well, because the iterations of a deleted path continue if the path is made again. */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
     const { seq } = mirror.head;
@@ -165,8 +165,8 @@ export class TreeResync {
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
     for (const path of gone) {
-      // The origin did not list this child. If the child exists in the mirror, the origin never had it. If it does not,
-      // both sides know its deletion, and only paths beneath it exist in the mirror.
+      // The origin did not list this child. If the child exists in the mirror, the origin never had it. If the child
+      // does not exist there, both sides know its deletion, and only paths beneath it exist in the mirror.
       if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
       if (this.#held.has(path)) next.push({ path, hash: undefined });
     }

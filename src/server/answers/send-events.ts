@@ -8,7 +8,10 @@ export interface EventsToSend {
   readonly after: number;
   readonly events: AsyncIterable<{ readonly seq: number }>;
   readonly limits: ServerLimits;
-  /** Aborts when the server is told to end. The stream then ends after the present event, and the client reconnects. */
+  /**
+   * Aborts when the server is told to end. The stream then ends after the event that is being sent, and the client
+   * reconnects.
+   */
   readonly stopping: AbortSignal;
   /** Called with each heartbeat. The stream ends if it returns false, because the caller's token is no longer valid. */
   readonly isStillAdmitted: () => Promise<boolean>;

@@ -128,8 +128,8 @@ const TOKEN_CAN = "a token with the role operator can; the owner of the server m
 
 /**
  * Rewrites the engine's refusal of an agent for HTTP clients: the message has the summary of the row in place of the
- * engine's method. Other errors are unchanged. A refusal for another reason, such as a protected file, keeps its
- * message. `role` is the caller's.
+ * engine's method. A refusal for another reason, such as a protected file, keeps its message. Errors that are not such
+ * refusals are returned unchanged. `role` is the caller's.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;

@@ -35,12 +35,16 @@ export class ConcurrencyLimit {
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the connections of a port. When a further one arrives, the connection that has been idle for longest is
- * closed, so that idle connections do not block new clients. If all are busy, the new one is closed.
+ * Limits the connections of a port. When a further connection arrives at the limit, the connection that has been idle
+ * for longest is closed, so that idle connections do not block new clients. If all are busy, the new connection is
+ * closed.
  */
 export class ConnectionLimit {
   readonly #most: number;
-  /** The connections, in the order in which their last requests ended. */
+  /**
+   * The connections, in the order in which their last requests ended, or in which they were opened if no request has
+   * ended.
+   */
   readonly #connections = new Map<string, Connection>();
 
   constructor(most: number) {

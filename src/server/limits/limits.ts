@@ -27,7 +27,10 @@ export interface ServerLimits {
   readonly uploadBytes: number;
   /** The maximum number of connections of each port or socket. */
   readonly connections: number;
-  /** Requests in progress, by role and in total (`all`). The owner's socket has no such limit. */
+  /**
+   * The maximum numbers of requests in progress, by role and in total (`all`), as shares of `connections`. The owner's
+   * socket has no such limit.
+   */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
   /** A connection is closed after this many requests. */
   readonly requestsPerSocket: number;

@@ -175,8 +175,9 @@ function starting(): ChronicleError {
 }
 
 /**
- * If `named` is `undefined`, opens the workspace of the server's own folder, or else the only workspace that the caller
- * may see. Throws `NOT_FOUND` if there is no such workspace, and `AMBIGUOUS` if the caller may see several.
+ * Opens the workspace `named`. If `named` is `undefined`, opens the workspace of the server's own folder, or else the
+ * only workspace that the caller may see and that is not archived. Throws `NOT_FOUND` if there is no such workspace,
+ * and `AMBIGUOUS` if the caller may see several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);

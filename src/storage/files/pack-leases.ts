@@ -117,8 +117,9 @@ interface SeenPack {
 }
 
 /**
- * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files found in
- * the lanes before. The map is updated here, so that a file whose header was read once is not opened again.
+ * Makes a lane ready for appending, and returns its grant. The caller holds the lane's lock. `seen`: the files that
+ * earlier calls have found in the lanes, by lane. This call updates the map, so that a file whose header was read once
+ * is not opened again.
  *
  * The index knows how many bytes are settled. The contents of the blocks after these bytes are hashed. Blocks before
  * the first damaged one are kept and published, and everything after them is cut off. If the index does not know the
