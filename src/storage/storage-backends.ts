@@ -61,7 +61,9 @@ export interface StorageBackends {
 interface HowToOpenBlobs {
   /** Called with a sentence about what the store cannot do. */
   readonly tell: (note: string) => void;
-  /** The time to wait for the collector, or, as the collector, for writers, in milliseconds. */
+  /**
+   * The longest time to wait, in milliseconds. A writer waits for the collector, and the collector waits for writers.
+   */
   readonly lockWaitMs: number;
 }
 

@@ -97,7 +97,10 @@ function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
-/** Of several mounts at one place, returns the last. */
+/**
+ * Returns the innermost mount that contains the folder. Of several mounts at one place, returns the last, which hides
+ * the others.
+ */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
   for (const mount of mounts) {

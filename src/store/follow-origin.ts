@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { UpstreamLayout } from "../storage/layout.ts";
 import type { Backends } from "./backends.ts";
 
-/** The time to wait for the lock, in ms, because its holder may just be stopping. */
+/** The longest time to wait for the lock, in ms. A wait is useful, because the lock's holder may just be stopping. */
 const WAIT_MS = 2_000;
 
 /** Disposing of the result releases the lock. The folder `upstream/` must exist. Throws `LOCKED`. */

@@ -12,7 +12,7 @@ interface Needed {
 }
 
 /**
- * Remembers the erasures whose bytes a collection has freed, except for bytes that are needed elsewhere. The next
+ * Remembers each erasure of which a collection has freed all bytes but those that are needed elsewhere. The next
  * collection then need not read every pack for them. The file is derived: if it is lost, the next collection reads
  * every pack again.
  */
@@ -26,8 +26,8 @@ export class FreedErasures {
   }
 
   /**
-   * Returns true if all erasures are remembered, and if exactly the same contents of each erasure are needed elsewhere
-   * as when the erasure was remembered. The key of each erasure is a unique name.
+   * Returns true if each erasure is remembered, and if the set of its contents that are needed elsewhere has not
+   * changed since. The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -42,7 +42,10 @@ export class FreedErasures {
   }
 }
 
-/** A line tells which contents are needed elsewhere, because a collection can free more if fewer are. */
+/**
+ * A line tells which contents are needed elsewhere, because a later collection can free more bytes if fewer contents
+ * are needed then.
+ */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];
   for (const [name, erasure] of erasures) {
@@ -53,7 +56,7 @@ async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Nee
   return lines;
 }
 
-/** Returns the contents for erased paths in those plans of an erasure that are still needed. */
+/** Returns the contents that the plans in `aside` give for the erased paths. Skips a plan that is no longer needed. */
 async function contentsAside({ aside = [] }: LoggedErasure, { alive, blobs }: Needed): Promise<Hash[]> {
   const hashes: (Hash | undefined)[] = [];
   for (const { plan, paths } of aside) {

@@ -89,7 +89,9 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** More than a line up to the start time has: a name has at most 64 bytes, and a number at most 20. */
+/**
+ * In bytes: more than the part of a line up to the start time. A name has at most 64 bytes, and a number at most 20.
+ */
 const STAT_BYTES = 1_024;
 
 /** A signal to a zombie still succeeds. In proc_pid_stat(5), the state is the letter after the last `)`. */

@@ -53,7 +53,7 @@ const ITSELF = [
   ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],
 ];
 
-/** Throws `UNSAFE`, because nobody means to sync a folder of the system. `folder` must be absolute. */
+/** Throws `UNSAFE` for a folder of the system, because hardly anybody means to sync one. `folder` must be absolute. */
 export function refuseSystemFolder(folder: string): void {
   const isSystem = ITSELF.includes(folder) || WHOLE.some((one) => folder === one || folder.startsWith(`${one}/`));
   if (!isSystem) return;

@@ -176,7 +176,10 @@ function resolvedPlace(disk: Disk, path: string): string[] {
   }
 }
 
-/** Throws `USAGE`, because such a path means another file in each process. `path` must be absolute. */
+/**
+ * Throws `USAGE` if the path leads into `/proc` or `/dev/fd`, because such a path means another file in each process.
+ * `path` must be absolute.
+ */
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);
   if (led === undefined) return;

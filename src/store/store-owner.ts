@@ -12,7 +12,10 @@ interface StorePlaces {
   readonly configFolder: string;
 }
 
-/** Made first in each place, and owned by the user of the place. The place may be a mount point of root. */
+/**
+ * The folder that is made first in each place. Its owner is the user of the place. The place itself may be a mount
+ * point that belongs to root.
+ */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
 interface Place {
@@ -29,7 +32,10 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
   });
 }
 
-/** For a missing folder, this process's user; if that is root, the owner of the nearest folder above. */
+/**
+ * Returns the owner of a folder. For a missing folder, returns this process's user, or, if that is root, the owner of
+ * the nearest existing folder above.
+ */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
   for (let at = folder; at !== ""; at = at.slice(0, at.lastIndexOf("/"))) {
@@ -51,7 +57,7 @@ function uidOf(disk: Disk, path: string): number | undefined {
 
 /**
  * Makes the user of each place (the store, and the folder of its key) the owner of everything that this process makes
- * in it. The user could neither read nor replace files of another user. Returns whether the store's first folders may
+ * in it. Otherwise, the user could neither read nor replace those files. Returns whether the store's first folders may
  * be made.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
@@ -78,7 +84,7 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
 
 /**
  * True if a file that this process makes in the folder belongs to the folder's user anyway. On some file systems, every
- * file belongs to one user. The disk refuses to make a file that would belong to another user.
+ * file belongs to one user. Tries to make a file: the disk refuses it if it would belong to another user.
  */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
@@ -96,8 +102,8 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
 const NAMED = 3;
 
 /**
- * Folders that are not checked: Node's own cache, in which each user has a folder, and staged files, which have the
- * modes and owners of the workspace's files.
+ * Folders whose contents are not checked: Node's own cache, in which each user has a folder, and the staged files,
+ * which have the modes and owners of the workspace's files.
  */
 const NOT_OURS = /^(?:cache\/compile|(?:workspaces|forgotten)\/[^/]+\/staging)$/;
 

@@ -8,7 +8,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** The two possible places of a note's history. The second is its place while the note is valid. */
+/** The two possible places of a note's history. While the note is valid, the history is in the second place. */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -117,7 +117,10 @@ export class Tombstones {
     return text === undefined ? undefined : parseTombstone(text);
   }
 
-  /** Only this store writes the second path, if the first has a note of another store or a damaged note. */
+  /**
+   * All stores share the first path. If it has a note of another store or a damaged note, this store uses the second
+   * path, which no other store writes.
+   */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);
     return [`${this.#folder}/${id}${SUFFIX}`, `${this.#folder}/${id}.of-${store}${SUFFIX}`];

@@ -45,7 +45,10 @@ export function throughShell(
   ];
 }
 
-/** Adds variables whose names are not UTF-8 from `exact`, because Node does not report their values. */
+/**
+ * Returns each variable of `env`, with its exact bytes if `exact` has them. Adds the variables of `exact` whose names
+ * are not UTF-8, because Node does not report their values.
+ */
 function variables(
   env: Readonly<Record<string, string | undefined>>,
   exact: readonly Uint8Array[],
@@ -58,7 +61,10 @@ function variables(
   return [...known, ...exact.filter((variable) => !isUtf8(variable.subarray(0, variable.indexOf(ASSIGNMENT, 1))))];
 }
 
-/** Returns a shell that starts a program with `=` in its name, because `env` would read such a name as a variable. */
+/**
+ * Returns the words of a shell that starts the program if its name contains `=`, because `env` would read such a name
+ * as a variable. Returns no words for any other program.
+ */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];
 }

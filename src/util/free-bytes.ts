@@ -1,4 +1,4 @@
-/** Smaller buffers are not worth it. Also, Node cuts them from a shared pool, which must never be freed. */
+/** Smaller buffers are not worth freeing. Also, Node cuts them from a shared pool, which must never be freed. */
 const LEAST_BYTES = 128 * 1024;
 
 /**

@@ -62,7 +62,10 @@ export function toBlockBatch(
 
 const FOLDER_MODE = 0o700;
 
-/** Leaves out a file that cannot be written, so that no part of it remains. */
+/**
+ * Checks the blocks, and writes the files of sound blocks. If a file cannot be written, it is left out, and no part of
+ * it remains.
+ */
 export function checkBlocks(fs: ConfinedFs, batch: BlockBatch): BlockColumns {
   const done = new Uint8Array(batch.paths.length);
   const stats = newStats(batch.paths.length);

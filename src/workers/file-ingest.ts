@@ -321,7 +321,10 @@ class LiveUnits {
     return UNIT_SUFFIXES.some((suffix) => fs.lstat(besideDatabase(path, suffix)) !== undefined);
   }
 
-  /** If one file is above the limit, the whole unit is left out, because its files are incomplete without it. */
+  /**
+   * If one file is above the limit, the whole unit is left out, because the other files are incomplete without that
+   * file.
+   */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;
     if (limit === 0) return [];

@@ -27,7 +27,10 @@ export interface FileRestoreWorkersOptions {
   readonly pools?: KeptStagePool;
 }
 
-/** Worker threads that unpack, check and write contents in packs, in batches. The caller writes large contents. */
+/**
+ * Worker threads that unpack and check contents of packs, and write them to files, in batches. The caller writes large
+ * contents, which are not in packs.
+ */
 export class FileRestoreWorkers implements RestoreWorkers {
   readonly #options: FileRestoreWorkersOptions;
   readonly #pools: KeptStagePool;
@@ -102,7 +105,9 @@ interface Row {
   readonly placed: PlacedFile;
 }
 
-/** In pack order, in batches of about the same size. Leaves out files whose contents are not in packs. */
+/**
+ * Returns the files in pack order, in batches of about the same size. Leaves out files whose contents are not in packs.
+ */
 function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
   const rows: Row[] = [];
   files.forEach((file, at) => {

@@ -49,7 +49,10 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
   return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not write its files") : undefined;
 }
 
-/** The buffer, if it holds only these blocks. Short blocks share theirs with other data, and are copied. */
+/**
+ * Returns the buffer of the blocks if it holds nothing else. Short blocks share a buffer with other data, and are
+ * copied.
+ */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
@@ -57,7 +60,10 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
 
 const MOST_WORKERS = 8;
 
-/** In ms. Starting a thread takes about 45 ms of processor time, which is much for one small apply. */
+/**
+ * The time for which an idle pool is kept, in ms. Starting a thread takes about 45 ms of processor time, which is much
+ * for one small apply.
+ */
 const KEPT_MS = 2_000;
 
 interface Kept {

@@ -34,7 +34,10 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
   });
 }
 
-/** `undefined` also if a folder above allows no access, which the apply reports when it writes there. */
+/**
+ * `undefined` if nothing is there, or if a folder above allows no access. An apply reports the missing access when it
+ * writes there.
+ */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
     return fs.lstat(path);
@@ -44,7 +47,7 @@ function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefin
   }
 }
 
-/** SQLite creates the file again when it opens the database. */
+/** Removes the shared-memory file of a database. SQLite creates this file again when it opens the database. */
 export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   const path = besideDatabase(inner, SHARED_MEMORY_SUFFIX);
   if (fs.lstat(path)?.kind !== "file" || !isDatabaseFile(fs, inner)) return;

@@ -71,7 +71,7 @@ interface OutsideContent {
 export interface OutsideLook {
   /** The path and, with `deep`, those beneath it, folders first. An absent path is the only row, and has no entry. */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
-  /** What was not read. A folder stands for everything beneath it that was not found. */
+  /** What was not read. An omitted folder stands for everything beneath it that is not in `found`. */
   readonly omitted: readonly Omission[];
 }
 

@@ -15,7 +15,9 @@ import { fromSqlite } from "./sqlite-error.ts";
 
 const REMOTE_WORK_COLUMNS = "replica, session, turn, action, actor, first_seq, last_seq, first_ts, last_ts, events";
 
-/** Waits for another process's write are rare, because writers hold the workspace's lock. */
+/**
+ * The longest time to wait for another process's write. Such a wait is rare, because writers hold the workspace's lock.
+ */
 const BUSY_MS = 5_000;
 
 /** The path of a private database: SQLite keeps it in memory, or, if it is large, in an unnamed temporary file. */

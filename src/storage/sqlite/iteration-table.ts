@@ -77,7 +77,7 @@ function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[]
   const named: NamedRow[] = [];
   for (const row of rows) {
     const name = textAt(row, nameAt);
-    // The folder of a further root has a name that begins with a NUL, which may end a text.
+    // The folder of a further root has a name that begins with a NUL, and SQLite may end a text at a NUL.
     if (name === "" || name.includes(REPLACED)) return undefined;
     named.push({ name, row });
   }

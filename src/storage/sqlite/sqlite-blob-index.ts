@@ -362,7 +362,7 @@ const MOST_PLACES = 16_384;
 
 /**
  * The places of the contents that this connection added last, because the code that wrote them looks them up right
- * after. Must be cleared whenever this connection or another one may have changed places.
+ * after. Must be cleared whenever a stored place may have changed, through this connection or another one.
  */
 export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);

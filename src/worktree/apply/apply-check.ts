@@ -243,7 +243,10 @@ function targetHash({ root, inner }: Step): string | undefined {
   }
 }
 
-/** Also true if the path is to be removed and its folder is missing. If false, blocks the step. */
+/**
+ * True if the step's folder exists or will be made, or if the path is to be removed and its folder is missing.
+ * Otherwise blocks the step.
+ */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   const isGoing = step.after === undefined;
@@ -308,8 +311,8 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 }
 
 /**
- * Blocks the removal or replacement of a folder that holds a blocked path. This is also checked for a folder that seems
- * to be removed, because somebody may have exchanged the folder at that moment.
+ * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a folder that this apply seems
+ * to have removed already, because somebody may have exchanged the folder at that moment.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));

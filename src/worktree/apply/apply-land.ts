@@ -202,7 +202,10 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
   }
 }
 
-/** The system may find a removed alias for a moment. In that case, the listing of the folder decides. */
+/**
+ * For a moment, the system may still find a removed alias under the new name. Therefore, if the step has an alias, the
+ * listing of the folder decides.
+ */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
   return fs.list(parentOf(inner)).some(({ name }) => isOneName(decodeName(name), nameOf(inner), traits.names));
@@ -277,7 +280,10 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   return seen;
 }
 
-/** Without hard links. The path is missing for a moment, which a resumed apply takes for its own doing. */
+/**
+ * Moves the old file into the trash, on a file system without hard links. The path is then missing for a moment. A
+ * resumed apply takes this gap for its own doing.
+ */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }
@@ -488,8 +494,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * If no folder takes a new name, gives the file its own name back, if that is free. An error here would make every
- * later change of the workspace fail in the same way.
+ * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back, if that name is
+ * free. An error here would make every later change of the workspace fail in the same way.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {

@@ -55,7 +55,10 @@ export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boole
   return false;
 }
 
-/** In changes. A journaling file system syncs staged files and the intent in hardly more time than one of them. */
+/**
+ * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs both
+ * together in hardly more time than one of them.
+ */
 const BESIDE = 32;
 
 /** Stages new files, sets old ones aside and calls `begin`. Returns false if nothing may be put into place. */

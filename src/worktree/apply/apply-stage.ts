@@ -115,7 +115,10 @@ function countOf(wanted: Wanted): number {
   return count;
 }
 
-/** Also makes the staged folders. Returns the steps that need a content, by the hash of the content. */
+/**
+ * Chooses the place of each new path in staging, makes the staged folders, and uses the early-staged files. Returns the
+ * steps that still need a content, by the hash of the content.
+ */
 function placeFolders({ disk, steps }: StageContext, early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
@@ -323,7 +326,10 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/** Skips files synced when written: all with `each`, otherwise those that may not be opened again. */
+/**
+ * Skips the files that were synced when they were written: with `each`, all files; otherwise, the files that may not be
+ * opened again.
+ */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
   if (step.staged === undefined) return;
@@ -354,7 +360,10 @@ function folderOwner(step: Step): Owner | undefined {
   return { uid: folder.uid, gid: folder.gid };
 }
 
-/** False if there is no such owner. If the change is not permitted, notes a replaced file's owner in the step. */
+/**
+ * Gives the file to the owner that `ownerFor` returns. Returns false if `ownerFor` returns none. If the system does not
+ * permit the change, notes the owner of a replaced file in the step.
+ */
 function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   const owner = ownerFor(step, disk.fstat(fd));
   if (owner === undefined) return false;
@@ -385,7 +394,10 @@ function giveWritten(disk: Disk, wanted: Wanted): void {
 
 type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/** In bytes. The store has each larger content in a file of its own, and reads it in pieces. */
+/**
+ * The largest file for the workers, in bytes. The store has each larger content in a file of its own, and reads it in
+ * pieces.
+ */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** Files with these bits are not for the workers, because writing clears setuid and setgid. */

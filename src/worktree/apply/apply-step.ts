@@ -84,12 +84,18 @@ export function stopsAll(
   return blocked.reason !== "not-empty" || after !== undefined;
 }
 
-/** Also true for a folder that cannot be removed because its contents were changed meanwhile. */
+/**
+ * True if the path was changed meanwhile, or is a folder that cannot be removed because its contents were changed
+ * meanwhile.
+ */
 function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
   return reason === "changed" || isMeanwhile === true;
 }
 
-/** `undefined` if all children are removed. Prefers to name a child that was not changed meanwhile. */
+/**
+ * Returns the block of a folder that a remaining child keeps from being removed; `undefined` if all children are
+ * removed. Prefers to name a child that was not changed meanwhile.
+ */
 export function heldBy(
   children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
 ): Blocked | undefined {

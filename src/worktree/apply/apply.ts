@@ -86,7 +86,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** Leaves out the changes in missing roots, because an apply makes these roots. */
+/** Takes the changes in missing roots for possible without a check, because an apply makes these roots. */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -324,8 +324,8 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Blocks the steps whose folder somebody has exchanged. What they changed is in the exchanged folder, not in the folder
- * that has its name now. A folder that this run itself removed needs no sync.
+ * Blocks the steps whose folder somebody has exchanged. What these steps changed is in the old folder, not in the
+ * folder that has its name now. A folder that this run itself removed needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
@@ -403,7 +403,10 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
   };
 }
 
-/** The path, if its file did not get the wanted time, although this time is in the range that is kept. */
+/**
+ * Returns the path, and the difference in ns, if the file did not get the wanted time. Returns nothing if the wanted
+ * time is outside the range that is kept.
+ */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
   if (after?.kind !== "file" || !isKeptTime(after.mtimeMs)) return [];

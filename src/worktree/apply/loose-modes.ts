@@ -80,7 +80,10 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
   }
 }
 
-/** Leaves out invalid pairs. A torn note has none: before the sync, no folder was made writable. */
+/**
+ * Leaves out invalid pairs. Returns no pair for a torn note. That is right, because no folder is made writable before
+ * its note is synced.
+ */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {
     const noted = JSON.parse(text) as unknown;

@@ -349,7 +349,10 @@ interface Place {
   readonly clear?: (own: string) => void;
 }
 
-/** If the removal of one fails, that folder and the folders after it are left for the next sweep. */
+/**
+ * Removes the old staging folders in `folder`. If the removal of a staging folder fails, that folder and the ones after
+ * it are left for the next sweep.
+ */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
   using fs = new ConfinedFs(disk, base);
@@ -380,7 +383,10 @@ export function isReadableMode(mode: number): boolean {
 /** Permission bits, which a folder's default access control list may clear in new files. */
 const PLAIN = 0o777;
 
-/** Does nothing if the file has the bits, or the file system keeps none. Returns the new stat. */
+/**
+ * Sets the permission bits of an open file. Does nothing if the file has them already, or if the file system keeps
+ * none. Returns the new stat.
+ */
 export function withMode(disk: Disk, { fd }: { readonly fd: number }, mode: number): FileStat {
   const stat = disk.fstat(fd);
   if (((stat.mode ^ mode) & PLAIN) === 0) return stat;

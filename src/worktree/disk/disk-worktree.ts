@@ -320,7 +320,10 @@ export class DiskWorktree implements Worktree {
     this.#stagingMet.clear();
   }
 
-  /** Its files are written before an apply asks for them. `undefined` without a first root that is a folder. */
+  /**
+   * The early stage, whose files are written before an apply asks for them. `undefined` if the first root is a single
+   * file.
+   */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
     if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;

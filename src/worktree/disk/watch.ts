@@ -215,7 +215,10 @@ class RootsWatch implements RootsWatchHandle {
     if (this.#pending.size > 0 || this.#everything) this.#plan();
   }
 
-  /** Hints at everything, because folders that were not watched may be tracked or new by now. */
+  /**
+   * Watches the root anew, and then hints at everything, because folders that were not watched may be tracked or new by
+   * now.
+   */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
@@ -231,7 +234,10 @@ class RootsWatch implements RootsWatchHandle {
     }
   }
 
-  /** A folder made while events were lost may not have been reported, and is then not watched. */
+  /**
+   * Watches all roots anew if events may have been lost. A folder that was made meanwhile may not have been reported,
+   * and is then not watched.
+   */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
     for (const root of [...this.#watching.keys()]) await this.#renew(root);
@@ -563,7 +569,10 @@ class FolderWatch {
     return this.#options.disk.lstat(this.#options.folder)?.ino !== this.#top?.ino;
   }
 
-  /** A child with the folder's name has the same event, but such a child mostly still exists. */
+  /**
+   * True if the top folder itself may have been removed or replaced. A change of a child with the same name causes the
+   * same event, but such a child mostly still exists.
+   */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;
     top.mayHaveEnded = false;

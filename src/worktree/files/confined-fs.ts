@@ -4,10 +4,13 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 
-/** Limited, so that deep trees do not use up the process's descriptors. */
+/** The most folders that stay open, so that deep trees do not use up the process's descriptors. */
 const KEPT_OPEN = 32;
 
-/** In characters. `PATH_MAX` is 4096 bytes, and a character takes at most three. */
+/**
+ * The longest path that `peek` uses whole, in UTF-16 units. `PATH_MAX` is 4096 bytes, and a unit takes at most three
+ * bytes.
+ */
 const PLAIN_CHARS = 1300;
 
 /** Errnos that mean that a parent of the path is missing or is no folder. */
@@ -19,7 +22,10 @@ const LONGEST_NAME = 255;
 /** Disks that are known to resolve names from open folders. This is a property of the system, not of a folder. */
 const provenDisks = new WeakSet<Disk>();
 
-/** A whole path that is too long to look up may still exist. */
+/**
+ * True if one name in the path is too long to exist. A path of short names may exist even if it is too long to look up
+ * as a whole.
+ */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
 }
@@ -75,7 +81,7 @@ export class ConfinedFs implements Disposable {
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /** `undefined` also if the name is too long, or its folder is no real folder. */
+  /** `undefined` if nothing is there, if a name is too long, or if the path's folder is missing or no real folder. */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
@@ -86,7 +92,10 @@ export class ConfinedFs implements Disposable {
     }
   }
 
-  /** Some disks accept other spellings. Also true if nothing has the name, or the folder cannot be listed. */
+  /**
+   * False if the folder lists the entry under another spelling, because some disks accept several spellings. True if
+   * nothing has the name, or the folder cannot be listed.
+   */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
     try {

@@ -101,7 +101,7 @@ export class FolderPlaces {
     this.release();
   }
 
-  /** Notes of this process or of an interrupted one. */
+  /** True if a place is noted, by this process or by an interrupted one. */
   get isAnyNoted(): boolean {
     return this.#noted().size > 0;
   }

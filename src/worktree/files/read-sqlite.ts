@@ -107,7 +107,7 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 /** Errnos of opening a file that exists and may not be read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** Unreadable companion files may hold pages that the database lacks. */
+/** Returns the companion files that exist and may not be read, because they may hold pages that the database lacks. */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -191,7 +191,10 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
   return { ...read, stat: after, moved: !isSameStat(before, after) || read.size !== after.size };
 }
 
-/** Leaves out frames appended to a `-wal` meanwhile: the database was read earlier, and needs none of them. */
+/**
+ * Reads at most `size` bytes, the size at the opening. This leaves out the frames that were appended to a `-wal` since:
+ * the database was read earlier, and needs none of them.
+ */
 function readUpTo(
   fs: ConfinedFs,
   file: OpenedFile,

@@ -25,8 +25,8 @@ export interface StableSink {
 /**
  * The result of reading one file.
  *
- * - `read`: the content was stored; `stat` was read after the last byte. `unstable`: the file changed during every
- *   attempt. The stored content matches its hash, but may never have been the whole file at one moment.
+ * - `read`: the sink got the content; `stat` was read after the last byte. `unstable`: the file changed during every
+ *   attempt. The content matches its hash, but may never have been the whole file at one moment.
  * - `gone`: the path does not exist (any more), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or something special.
@@ -128,7 +128,10 @@ function startOf(source: Source): Uint8Array {
   return start.subarray(0, readPiece(source, start, 0));
 }
 
-/** Returns `expected + 1` if the file has more bytes than expected. */
+/**
+ * Reads the file into `buffer`. Returns the number of bytes read; `expected + 1` means that the file has more bytes
+ * than expected.
+ */
 function fill(source: Source, expected: number): number {
   if (buffer.length < expected + 1) buffer = Buffer.allocUnsafe(Math.min(SMALL_BYTES + 1, (expected + 1) * 2));
   let length = 0;

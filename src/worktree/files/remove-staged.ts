@@ -23,7 +23,10 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
   fs.removeFolder(folder);
 }
 
-/** Files that an interrupted apply has staged are removed, too. Throws the disk's error for other content. */
+/**
+ * Removes a folder that is empty, or holds only files that an interrupted apply has staged. Throws the disk's error if
+ * the folder has other contents.
+ */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.removeFolder(folder);

@@ -76,7 +76,7 @@ export class GitFiles {
     return false;
   }
 
-  /** Does not note the path for `moved`. */
+  /** Like `stat`, but does not note the path for `moved`. */
   peek(path: string): FileStat | undefined {
     return this.#stat(path);
   }
@@ -125,7 +125,7 @@ export class GitFiles {
     return "problem" in read ? read : { text: decodeName(read.bytes) };
   }
 
-  /** Without the stats and hashes; `undefined` if there is no index. */
+  /** Returns the index without the stats and hashes of its entries; `undefined` if there is no index. */
   index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;

@@ -110,7 +110,10 @@ export class RepositoryFinder {
     return found !== undefined && "text" in found && /^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(found.text);
   }
 
-  /** For people: `""` if there is no working tree, `undefined` if the rules are applied. */
+  /**
+   * Returns the reason why the rules are not applied, for people; `""` if there is no working tree, and `undefined` if
+   * the rules are applied.
+   */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
     if (isBare && gitDir === commonDir) return "";
@@ -171,7 +174,10 @@ export function repositoryRules(
   return { rules, problems };
 }
 
-/** A root that is left out, itself or with a folder above, is tracked nevertheless: a person asked for it. */
+/**
+ * Returns the rule that leaves out the root, itself or with a folder above it; `undefined` if no rule does. Such a root
+ * is tracked nevertheless, because a person asked for it.
+ */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");
   const fromTop = rules.map((file) => ({ ...file, folder: folderOf(names, file.above), above: undefined }));

@@ -59,7 +59,7 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /** The cached `tracked` may be wrong after that, so each index is read instead. */
+  /** Call this if a rule has changed. The cached `tracked` may then be wrong, so each index is read instead. */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }
@@ -77,7 +77,10 @@ export class RootGit {
     return folder === ROOT ? this.#finder.atRoot() : this.#finder.beneath(folder);
   }
 
-  /** For the root, also a repository that begins above it. `undefined`, with a noted problem, if unusable. */
+  /**
+   * Opens the repository that begins in a folder; for the root, also one that begins above it. Returns `undefined` if
+   * there is no repository. If the repository is unusable, notes the problem and returns `undefined`.
+   */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
     if (found === undefined) return undefined;
@@ -146,7 +149,10 @@ export class RootGit {
     return { paths, names: digest };
   }
 
-  /** Notes problems of the indexes. `specOf`: the filter of these repositories and the root's ignore files. */
+  /**
+   * Returns the state of each repository that was met, for the next scan. Notes problems of the indexes. `specOf`: the
+   * filter of these repositories and the root's ignore files.
+   */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
   ): Map<WorkspacePath, KnownGit> {

@@ -223,7 +223,10 @@ class HostedApply {
       if (!stored.has(hash)) this.#blocked.block(path, "content-missing", `the content ${hash} is not in the store`);
   }
 
-  /** A path that stays blocks the deletion of folders above it, and a blocked folder the paths in it. */
+  /**
+   * A path that stays blocks the deletion of the folders above it. A blocked folder blocks the paths in it. Repeats
+   * both checks until they block nothing more.
+   */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {
       before = this.#blocked.size;

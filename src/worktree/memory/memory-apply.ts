@@ -105,7 +105,10 @@ export class MemoryApply {
     if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", changedText(before));
   }
 
-  /** Also true if a folder replaces something else, or something else replaces a folder. */
+  /**
+   * True if the present entry must be removed first: it is deleted, a folder replaces it, or it is a folder that
+   * something else replaces.
+   */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;
     return (

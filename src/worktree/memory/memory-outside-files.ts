@@ -141,7 +141,10 @@ export class MemoryOutsideFiles implements OutsideFiles {
     return foldersTo(path).some((folder) => this.#files.get(folder)?.kind === "file");
   }
 
-  /** The last part need not exist. `undefined` if the links form a circle. */
+  /**
+   * Returns the path with its links resolved. No part of the path need exist. `undefined` if there are more than
+   * `MOST_LINKS` links, as in a circle.
+   */
   #real(absolute: string): string | undefined {
     let at = "/";
     let rest = absolute.split("/").filter((part) => part !== "");

@@ -246,7 +246,7 @@ export class MemoryWorktree implements Worktree {
   }
 }
 
-/** By the folder that they apply to. */
+/** Returns the ignore files of a root, by the folder to which they apply. */
 function memoryRules(files: MemoryFiles, root: TrackedRoot): Map<string, RuleFile[]> {
   const found = new Map<string, RuleFile[]>();
   if (!root.filter.useGitignore || root.only !== undefined) return found;
@@ -414,7 +414,10 @@ class MemoryScan {
     this.gone.sort((a, b) => (a < b ? 1 : -1));
   }
 
-  /** Unless `exact`, a new or gone folder above such a path is reported with all its contents. */
+  /**
+   * Keeps only what concerns the paths of `only`: these paths, the folders above them, and the contents beneath them.
+   * Unless `exact`, a new or gone folder above such a path is kept with all its contents.
+   */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);
     for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);

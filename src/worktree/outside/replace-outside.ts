@@ -139,8 +139,9 @@ interface Placing {
 }
 
 /**
- * Renames the staged entry over the old file, or to its place if the old file was renamed. If that fails, the old file
- * has its own name again. If somebody else's entry is in its place, that stays, and the old file stays aside.
+ * Renames the staged entry over the old file, or to its place if the old file was renamed. If the rename fails, gives
+ * the old file its own name again. If somebody else's entry has taken that name, this entry stays, and the old file
+ * stays aside.
  */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
@@ -168,8 +169,8 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * A file at the path is moved aside, and removed only after a recheck. If a folder is already there, only its mode is
- * set.
+ * Makes a folder at the path. A file at the path is moved aside first, and removed only after a recheck. If a folder is
+ * already there, only its mode is set.
  */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
@@ -192,7 +193,10 @@ function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): st
   return aside === undefined || seen === undefined ? undefined : dropAside(fs, aside, seen.stat);
 }
 
-/** The entry is durable. Returns the reason if it cannot be staged. */
+/**
+ * Makes the new entry under its staging name. A file is durable afterwards, and a link only once its folder is synced.
+ * Returns the reason if the entry cannot be staged.
+ */
 async function stage(
   disk: Disk,
   fs: ConfinedFs,
@@ -227,7 +231,10 @@ interface Made {
   readonly made: FileStat;
 }
 
-/** The replaced file's owner, or the folder's for a new file of root. `undefined` if it need not change. */
+/**
+ * Returns the owner of the replaced file, or, for a new file that root makes, the owner of the folder. `undefined` if
+ * the owner need not change.
+ */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
   const model = replaced?.kind === "file" ? replaced : folder?.uid === 0 ? undefined : folder;

@@ -46,7 +46,10 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
   return orGits(git.own, inner, verdict);
 }
 
-/** By the ignore files on disk now. The result reads the rules of each folder once. */
+/**
+ * Returns a function that tells whether a path is left out by the ignore files that are on disk now. The function reads
+ * the rules of each folder once.
+ */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
   if (only !== undefined) return (inner) => !isHeldBy(root, inner) && !isOfUnit(only, inner);
@@ -74,14 +77,17 @@ function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
 
-/** Returns `GITS` for a path in a folder of git's own that no rule includes by name. */
+/** Returns the verdict of the rules, but `GITS` for a path in a folder of git's own that no rule includes by name. */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
   return top === undefined || isTakenIn(top, verdict) ? verdict : GITS;
 }
 
-/** `undefined` also if the path is gone, or is neither a file nor a folder. */
+/**
+ * Returns the errno if the file cannot be opened, or the folder cannot be listed; `undefined` also if the path is gone,
+ * or is neither a file nor a folder.
+ */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
     const kind = fs.lstat(inner)?.kind;
