@@ -15,7 +15,8 @@ import type { LiveDatabase } from "./live-databases.ts";
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
  *   of the user is written or removed, and only the files from which git's rules follow are read.
  * - The worktree remembers the last known state of the disk (path, stat, entry). A path counts as unchanged, and is not
- *   reported, only if size, mtime_ns, ctime_ns, inode and device are equal and it is not racily clean.
+ *   reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not racily
+ *   clean.
  * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` never reports a path as gone if it could not look. What lies beneath an omitted folder stays as it was.
@@ -150,8 +151,8 @@ export interface ScanRequest {
   /**
    * What a missing tracked folder means. Default: unknown, because a disk may not be mounted; the scan throws
    * `NOT_FOUND`. `removed`: Chronicle has run a command since the folder was seen, and everything in the folder is
-   * gone. `known`: the folder was recorded as empty, and still is; the scan throws `NOT_FOUND` if anything in it is
-   * remembered.
+   * gone. `known`: nothing in the folder is remembered, so nothing is gone; if anything is remembered, the scan throws
+   * `NOT_FOUND`.
    */
   readonly absentRoot?: "removed" | "known";
   /**

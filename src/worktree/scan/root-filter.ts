@@ -10,7 +10,7 @@ import type { TrackedRoot } from "../worktree.ts";
 /** The ignore file of a repository that is not shared with its clones. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
-/** Each with its folder beneath the root. */
+/** Returns the known repositories of a root, each with its folder beneath the root. */
 export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [WorkspacePath, KnownGit][] {
   return [...cache.git].flatMap(([path, known]): [WorkspacePath, KnownGit][] => {
     const { root: id, path: folder } = splitRoot(path);
@@ -46,12 +46,12 @@ function repositoryOf(folder: string, { ignoreCase, tracked }: KnownGit): Reposi
   return { folder, ignoreCase, tracked };
 }
 
-/** A repository that begins beneath the root must always be recorded. */
+/** True if the filter must name the repository. A repository that begins beneath the root must always be named. */
 function saysMore({ folder, ignoreCase, tracked }: RepositoryRules): boolean {
   return folder !== "" || ignoreCase || tracked.length > 0;
 }
 
-/** Each with the reason. */
+/** Returns the rule files that are not applied, each with the reason. */
 export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   const filter = compileFilter(options);
   return rules.flatMap((file) => {

@@ -80,7 +80,10 @@ export type Entering = Pick<FolderWork, "tracked" | "named">;
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
-  /** Walked last, because the scan may first find a repository that uses such a folder as its own state. */
+  /**
+   * Folders that look like git folders. They are walked last, because the rest of the scan may find a repository that
+   * keeps its own state in such a folder.
+   */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files, or left staged files. */
@@ -102,7 +105,10 @@ export class ScanLook {
     this.omitted.push(detail === "" ? { path, reason } : { path, reason, detail });
   }
 
-  /** Committed data may be only in such a file, while the database itself is unchanged. */
+  /**
+   * True if the name forms one unit with a remembered database. Committed data may be only in such a file, while the
+   * database itself is unchanged.
+   */
   isOfUnit(work: FolderWork, name: string): boolean {
     const database = unitDatabaseOf(name as WorkspacePath);
     if (database === undefined) return false;
@@ -205,7 +211,10 @@ export class ScanLook {
     return true;
   }
 
-  /** Whatever its name. False if a rule includes the folder, or it lies in another such folder. */
+  /**
+   * True if the folder is a git folder, whatever its name. False if a rule includes the folder by name, or if the
+   * folder lies in another git folder.
+   */
   isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
     const { gitFolders } = this.#p;
     if (!gitFolders.has(stat) || isTakenIn(path, work.rules.scope.judge(name, true))) return false;
@@ -223,7 +232,10 @@ export class ScanLook {
     return true;
   }
 
-  /** If the folder has linked working trees, wherever they are, git uses it, and it counts as git's own. */
+  /**
+   * Looks at a folder that was held back. If the folder has linked working trees, wherever they are, git uses the
+   * folder, and it counts as git's own.
+   */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
     if (this.#hasNames(childOf(found.inner, "worktrees"))) gitFolders.add(`${root.folder}/${found.inner}`);
@@ -306,7 +318,7 @@ export class ScanLook {
     return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
-  /** If not, counts the path as over the limit. */
+  /** True if the limits have room for a new path. If not, counts the path as over the limit. */
   #admit(work: FolderWork, bytes: number): boolean {
     if (this.#p.tally.admits(bytes)) return true;
     work.overLimit += 1;

@@ -53,7 +53,10 @@ export class RootScan {
     return true;
   }
 
-  /** By now all repositories are known, so it is clear whether the folder is git's. False if none is left. */
+  /**
+   * Looks at the next folder that was held back. All repositories are known by now, so it is clear whether the folder
+   * is git's. Returns false if no such folder is left.
+   */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
     if (held === undefined) return false;
@@ -90,7 +93,10 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
-  /** Does not walk the folder. `undefined` if it is missing, on another device, the store's or git's own. */
+  /**
+   * Enters a folder on the way to a requested path, without walking it. `undefined` if the folder is missing, on
+   * another device, the store's or git's own.
+   */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
     const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
@@ -147,7 +153,10 @@ export class RootScan {
     }
   }
 
-  /** A change of git's index does not change the folder's times. */
+  /**
+   * True if git tracks an excluded name of the folder, or may track something beneath it. The folder's times do not
+   * tell, because a change of git's index does not change them.
+   */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
     return (this.#p.cache.excluded.get(path) ?? []).some(({ name, isFolder, detail }) => {

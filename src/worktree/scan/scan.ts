@@ -125,7 +125,10 @@ interface Limited {
   readonly only: readonly WorkspacePath[] | undefined;
 }
 
-/** `undefined` if the root exists, or if its paths must not be recorded as gone. */
+/**
+ * Returns the remembered paths of a root that is missing; `undefined` if the root exists, or if its paths must not be
+ * recorded as gone.
+ */
 function goneWithRoot(
   { cache }: ScanContext,
   { root, fs }: OpenRoot,
@@ -302,7 +305,10 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
 /** Names of entries that affect which other paths of their folder are captured. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
-/** `named`: no rule leaves them out. `exact`: other contents of a new folder above them are not scanned. */
+/**
+ * The requested paths. `named`: no rule leaves these paths out. `exact`: other contents of a new folder above a
+ * requested path are not scanned.
+ */
 interface Asked {
   readonly only: readonly WorkspacePath[];
   readonly named: boolean;
@@ -311,7 +317,7 @@ interface Asked {
   readonly holders: boolean;
 }
 
-/** Queues the paths that are folders. */
+/** Looks at the requested paths, and queues those that are folders. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
   const { only, named, exact, holders } = asked;
@@ -330,7 +336,10 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
-/** `undefined` if the folder cannot be entered, or if it is new and therefore queued as a whole. */
+/**
+ * Returns the folder with these `parts`, in which a requested path lies; `undefined` if the folder cannot be entered,
+ * or if it is new and therefore queued as a whole.
+ */
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
@@ -364,7 +373,7 @@ function isUnknownAndKeptOut(
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
-/** Returns the rules that are not applied. */
+/** Remembers the root's repositories. Returns the rules that are not applied. */
 function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
   if (!root.filter.useGitignore || root.only !== undefined) return [];
   keepGit(

@@ -109,7 +109,7 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   }
 }
 
-/** If that fails, the next `saveStatCache` overwrites the cache. */
+/** Removes the file. If the removal fails, the next `saveStatCache` overwrites the file. */
 export function discardStatCache(disk: Disk, file: string): void {
   try {
     if (disk.lstat(file) !== undefined) disk.unlink(file);

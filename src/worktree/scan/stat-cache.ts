@@ -83,7 +83,10 @@ export class StatCache {
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
   /** The ignore files that the last scans met. */
   readonly rules = new NotedMap<KnownRules>();
-  /** By the folder in which each begins: the root for a repository that begins above it. */
+  /**
+   * The git repositories, each by the folder in which it begins. A repository that begins above the root counts as the
+   * root's.
+   */
   readonly git = new NotedMap<KnownGit>();
   /** The folders in which these repositories and earlier ones keep git's own state. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
@@ -158,7 +161,10 @@ export class StatCache {
     this.#mergeIfLarge();
   }
 
-  /** If the cache is empty, paths in order go straight to the table: changes take ten times as much memory. */
+  /**
+   * Like `put`, for many paths. If the cache is empty, paths in order go straight to the table, because changes take
+   * ten times as much memory.
+   */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
       for (const one of known) this.put(one, readAtNs);
