@@ -11,9 +11,9 @@ import type { Lock } from "./lock.ts";
 /**
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
- * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files; it is given an
- * index and a lock, which on a disk are those of SQLite. `src/backends/registry.ts` chooses one of the two by the
- * store's URL. No other module names them, except for tests.
+ * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. It is given its
+ * index and its lock: on a disk, those of SQLite. `src/backends/registry.ts` chooses one of the two by the store's URL.
+ * No other module names them, except for tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two

@@ -89,10 +89,10 @@ export class Tombstones {
   }
 
   /**
-   * True if the note belongs to this store. A note with another store's path belongs to this store only if the history
-   * is here, and if that path leads to the same history or to none. In all other cases this store may be a copy, and
-   * the note belongs to the other store: its path has a different folder of the history, its path cannot be inspected,
-   * or the note says that the history was freed.
+   * True if the note belongs to this store. A note with another path belongs to this store only if this store has the
+   * history, and if the other path leads to the same history or to none. In all other cases this store may be a copy of
+   * the store at the other path, to which the note then belongs: there is a different folder of the history at the
+   * other path, the other path cannot be inspected, or the note says that the history was freed.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;

@@ -11,7 +11,7 @@ interface CommandOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Descriptors that are passed on under the same numbers. Those below 3 are passed on in any case. */
   readonly descriptors?: readonly number[];
-  /** The exact bytes of those words and variables of the command that are not UTF-8. */
+  /** The words and variables of the command as bytes. Needed if one of them is not UTF-8. */
   readonly bytes?: ByteWords;
 }
 

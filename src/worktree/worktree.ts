@@ -14,9 +14,9 @@ import type { LiveDatabase } from "./live-databases.ts";
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
  *   of the user is written or removed, and only the files from which git's rules follow are read.
- * - The worktree remembers the last known state of the disk (path, stat, entry). A path counts as unchanged, and is not
- *   reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not racily
- *   clean.
+ * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
+ *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
+ *   racily clean. A folder counts as unchanged if its mode is equal.
  * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` never reports a path as gone if it could not look. What lies beneath an omitted folder stays as it was.
@@ -146,7 +146,7 @@ export interface ScanRequest {
    * folder above them does not add its other contents. A scan with `named` is exact, too.
    */
   readonly exact?: boolean;
-  /** With `named`: also takes the folders above `only` if nothing is at the path itself. */
+  /** With `named`: takes the folders above a path of `only` even if nothing is at the path itself. */
   readonly holders?: boolean;
   /**
    * What a missing tracked folder means. Default: unknown, because a disk may not be mounted; the scan throws
@@ -196,7 +196,10 @@ export interface ScanReport {
   readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
-  /** The number of tracked paths on disk now. `bytes` is their total size. */
+  /**
+   * The number of tracked paths on disk now, with the new paths that a limit for the whole root leaves out. `bytes` is
+   * their total size.
+   */
   readonly entries: number;
   readonly bytes: number;
   /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */

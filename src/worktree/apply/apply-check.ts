@@ -177,7 +177,10 @@ function mayResume(context: CheckContext, step: Step): boolean {
   return (present.kind === "dir" && after?.kind === "dir") || isEntry(context, step, after);
 }
 
-/** Without hard links, an apply first renames the old file away. Otherwise one rename replaces the file. */
+/**
+ * True if an interrupted apply may have left the path missing. False only if one rename replaces a file by a file. On a
+ * file system without hard links, an apply renames the old file away first.
+ */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
 }
@@ -299,8 +302,9 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that was not a folder before the
- * change. Somebody has made that folder meanwhile, and the record cannot hold its contents without the folder itself.
+ * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that the plan was to make. If
+ * there is a folder now, somebody has made it meanwhile, and the record cannot hold its contents without the folder
+ * itself.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));

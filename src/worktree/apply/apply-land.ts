@@ -370,8 +370,9 @@ function putBack(step: Step, from: WorkspacePath): void {
 }
 
 /**
- * True if the path still has the file or link that the apply put there. The stat alone does not prove that: somebody may
- * have written before the path was inspected, or again within one tick of the clock. The bytes are therefore compared.
+ * True if the path still has the file or link that the apply put there. The stat alone does not prove that: somebody
+ * may have written before the path was inspected, or again within one tick of the clock. The bytes are therefore
+ * compared.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
   if (after?.hash === undefined || now.kind !== after.kind) return false;

@@ -256,8 +256,8 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * A time in ns that is longer than any staging lasts. `sweep` compares the time of a staging folder with the last change
- * of the folder that holds it, because both times come from the disk's own clock.
+ * A time in ns that is longer than any staging lasts. `sweep` compares the time of a staging folder with the last
+ * change of the folder that holds it, because both times come from the disk's own clock.
  */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 

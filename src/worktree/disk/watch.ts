@@ -57,9 +57,9 @@ export interface RootsWatchHandle extends WatchHandle {
 /**
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
  * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
- * `degraded`. On a file system that other machines change as well, the watch goes on beside such hints, and the handle
- * is degraded, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so a
- * hint of everything follows many events.
+ * `degraded`. On a file system that other machines also change, the watch and these hints run together, and the handle
+ * is `degraded`, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so
+ * a hint of everything follows many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);

@@ -44,10 +44,10 @@ interface OpenFolder {
 /**
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
  * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before
- * it, never following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. That also covers paths
- * longer than 4096 bytes and names that are not UTF-8. Some platforms have no such paths (`confined` is false). There,
- * the class opens each folder on the way without following a link at the end of the path, and then uses a plain path.
- * This is best effort, because somebody may replace a folder in between.
+ * it, never following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. Paths longer than 4096
+ * bytes and names that are not UTF-8 are reached in the same way. Some platforms have no `/proc/self/fd` (`confined` is
+ * false). There, the class opens each folder on the way without following a link at the end of the path, and then uses
+ * a plain path. This is best effort, because somebody may replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
  * before other tasks get a turn, because a folder that is moved away meanwhile would otherwise still be used under its

@@ -38,9 +38,9 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
  * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
  * the file was written where nobody else could reach it. `named` is the stat after the file got its name, which changed
  * only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every write changes at
- * least one of them. This holds within one tick of the clock, and if the clock is set back. (It fails if the writer
- * sets the mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ only because
- * the file system rounds them differently.
+ * least one of them. This holds within one tick of the clock, and if the clock is set back. (The only exception is a
+ * writer that sets the mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ
+ * only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

@@ -175,7 +175,8 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // The rest may lie anywhere beneath the top, and may be very many paths.
+        // The paths that were not read may lie anywhere beneath the top, and may be very many. So the top stands for
+        // them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }
