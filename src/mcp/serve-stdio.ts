@@ -100,6 +100,8 @@ class LineTransport implements Transport {
   }
 
   readonly #onEnd = (): void => {
+    // The last line need not have a line break.
+    if (!this.#ended) this.#endLine();
     this.#ended = true;
     this.#settle(undefined);
   };

@@ -47,7 +47,8 @@ describe("chronicle mcp, as a process", () => {
     await box.must(["init"]);
     box.write("a.txt", "two");
     const asked = [hello, { jsonrpc: "2.0", method: "notifications/initialized" }, call(2, "status"), call(3, "diff")];
-    const { code, stdout, stderr } = box.run(["mcp"], { input: lines(asked) });
+    // The last line of a script may lack its line break.
+    const { code, stdout, stderr } = box.run(["mcp"], { input: lines(asked).trimEnd() });
     const answers = stdout
       .trimEnd()
       .split("\n")

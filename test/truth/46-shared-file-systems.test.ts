@@ -11,6 +11,7 @@ describe("Truth 46: a folder that other machines change", () => {
   it.each([
     ["nfs4", true],
     ["fuse.sshfs", true],
+    ["fuse", true],
     ["virtiofs", true],
     ["9p", true],
     ["ext4", false],

@@ -86,7 +86,7 @@ const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs",
 
 /** Other machines may change a shared file system, and a watcher then reports only some of the changes. */
 export function isSharedFileSystem(kind: string): boolean {
-  return SHARED.has(kind) || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
+  return SHARED.has(kind) || kind === "fuse" || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }
 
 export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {

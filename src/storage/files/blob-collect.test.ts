@@ -45,6 +45,24 @@ describe("collecting packs", () => {
     expect(blobs.disk.openDescriptors).toBe(0);
   });
 
+  test("no byte of a freed large content remains, also if its file is damaged or empty", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open({ largeBytes: 64 * KIB });
+    const content = Buffer.alloc(300 * KIB, "abc ");
+    await putAll(store, [content]);
+    const [packed, raw] = [blobs.layout.largePacked(sha256(content)), blobs.layout.largeRaw(sha256(content))];
+    const fd = blobs.disk.open(packed, "update");
+    blobs.disk.write(fd, Buffer.from("X"), 0);
+    blobs.disk.sync(fd);
+    blobs.disk.close(fd);
+    expect(blobs.disk.lstat(packed)?.size).toBeGreaterThan(0);
+    blobs.disk.close(blobs.disk.open(raw, "create", 0o600));
+    await store.collect(() => false, { thorough: true });
+    expect([blobs.disk.lstat(packed), blobs.disk.lstat(raw)]).toEqual([undefined, undefined]);
+    expect(await problemsOf(store)).toEqual([]);
+    await store.close();
+  });
+
   test("thorough: no byte of a freed content remains, also of one that was freed before", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();

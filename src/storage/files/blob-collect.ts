@@ -1,7 +1,7 @@
 import type { Hash } from "../../core/values/hash.ts";
 import type { CollectReport } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
-import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
+import { catchUpLarge, catchUpPacks, largeFiles } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobFiles, PackLeases } from "./pack-leases.ts";
@@ -66,13 +66,14 @@ function collectLarge(
   if (dead.length > 0) index.apply({ forget: dead.map(({ hash }) => hash), durable: true });
   let freedBytes = 0;
   withTrouble(`cleaning ${layout.large}`, () => {
-    for (const { hash, packed, stored } of listLarge(files)) {
+    for (const { hash, packed, path } of largeFiles(files)) {
       const place = index.find(hash);
       // A file that the index does not name is removed. Its content is freed, or is stored in another form or in a
-      // pack.
+      // pack. A damaged file that may be all that is left of a needed content stays.
       if (place?.kind === "large" && place.packed === packed) continue;
-      disk.unlink(packed ? layout.largePacked(hash) : layout.largeRaw(hash));
-      freedBytes += stored;
+      if (place === undefined && keep(hash)) continue;
+      freedBytes += disk.lstat(path)?.size ?? 0;
+      disk.unlink(path);
     }
   });
   return { freedBlobs: dead.length, freedBytes };

@@ -119,20 +119,31 @@ export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
-export function listLarge(files: BlobFiles): LargeRow[] {
-  const { disk, layout } = files;
-  const rows: LargeRow[] = [];
+/** A file of a large content, as its name says. It may be empty or damaged. */
+interface LargeFile {
+  readonly hash: Hash;
+  readonly packed: boolean;
+  readonly path: string;
+}
+
+export function largeFiles({ disk, layout }: BlobFiles): LargeFile[] {
+  const found: LargeFile[] = [];
   for (const { name, kind } of disk.list(layout.large)) {
     const prefix = name.toString("latin1");
     if (kind !== "dir" || !/^[0-9a-f]{2}$/.test(prefix)) continue;
     for (const { name: file } of disk.list(`${layout.large}/${prefix}`)) {
       const [hash = "", suffix] = file.toString("latin1").split(".");
-      const row =
-        isHash(hash) && (suffix === undefined || suffix === "z") ? largeRow(files, hash, suffix === "z") : undefined;
-      if (row !== undefined) rows.push(row);
+      if (!isHash(hash) || (suffix !== undefined && suffix !== "z")) continue;
+      const packed = suffix === "z";
+      found.push({ hash, packed, path: packed ? layout.largePacked(hash) : layout.largeRaw(hash) });
     }
   }
-  return rows;
+  return found;
+}
+
+/** Leaves out empty files, and packed files with a damaged header. */
+export function listLarge(files: BlobFiles): LargeRow[] {
+  return largeFiles(files).flatMap(({ hash, packed }) => largeRow(files, hash, packed) ?? []);
 }
 
 /**
