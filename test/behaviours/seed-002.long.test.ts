@@ -9,7 +9,7 @@
  *     compaction   valid after it, shrinks, empty                   test/crash/compact.long.test.ts, src/testing/event-log-suite.ts
  *     snapshot     truncated, beyond the log, malformed, missing    derived-files.long.test.ts (here it is the index)
  *     data         any JSON value, 64 MiB lines                     src/core/log/chain.test.ts, canonical-json.test.ts
- *     two writers  one chain, also when some are killed             test/crash/two-writers.test.ts
+ *     two writers  one chain, also when some are killed             test/crash/two-writers.long.test.ts
  *
  * The general record store of that seed (`upsert get delete all`, `snapshot.json` every 50 events) has tests of its own:
  * `seed-002-records.long.test.ts`, `seed-002-records-life.test.ts`, `user-records.test.ts`, test/crash/records.long.test.ts.
