@@ -149,8 +149,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // If a tracked folder was moved away meanwhile, this scan of no path throws. Otherwise the files of that folder
-    // would be recorded as deleted.
+    // This scan of no path throws if a tracked folder was moved away meanwhile, whose files are then not deleted.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,

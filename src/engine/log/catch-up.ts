@@ -331,22 +331,34 @@ async function judge(
   { head, bad, indexed, oldest }: Findings,
 ): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
-  const isSigned = last !== undefined && last.seq > 0;
-  // Before a compaction drops lines, it keeps a head at the last of them. A log that begins later than behind the kept
-  // head is therefore another log, although it has no event that could be compared.
-  const isBehind = isSigned && context.isCopy !== true && last.seq < oldest - 1;
-  const holds = !isSigned || (!isBehind && (await holdsNow(context, last, { head, oldest, look: logHoldsHead })));
+  const fit = await fitOf(context, last, { head, oldest });
   const known = bad === undefined ? await knownDamage(context, oldest) : undefined;
   if (known !== undefined) return known;
   // If the head agrees with the history, its signature need not be proved.
-  if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
+  if (bad === undefined && head.seq >= indexed && fit === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
   if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedTail(bad);
   if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedTail(bad);
-  if (kept === undefined || holds === true) return undefined;
-  if (isBehind) return beginsLater(kept.seq, oldest);
-  return holds === false ? replaced(kept.seq) : garbled(kept.seq);
+  if (kept === undefined || fit === true) return undefined;
+  if (fit === "behind") return beginsLater(kept.seq, oldest);
+  return fit === false ? replaced(kept.seq) : garbled(kept.seq);
+}
+
+/**
+ * Returns whether the history has the event of the kept head; `undefined` if its line is damaged, and `behind` if the
+ * log begins behind that event.
+ */
+async function fitOf(
+  context: HistoryContext,
+  last: KeptHead | undefined,
+  { head, oldest }: Pick<Findings, "head" | "oldest">,
+): Promise<boolean | "behind" | undefined> {
+  if (last === undefined || last.seq === 0) return true;
+  // Before a compaction drops lines, it keeps a head at the last of them. A log that begins later than behind the kept
+  // head is therefore another log, although it has no event that could be compared.
+  if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
+  return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }
 
 /**

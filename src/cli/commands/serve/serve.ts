@@ -71,8 +71,7 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // The request also makes a server of an older version leave. A server that a hook has started does not stay, so this
-  // server replaces it, unless a hook has started this server, too.
+  // The request also makes an older server leave. A server that stays replaces one that a hook has started.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
