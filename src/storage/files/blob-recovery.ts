@@ -142,7 +142,7 @@ export function largeFiles({ disk, layout }: BlobFiles): LargeFile[] {
 }
 
 /** Leaves out empty files, and packed files with a damaged header. */
-export function listLarge(files: BlobFiles): LargeRow[] {
+function listLarge(files: BlobFiles): LargeRow[] {
   return largeFiles(files).flatMap(({ hash, packed }) => largeRow(files, hash, packed) ?? []);
 }
 
