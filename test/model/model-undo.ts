@@ -46,14 +46,14 @@ export function takeBack(
   for (const path of own) {
     const steps = history.filter((step) => step.path === path);
     const isVoid = between?.isVoid ?? ((): boolean => false);
-    const ways = [groupsOf(steps, isOwn, isVoid), runsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false)];
-    const folded = ways.map((groups) => ({
+    const ways = [groupsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false), runsOf(steps, isOwn, isVoid)];
+    const [joined, apart, around] = ways.map((groups) => ({
       ours: fold(groups, present.get(path), "ours"),
       theirs: fold(groups, present.get(path), "theirs"),
-    }));
-    const [usual, clean] = [folded[0], folded.find((one) => !one.ours.clash)];
-    const asLeft = folded.filter((one) => one.ours.state === between?.left.get(path));
-    const { ours, theirs } = (asLeft.find((one) => !one.ours.clash) ?? asLeft[0] ?? clean ?? usual) as Folded;
+    })) as [Folded, Folded, Folded];
+    const likely = joined.ours.clash && !apart.ours.clash ? [apart, joined, around] : [joined, apart, around];
+    const asLeft = likely.find((one) => one.ours.state === between?.left.get(path));
+    const { ours, theirs } = asLeft ?? (likely[0] as Folded);
     wanted.set(path, ours.state);
     if (!ours.clash || ours.state === theirs.state) continue;
     unmerged.add(path);
