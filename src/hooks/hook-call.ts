@@ -1,6 +1,6 @@
 import type { ActionPayload } from "../api/action-api.ts";
 
-/** What a hook call means to Chronicle. The kinds are the same for all agents. */
+/** The meaning of a hook call for Chronicle. The kinds are the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
 export interface HookCall {

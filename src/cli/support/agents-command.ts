@@ -97,7 +97,8 @@ async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAro
 export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
   const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);
   if (isRefusal !== true || io.env[ROLE_VARIABLE] === "agent") return error;
-  const around = await workAround(io, input, "agents");
+  // The refusal stands, even if the store cannot be asked why.
+  const around = await workAround(io, input, "agents").catch(() => undefined);
   if (around?.kind !== "session") return error;
   const { message, code, data, hint } = error;
   const { id, actor, pid } = around;

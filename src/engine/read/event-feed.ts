@@ -135,7 +135,7 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /** Nothing else runs between the last check of `#again` and the end, so no request to read is missed. */
+  /** No other code runs between the last check of `#again` and the end, so no request to read is missed. */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {

@@ -272,7 +272,9 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
   return [`it is not known whether the transaction changed these, so they stay: ${shown.join(", ")}${more}`];
 }
 
-/** Nothing records whether the transaction wrote an erased content that a recorded file has now. */
+/**
+ * Returns notes on recorded files that have an erased content now. The log does not say whether the transaction wrote it.
+ */
 async function erasedNotes(context: Context): Promise<string[]> {
   const { seq } = await context.index.head();
   const left = (await coverageAt(context, seq))?.omitted ?? [];

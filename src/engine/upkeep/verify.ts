@@ -256,7 +256,7 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** Nothing else is taken from the index than its head, which must not contradict the log. */
+/** The index is trusted for its head only, and that must not contradict the log. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";

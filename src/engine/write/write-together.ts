@@ -406,7 +406,7 @@ async function decideOn(
   const state = {
     at: async (path: WorkspacePath): Promise<PathState> =>
       present.has(path) ? { ...(await recorded.at(path)), entry: present.get(path) } : recorded.at(path),
-    // What a folder contains does not affect whether it may be written.
+    // The contents of a folder do not affect whether it may be written.
     beneath: async (path: WorkspacePath): Promise<Entry[]> => {
       const entry = present.get(path);
       return entry === undefined ? [] : [entry];

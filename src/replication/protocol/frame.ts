@@ -210,7 +210,7 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
-      // Nobody has a view of a partial frame, so the old buffer can be freed.
+      // A partial frame was not handed out, so the old buffer can be freed.
       freeBytes(this.#held);
       this.#held = larger;
     }

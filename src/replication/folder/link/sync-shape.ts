@@ -170,7 +170,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** What a person can do about a halt. */
+/** The ways in which a person can end a halt. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it is on no list any more once its history is given up: chronicle forget ID";
