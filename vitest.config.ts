@@ -9,6 +9,8 @@ const home = mkdtempSync(join(tmpdir(), "chronicle-test-home-"));
 process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 delete process.env["CHRONICLE_HOME"];
 delete process.env["NODE_EXTRA_CA_CERTS"];
+// Commands work on the store itself. Tests of the store's process ask for it.
+process.env["CI"] = "true";
 
 const TESTS = ["src/**/*.test.ts", "test/**/*.test.ts"];
 /** Files that take over three seconds on two cores: crash sweeps, simulations, real agents and servers, many processes. */

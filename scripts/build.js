@@ -7,7 +7,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { BROWSER_OPTIONS, BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
+import { ASK_OPTIONS, BROWSER_OPTIONS, BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
 import { libraryEntry } from "./library-entry.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -46,6 +46,7 @@ async function bundle(entries) {
   });
   const alone = [await bundleAlone("hook", "src/cli/hook-main.ts", HOOK_OPTIONS)];
   alone.push(await bundleAlone("hook-image", "src/cli/hook-image-main.ts", HOOK_IMAGE_OPTIONS));
+  alone.push(await bundleAlone("ask", "src/cli/resident/ask-main.ts", ASK_OPTIONS));
   alone.push(await bundleAlone("client", "src/client/index.ts", BROWSER_OPTIONS));
   const inputs = Object.assign({}, ...alone.map((one) => one.inputs));
   const aloneOutputs = Object.assign({}, ...alone.map((one) => one.outputs));

@@ -104,6 +104,9 @@ export const HOOK_OPTIONS = {
   footer: { js: "if (require.main === module) module.exports.startHook();" },
 };
 
+/** The beginning of every command: like the hook, one small file, with the program behind it only where it is needed. */
+export const ASK_OPTIONS = { ...HOOK_OPTIONS, footer: {} };
+
 /** What makes an image of the hook. */
 export const HOOK_IMAGE_OPTIONS = { ...HOOK_OPTIONS, footer: {} };
 

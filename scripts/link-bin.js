@@ -16,4 +16,4 @@ function currentTarget() {
 }
 
 mkdirSync(dirname(link), { recursive: true });
-if (currentTarget() === undefined) symlinkSync("../../bin/chronicle.js", link);
+if (currentTarget() === undefined) symlinkSync("../../bin/chronicle.cjs", link);

@@ -10,6 +10,7 @@ import { accessCheck } from "./store/store-owner.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
+import { workspaceAround } from "./compose/folder-workspace.ts";
 import { partsOf } from "./compose/open-parts.ts";
 import { openAcceptor } from "./compose/replica-acceptor.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/file-sync-places.ts";
@@ -125,6 +126,14 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
  */
 export function startedWithin(store: StoreApi, whose?: Around): Promise<WorkAround | undefined> {
   return workAround(partsOf(store), whose);
+}
+
+/**
+ * Returns the id of the workspace that is opened for an absolute folder, without opening it. Returns `undefined` if
+ * there is none, and also if its folder was moved or is bind-mounted here.
+ */
+export function findAround(store: StoreApi, folder: string): Promise<string | undefined> {
+  return workspaceAround(partsOf(store), folder);
 }
 
 /** Also works for a store that cannot be opened. */

@@ -48,7 +48,10 @@ function sandbox(name: string): { folder: string; env: NodeJS.ProcessEnv } {
   chmodSync(command, 0o755);
   const path = `${join(folder, "bin")}:${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`;
   const home = join(folder, "home");
-  return { folder, env: { PATH: path, HOME: home, LC_ALL: "C.UTF-8", NODE_COMPILE_CACHE: join(base, "compile") } };
+  return {
+    folder,
+    env: { CI: "true", PATH: path, HOME: home, LC_ALL: "C.UTF-8", NODE_COMPILE_CACHE: join(base, "compile") },
+  };
 }
 
 describe("examples that take something back", () => {

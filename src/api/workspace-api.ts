@@ -343,6 +343,11 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
+   * Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. What a descendant
+   * of such a process does belongs to that work. A workspace of a client has no such method.
+   */
+  owners?(): Promise<readonly number[]>;
+  /**
    * Returns a view of the same workspace that acts on behalf of somebody else. All views use the same open workspace.
    * Closing a view has no effect.
    */

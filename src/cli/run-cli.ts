@@ -8,6 +8,7 @@ import type { Io } from "../process/io.ts";
 import { inLocalZone } from "../process/local-zone.ts";
 import { paintFor } from "../process/printable.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
+import { whyDirect } from "./resident/asks-resident.ts";
 import { remoteOf, withRemoteHint } from "./remote/remote-address.ts";
 import { reportError, type ReportStyle } from "./support/report-error.ts";
 import { typedPath } from "../process/user-path.ts";
@@ -55,6 +56,12 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
   return new Input(parsed.options, args, behind);
 }
 
+/** In the store's process, throws `NeedsClient` if that process may not carry out the command. */
+function refuseServed({ served, env }: Io, input: Input, command: string | undefined): void {
+  const reason = served === undefined ? undefined : whyDirect(env, input, command);
+  if (reason !== undefined) throw served?.needsClient(reason);
+}
+
 /** Runs the command line. Resolves to the exit code. Never rejects: errors are reported. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
@@ -67,6 +74,7 @@ export async function runCli(io: Io): Promise<number> {
     if (parsed === undefined) return EXIT.done;
     const input = inputOf(parsed, io.argv);
     style = { ...style, json: input.flag("json") };
+    refuseServed(io, input, parsed.spec?.name);
     const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
     const context = new CommandContext(io, input, COMMANDS, asked);
     style = { json: context.json, paint: context.paintErr, worded: context.worded };

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { isatty, type WriteStream } from "node:tty";
 import { EXIT } from "../api/problems.ts";
 import { ChronicleError, errnoOf } from "../core/values/errors.ts";
+import { ASKED_VARIABLE, type Asked } from "../daemon/command-call.ts";
 import type { Inheritance } from "../process/inheritance.ts";
 import type { Io, Sink } from "../process/io.ts";
 import { ownHome, retentionDefaults } from "../process/environment.ts";
@@ -12,7 +13,13 @@ import packageJson from "../../package.json" with { type: "json" };
 /** Resolves to the exit code. */
 export async function start(inherited: Inheritance): Promise<number> {
   const out = new StreamSink(process.stdout);
-  const code = await runCli(processIo(packageJson.version, inherited, out));
+  const asked = takeAsked();
+  const code = await runCli(processIo(packageJson.version, inherited, { out, asked }));
+  if (asked !== undefined && asked.state !== "direct") {
+    // The process is started at the end, so that the command need not share the processor with it.
+    const { startProcess } = await import("./resident/start-process.ts");
+    startProcess(asked.home, process.env);
+  }
   // This turn of the event loop is needed, because a stream emits its errors in a later turn.
   await setImmediate();
   return out.failure === undefined ? code : tellLost(out.failure, code);
@@ -123,7 +130,23 @@ function endSelf(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-export function processIo(version: string, inherited: Inheritance, out: Sink = new StreamSink(process.stdout)): Io {
+/** Also removes the variable, because the command of a run must not have it. */
+function takeAsked(): Asked | undefined {
+  const text = process.env[ASKED_VARIABLE];
+  delete process.env[ASKED_VARIABLE];
+  return text === undefined ? undefined : (JSON.parse(text) as Asked);
+}
+
+interface ProcessIoOptions {
+  readonly out?: Sink;
+  readonly asked?: Asked | undefined;
+}
+
+export function processIo(
+  version: string,
+  inherited: Inheritance,
+  { out = new StreamSink(process.stdout), asked }: ProcessIoOptions = {},
+): Io {
   return {
     argv: process.argv.slice(2),
     env: process.env,
@@ -140,6 +163,8 @@ export function processIo(version: string, inherited: Inheritance, out: Sink = n
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
+    ...(asked?.state === "lost" ? { request: asked.request } : {}),
+    runInside: runCli,
     onInterrupt,
     endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),
     onUncaught,

@@ -31,7 +31,8 @@ import { clearUnbegun, checkName, createWorkspace } from "./create-workspace.ts"
 import { examine } from "./doctor.ts";
 import { makeFolders } from "../store/file-head-keeper.ts";
 import { forgetWorkspace, freeForgotten } from "./forgotten.ts";
-import { identityAt, isFolderOf } from "../store/folder-identity.ts";
+import { identityAt } from "../store/folder-identity.ts";
+import { boundTo, movedTo, nearestAround, trackedFurther, type FoundWorkspace } from "./folder-workspace.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { openParts, notePartsOf } from "./open-parts.ts";
@@ -40,16 +41,13 @@ import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "../store/workspace-file.ts";
-import { isPresent, workspaceShape } from "./workspace-shape.ts";
+import { workspaceShape } from "./workspace-shape.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { meantBy } from "../core/values/meant-by.ts";
 import { refuseFurther, refuseOtherKind, refuseWithin } from "../store/refuse-place.ts";
 import { optional } from "../util/optional.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
-
-/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another folder. */
-type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
 class FileStore implements StoreApi {
   readonly #parts: StoreParts;
@@ -395,47 +393,17 @@ class FileStore implements StoreApi {
     const all = listed ?? (await this.#cache.list());
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     if (here !== undefined) return here;
-    const moved = this.#movedTo(root, all);
-    if (moved === undefined) return this.#boundTo(root, all);
+    const moved = movedTo(this.#parts, root, all);
+    if (moved === undefined) return boundTo(this.#parts, root, all);
     refuseWithin(moved, root);
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  /**
-   * Returns the workspace whose folder was moved here. If the workspace records a single file, this file must have kept
-   * its name.
-   */
-  #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
-    const { disk } = this.#parts.backends;
-    const isLike = ({ single, folders: [old] }: ListedWorkspace): boolean =>
-      single ? root.only !== undefined && old?.endsWith(`/${root.only}`) === true : root.only === undefined;
-    return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(this.#parts, one));
-  }
-
-  /** Returns the workspace whose folder is bind-mounted here. Its recorded place stays the same. */
-  #boundTo({ folder, only }: RootRecord, all: readonly ListedWorkspace[]): FoundWorkspace | undefined {
-    const { disk } = this.#parts.backends;
-    if (only !== undefined) return undefined;
-    const { device, inode } = identityAt(disk, folder);
-    const bound = all.find((one) => {
-      const [own] = one.folders;
-      if (one.single || own === undefined || own === folder || one.inode !== inode || inode === "0") return false;
-      const there = identityAt(disk, own);
-      return there.device === device && there.inode === inode;
-    });
-    return bound === undefined ? undefined : { ...bound, movedTo: folder };
-  }
-
   async #enclosing(folder: string, readOnly: boolean): Promise<FoundWorkspace | undefined> {
     const all = await this.#cache.list();
-    for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
-      const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
-      const found =
-        root === undefined
-          ? undefined
-          : ((await this.#workspaceOf(root, !readOnly, all)) ?? trackedFurther(placeOfRoot(root), all));
-      if (found !== undefined || at === "/") return found;
-    }
+    return nearestAround(this.#parts, folder, async (root) => {
+      return (await this.#workspaceOf(root, !readOnly, all)) ?? trackedFurther(placeOfRoot(root), all);
+    });
   }
 
   /**
@@ -456,7 +424,7 @@ class FileStore implements StoreApi {
     refuseOtherKind(found, root);
     refuseWithin(found, root);
     const all = await this.#cache.list();
-    const moved = this.#movedTo(root, all);
+    const moved = movedTo(this.#parts, root, all);
     const own = all.find((one) => one.folders[0] === folder) ?? (force === true ? undefined : moved);
     if (own !== undefined && own.id !== found.id) {
       throw new ChronicleError("UNSAFE", `${folder} has a history of its own already: workspace ${own.id}`, {
@@ -512,13 +480,4 @@ export function openFileStore(options: StoreOptions, backends: Backends): Promis
     notePartsOf(store, parts);
     return store;
   });
-}
-
-/**
- * Returns the workspace that tracks this place as a further root. If there are several such workspaces, returns the
- * oldest.
- */
-function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
-  const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
-  return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
 }

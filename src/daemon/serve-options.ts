@@ -4,8 +4,10 @@ import type { SyncRunner } from "../api/sync-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { PortPlace } from "../server/http-server.ts";
+import type { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import type { ServerLimits } from "../server/limits/limits.ts";
 import type { OidcOptions } from "../server/callers/oidc.ts";
+import type { CommandAnswer, CommandCall } from "./command-call.ts";
 import type { RunFolder } from "./run-folder.ts";
 
 type OnError = (error: unknown) => void;
@@ -19,6 +21,12 @@ export interface PortPlan {
   readonly optional?: true;
 }
 
+/** What a command uses of the process that carries it out. */
+export interface PerformHost {
+  readonly workspaces: OpenWorkspaces;
+  readonly onError: OnError;
+}
+
 export type OidcPlan = Omit<OidcOptions, "now" | "newKeyMs">;
 
 export interface ServeOptions {
@@ -29,6 +37,8 @@ export interface ServeOptions {
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
+  /** Carries out a command of another process. If absent, this process carries out none. */
+  readonly perform?: (call: CommandCall, host: PerformHost) => Promise<CommandAnswer>;
   /** The time without requests after which the process ends, in milliseconds; 0: the process stays. */
   readonly idleMs: number;
   readonly ports: readonly PortPlan[];

@@ -22,8 +22,10 @@ import { HostedFolder, WatchedFolders } from "./watched-folders.ts";
 import { ServedReplicas, ServedSyncs } from "./served-replicas.ts";
 import { OF_CALLER, OF_REPLICA, ServerDiagnostics } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
+import { commandRoute } from "./command-endpoint.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
+import { programMark } from "./hook-image.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -37,7 +39,10 @@ const LOOK_MS = 1_000;
 
 const WATCH_MOST = 32;
 
-/** The time without use after which a workspace is closed, in milliseconds. */
+/**
+ * The time without use after which a process that stays closes a workspace, in milliseconds. Any other process keeps
+ * workspaces open as long as it may itself be idle, so that the next command finds them open.
+ */
 const CLOSE_AFTER_MS = 120_000;
 
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
@@ -92,8 +97,9 @@ export class StoreServer {
       guarded: guardedOf({ home: store.home, configFolder: options.configFolder, userHome: options.userHome }),
       diagnose: (line) => this.#diagnose(line),
     });
+    const health = ["/healthz", "/readyz"].map((path) => this.#healthRoute(path));
     this.#http = new HttpServer({
-      routes: [this.#healthRoute("/healthz"), this.#healthRoute("/readyz"), this.#metricsRoute(), hooks.route],
+      routes: [...health, this.#metricsRoute(), hooks.route, ...this.#commandRoutes()],
       tally: this.#tally,
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
@@ -360,7 +366,8 @@ export class StoreServer {
   }
 
   async #keepUp(): Promise<void> {
-    await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
+    const { idleMs } = this.#options;
+    await this.#workspaces.closeIdle(idleMs > 0 ? idleMs : CLOSE_AFTER_MS);
     await this.#hosted?.keepUp();
     await this.#watched?.keepUp();
   }
@@ -382,6 +389,14 @@ export class StoreServer {
       return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
     });
     return JSON.stringify([await workspace.config(), files]);
+  }
+
+  #commandRoutes(): readonly ServerRoute[] {
+    const { disk, version, perform } = this.#options;
+    if (perform === undefined) return [];
+    const program = programMark(disk);
+    const host = { workspaces: this.#workspaces, onError: (error: unknown) => this.#onError(error) };
+    return [commandRoute({ version, program, perform: (call) => perform(call, host) })];
   }
 
   #healthRoute(path: string): ServerRoute {

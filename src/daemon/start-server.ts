@@ -9,7 +9,7 @@ import { writeSmall } from "./run-folder.ts";
 /** The default of `againMs`. It prevents every hook from starting a process that cannot run. */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
-const IDLE_SECONDS = 600;
+const IDLE_SECONDS = 900;
 
 export interface StartServer {
   readonly run: RunFolder;

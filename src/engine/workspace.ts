@@ -10,6 +10,8 @@ import { abandonActions } from "./actions/abandon-actions.ts";
 import { acceptHead, showHead } from "./commit/head.ts";
 import { actionShapes } from "./facts/action-shapes.ts";
 import { findAction, listActions } from "./facts/actions.ts";
+import { ownersOfWork } from "./facts/brackets.ts";
+import { answer } from "./log/answer.ts";
 import { endAgentSession, startAgentSession } from "./actions/agent-session.ts";
 import { agentView, forbidden, recordRefusal } from "./actions/agent-view.ts";
 import { closedOutside } from "./actions/outside.ts";
@@ -218,6 +220,10 @@ export class Workspace implements api.WorkspaceApi {
     const view = new Workspace(context, this.#queue, this.#shared);
     view.close = () => Promise.resolve();
     return role === "agent" ? agentView(view, context) : view;
+  }
+
+  owners(): Promise<readonly number[]> {
+    return this.#queue.whileOpen(() => answer(this.#context, ({ head }) => ownersOfWork(this.#context, head)));
   }
 
   refuse(what: string, unlisted = 0): Promise<never> {

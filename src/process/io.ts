@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { Inheritance } from "./inheritance.ts";
+import type { NeedsClient } from "./needs-client.ts";
 
 export interface Sink {
   readonly isTerminal: boolean;
@@ -35,6 +36,15 @@ export interface Io {
   /** In epoch milliseconds. */
   now(): number;
   openStore(options: StoreOptions): Promise<StoreApi>;
+  /**
+   * Set in the store's long-lived process, which carries out a command for another process. `needsClient` returns the
+   * error with which the command is given back to that process (see `NeedsClient`).
+   */
+  readonly served?: { readonly needsClient: (reason: string) => NeedsClient };
+  /** The id of the request. A change that was made under this id is not made again. */
+  readonly request?: string;
+  /** Runs a command line in other surroundings. Resolves to its exit code. */
+  readonly runInside?: (io: Io) => Promise<number>;
   /**
    * Calls back at Ctrl-C, SIGTERM and SIGHUP, which then do not end the process. Returns a function that stops this.
    */

@@ -100,7 +100,7 @@ const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveF
  * The log records the idempotency key of these operations if they changed something. The replies are kept as well,
  * because the log does not have everything that they say.
  */
-const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo"]);
+const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo", "takeSnapshot"]);
 
 export class RequestAnswer {
   readonly #request: FastifyRequest;

@@ -192,6 +192,11 @@ export interface ScanReport {
   /** Remembered paths that are no longer there, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
+  /**
+   * The tracked files with several links that the scan looked at. No watcher reports a write through a link outside of
+   * the workspace.
+   */
+  readonly linked: readonly WorkspacePath[];
   /** The rules that are not applied, and why, as found by the last full scan. */
   readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */

@@ -124,6 +124,7 @@ describe.runIf(present.includes(claudeProgram))("the plugin of Claude Code", () 
       arguments: (prompt, url) => ["--plugin-dir", PLUGIN, ...claudeProgram.arguments(prompt, url), ALLOWED],
       environment: (url) => ({
         ...claudeProgram.environment(url),
+        CHRONICLE_DIRECT: "1",
         PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin`,
       }),
       toCall: (step, folder) =>

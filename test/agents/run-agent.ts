@@ -31,6 +31,7 @@ const TIME_LIMIT_MS = 60_000;
 /** The environment of a program that may know nothing of the one of the tests. */
 export function cleanEnvironment(home: string): Record<string, string> {
   return {
+    CHRONICLE_DIRECT: "1",
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     HOME: home,
     LC_ALL: "C.UTF-8",

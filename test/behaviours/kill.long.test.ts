@@ -42,6 +42,7 @@ function chronicle(args: readonly string[], env: NodeJS.ProcessEnv = {}, killAft
   const child = spawn(process.execPath, [chronicleBin(), ...args], {
     cwd: project.folder,
     env: {
+      CI: "true",
       PATH: process.env["PATH"],
       HOME: project.base,
       CHRONICLE_HOME: project.home,

@@ -1,14 +1,21 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { openStore } from "../../src/open.ts";
+import { allowsResident } from "../../src/cli/resident/asks-resident.ts";
+import { ResidentServer } from "../helpers/resident-server.ts";
 import { innerIo } from "./memory-io.ts";
 
 const repo = dirname(dirname(import.meta.dirname));
 const main = join(repo, "src", "cli", "main.ts");
+
+/**
+ * With this variable, the commands of all tests use the store's process where it can be had: nothing may differ.
+ */
+const RESIDENT = (process.env["TEST_RESIDENT"] ?? "") !== "";
 
 /** How a command line ended. */
 export interface Ran {
@@ -37,6 +44,7 @@ export class Sandbox {
   readonly project: string;
   readonly store: string;
   readonly #transcript: string[] = [];
+  #resident: ResidentServer | undefined;
 
   constructor() {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-cli-")));
@@ -46,6 +54,7 @@ export class Sandbox {
   }
 
   [Symbol.dispose](): void {
+    this.#resident?.[Symbol.dispose]();
     spawnSync("chmod", ["-R", "u+rwX", this.folder]);
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -53,6 +62,7 @@ export class Sandbox {
   /** The environment of every command. */
   env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
     return {
+      CI: "true",
       PATH: process.env["PATH"],
       HOME: join(this.folder, "home"),
       XDG_CONFIG_HOME: join(this.folder, "config"),
@@ -80,6 +90,8 @@ export class Sandbox {
   async call(args: readonly string[], how: RunHow = {}): Promise<Ran> {
     if (args.includes("run")) return this.run(args, how);
     let folder = join(this.folder, how.cwd ?? "project");
+    const asked = RESIDENT ? await this.#asked(args, folder, how) : undefined;
+    if (asked !== undefined) return asked;
     const io = innerIo(args, {
       env: this.env(how.env),
       userHome: join(this.folder, "home"),
@@ -91,6 +103,21 @@ export class Sandbox {
     });
     const code = await runCli(io);
     return { code, stdout: io.out.text, stderr: io.err.text };
+  }
+
+  /** Resolves to `undefined` if the command line must do the command itself. */
+  async #asked(args: readonly string[], folder: string, how: RunHow): Promise<Ran | undefined> {
+    const env = { ...this.env(how.env), CI: undefined };
+    this.#resident ??= new ResidentServer(env, this.store);
+    const isReady = existsSync(folder) && (await this.#resident.ready(folder, 3_000));
+    const answer = isReady && allowsResident(env) ? await this.#resident.ask(args, folder, env) : undefined;
+    const isDone = answer !== undefined && "code" in answer;
+    if (process.env["TEST_RESIDENT"] === "verbose") process.stderr.write(isDone ? "+" : "-");
+    if (!isDone) return undefined;
+    const text = (of: number): string =>
+      answer.output.map(([fd, bytes]) => (fd === of ? Buffer.from(bytes).toString("latin1") : "")).join("");
+    const decoded = (of: number): string => Buffer.from(text(of), "latin1").toString("utf8");
+    return { code: answer.code, stdout: decoded(1), stderr: decoded(2) };
   }
 
   /** Runs `chronicle` with these words in a process of its own. */

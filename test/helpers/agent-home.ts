@@ -98,7 +98,7 @@ export class AgentHome implements AsyncDisposable {
   }
 
   get env(): Record<string, string> {
-    return { PATH: process.env["PATH"] ?? "", HOME: this.home, LC_ALL: "C.UTF-8", NO_COLOR: "1" };
+    return { CI: "true", PATH: process.env["PATH"] ?? "", HOME: this.home, LC_ALL: "C.UTF-8", NO_COLOR: "1" };
   }
 
   /** Ends the process that hooks may have started, and removes everything. */

@@ -33,6 +33,7 @@ export class GitProject implements AsyncDisposable {
     const who = { GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b", GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b" };
     return {
       PATH: process.env["PATH"],
+      CI: "true",
       HOME: this.home,
       XDG_CONFIG_HOME: this.config,
       GIT_CONFIG_NOSYSTEM: "1",

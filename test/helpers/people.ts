@@ -65,7 +65,7 @@ export class People implements Disposable {
     const [first, ...words] = [...within, ...as, "sh", "-ec", `umask 022; ${chronicle}; ${script}`];
     const ran = spawnSync(first, words, {
       cwd,
-      env: { PATH: process.env["PATH"], HOME: this.home(home), LC_ALL: "C.UTF-8", ...env },
+      env: { CI: "true", PATH: process.env["PATH"], HOME: this.home(home), LC_ALL: "C.UTF-8", ...env },
       encoding: "utf8",
     });
     if (ran.error !== undefined) throw ran.error;

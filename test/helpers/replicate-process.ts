@@ -31,7 +31,7 @@ export class ReplicateProcess implements AsyncDisposable {
 
   /** The environment of everything that its user starts. */
   get env(): NodeJS.ProcessEnv {
-    return { PATH: process.env["PATH"], HOME: this.userHome, LC_ALL: "C.UTF-8" };
+    return { CI: "true", PATH: process.env["PATH"], HOME: this.userHome, LC_ALL: "C.UTF-8" };
   }
 
   /** The workspace that follows. */

@@ -89,6 +89,7 @@ export class ServerProcess implements AsyncDisposable {
   get #env(): NodeJS.ProcessEnv {
     return {
       PATH: process.env["PATH"],
+      CI: "true",
       HOME: this.base,
       XDG_CONFIG_HOME: join(this.base, "config"),
       XDG_RUNTIME_DIR: join(this.base, "run"),

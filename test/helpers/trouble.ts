@@ -53,7 +53,7 @@ function runScript(folder: string, script: string, { user, env }: ShellOptions):
   const [command = "", ...args] = [...space, ...drop, ...shell];
   const ran = spawnSync(command, args, {
     cwd: folder,
-    env: { PATH: process.env["PATH"], HOME: home, LC_ALL: "C.UTF-8", ...env },
+    env: { CI: "true", PATH: process.env["PATH"], HOME: home, LC_ALL: "C.UTF-8", ...env },
     encoding: "utf8",
     maxBuffer: 256 * 1024 ** 2,
     timeout: 60_000,

@@ -75,7 +75,13 @@ export class TwoSides implements AsyncDisposable {
     const argv = [...prefix, process.execPath, MAIN, "--store", join(home, "store"), ...words];
     const child = spawn(argv[0] ?? "", argv.slice(1), {
       cwd: side === "origin" ? this.path("origin", "") : this.base,
-      env: { PATH: process.env["PATH"] ?? "", HOME: home, XDG_CONFIG_HOME: join(home, "config"), LC_ALL: "C.UTF-8" },
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        CI: "true",
+        HOME: home,
+        XDG_CONFIG_HOME: join(home, "config"),
+        LC_ALL: "C.UTF-8",
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#running.push(child);

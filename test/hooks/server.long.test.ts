@@ -41,7 +41,7 @@ class Home implements AsyncDisposable {
   constructor(env: Record<string, string> = {}) {
     mkdirSync(this.project);
     mkdirSync(join(this.base, "home"));
-    this.env = { PATH: process.env["PATH"] ?? "", HOME: join(this.base, "home"), ...env };
+    this.env = { CI: "true", PATH: process.env["PATH"] ?? "", HOME: join(this.base, "home"), ...env };
   }
 
   /** A command to its end. */

@@ -83,7 +83,12 @@ class Program implements Disposable {
   }
 
   env(): Record<string, string> {
-    return { PATH: process.env["PATH"] ?? "", HOME: this.base, CHRONICLE_TOKEN: "a-token-for-these-programs" };
+    return {
+      CI: "true",
+      PATH: process.env["PATH"] ?? "",
+      HOME: this.base,
+      CHRONICLE_TOKEN: "a-token-for-these-programs",
+    };
   }
 
   async serve(...args: readonly string[]): Promise<{ child: ChildProcess; port: number; said: () => string }> {

@@ -38,7 +38,7 @@ class Running implements AsyncDisposable {
     mkdirSync(join(home, "project"), { recursive: true });
     this.#child = spawn(process.execPath, [chronicleBin(), "serve", ...args], {
       cwd: join(home, "project"),
-      env: { PATH: process.env["PATH"] ?? "", HOME: home, ...env },
+      env: { CI: "true", PATH: process.env["PATH"] ?? "", HOME: home, ...env },
     });
     this.#child.stderr.on("data", (text: Buffer) => (this.#said += text.toString()));
     this.#child.stdout.on("data", (text: Buffer) => (this.#said += text.toString()));

@@ -31,7 +31,12 @@ const socket = join(base, "run", "c.sock");
 const children: ChildProcess[] = [];
 let url = "";
 
-const envOf = (who: string) => ({ PATH: process.env["PATH"] ?? "", HOME: join(base, who), LC_ALL: "C.UTF-8" });
+const envOf = (who: string) => ({
+  CI: "true",
+  PATH: process.env["PATH"] ?? "",
+  HOME: join(base, who),
+  LC_ALL: "C.UTF-8",
+});
 
 interface Ran {
   readonly status: number | null;

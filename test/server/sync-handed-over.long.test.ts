@@ -23,7 +23,7 @@ afterAll(async () => {
 function serve(who: string, args: readonly string[]): ChildProcess {
   const cwd = join(base, who);
   mkdirSync(cwd, { recursive: true });
-  const env = { PATH: process.env["PATH"] ?? "", HOME: join(base, `${who}-home`), LC_ALL: "C.UTF-8" };
+  const env = { CI: "true", PATH: process.env["PATH"] ?? "", HOME: join(base, `${who}-home`), LC_ALL: "C.UTF-8" };
   const child = spawn(process.execPath, [chronicleBin(), "serve", "--quiet", ...args], { cwd, env, stdio: "ignore" });
   children.push(child);
   return child;

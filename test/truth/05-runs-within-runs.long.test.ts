@@ -76,7 +76,7 @@ describe("Truth 5: runs within runs", () => {
       .filter(([, value]) => value !== undefined)
       .map(([key, value]) => `${key}='${value}'`)
       .join(" ");
-    const script = `env -i ${env} ${inner(box)} run --rollback-on-failure -- sh -c 'echo x > f; exit 3'`;
+    const script = `env -i CI=true ${env} ${inner(box)} run --rollback-on-failure -- sh -c 'echo x > f; exit 3'`;
     expect(box.run(["run", "--", "sh", "-c", script]).code).toBe(3);
     expect(existsSync(join(box.project, "f"))).toBe(false);
   });

@@ -67,7 +67,13 @@ class Home implements Disposable {
   }
 
   get env(): NodeJS.ProcessEnv {
-    return { PATH: process.env["PATH"], HOME: this.base, XDG_CONFIG_HOME: join(this.base, "config"), NO_COLOR: "1" };
+    return {
+      CI: "true",
+      PATH: process.env["PATH"],
+      HOME: this.base,
+      XDG_CONFIG_HOME: join(this.base, "config"),
+      NO_COLOR: "1",
+    };
   }
 
   cli(...args: readonly string[]) {

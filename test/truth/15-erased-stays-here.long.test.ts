@@ -15,7 +15,9 @@ function chronicle(who: "origin" | "desk", ...args: readonly string[]): string {
   const [base, more, cwd] =
     who === "origin" ? [origin.base, ["--store", origin.home], origin.project] : [desk.userHome, [], desk.folder];
   const env =
-    who === "desk" ? desk.env : { PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") };
+    who === "desk"
+      ? desk.env
+      : { CI: "true", PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") };
   const argv = [chronicleBin(), ...more, ...args];
   const { stdout, stderr, status } = spawnSync(process.execPath, argv, { cwd, env, encoding: "utf8" });
   if (status !== 0) throw new Error(`${args.join(" ")}: ${status}\n${stderr}`);

@@ -14,7 +14,12 @@ const { origin, desk } = both;
 
 /** A command of the origin's user. */
 function atOrigin(args: readonly string[]): string {
-  const env = { PATH: process.env["PATH"], HOME: origin.base, XDG_CONFIG_HOME: join(origin.base, "config") };
+  const env = {
+    CI: "true",
+    PATH: process.env["PATH"],
+    HOME: origin.base,
+    XDG_CONFIG_HOME: join(origin.base, "config"),
+  };
   const argv = [chronicleBin(), "--store", origin.home, ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, argv, { cwd: origin.base, env, encoding: "utf8" });
   if (status !== 0) throw new Error(`${args.join(" ")}: ${status}\n${stderr}`);

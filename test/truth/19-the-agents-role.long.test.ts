@@ -118,7 +118,7 @@ describe("Truth 19: what runs under `run` has the agent's role", { timeout: 600_
     using _box = box;
     const words = box.command.join(" ");
     const [home, config] = [join(box.folder, "home"), join(box.folder, "config")];
-    const clear = `env -i HOME=${home} XDG_CONFIG_HOME=${config} CHRONICLE_HOME=${box.store} ${words}`;
+    const clear = `env -i CI=true HOME=${home} XDG_CONFIG_HOME=${config} CHRONICLE_HOME=${box.store} ${words}`;
     const lines = [
       `forget ${id} -y`,
       ...["snapshot --pin", "snapshot --accept-deletions", "snapshot --on-record a.txt"],

@@ -34,7 +34,7 @@ afterEach(async () => {
 }, 120_000);
 
 function env(): NodeJS.ProcessEnv {
-  return { PATH: process.env["PATH"], HOME: home, LC_ALL: "C.UTF-8" };
+  return { CI: "true", PATH: process.env["PATH"], HOME: home, LC_ALL: "C.UTF-8" };
 }
 
 /** `sync start` of the desk; what it prints beside the state. */

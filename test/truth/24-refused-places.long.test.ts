@@ -193,7 +193,7 @@ describe("Truth 24: places that are not absolute, in an agent's hook", { timeout
     const planted = join(box.project, ".local", "state", "chronicle", "cache");
     mkdirSync(planted, { recursive: true });
     writeFileSync(join(dirname(planted), "note"), "somebody's\n");
-    const env = { PATH: process.env["PATH"], HOME: "" };
+    const env = { CI: "true", PATH: process.env["PATH"], HOME: "" };
     const ran = spawnSync(process.execPath, [chronicleBin(), "status"], { cwd: box.project, env, encoding: "utf8" });
     expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining("$HOME")]);
     expect(readdirSync(planted)).toEqual([]);

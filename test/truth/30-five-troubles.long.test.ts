@@ -41,7 +41,12 @@ function run(args: readonly string[]): string {
 
 /** A command of the origin's user. */
 function atOrigin(args: readonly string[]): string {
-  const env = { PATH: process.env["PATH"], HOME: origin.base, XDG_CONFIG_HOME: join(origin.base, "config") };
+  const env = {
+    CI: "true",
+    PATH: process.env["PATH"],
+    HOME: origin.base,
+    XDG_CONFIG_HOME: join(origin.base, "config"),
+  };
   const options = ["--store", origin.home, ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, [chronicleBin(), ...options], {
     env,

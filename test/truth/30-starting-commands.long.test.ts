@@ -18,7 +18,12 @@ let holder: DatabaseSync;
 let isHeld = false;
 
 function atOrigin(args: readonly string[]) {
-  const env = { PATH: process.env["PATH"], HOME: origin.base, XDG_CONFIG_HOME: join(origin.base, "config") };
+  const env = {
+    CI: "true",
+    PATH: process.env["PATH"],
+    HOME: origin.base,
+    XDG_CONFIG_HOME: join(origin.base, "config"),
+  };
   return { argv: [chronicleBin(), ...args], options: { cwd: origin.base, env } };
 }
 

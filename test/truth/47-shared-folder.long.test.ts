@@ -49,7 +49,7 @@ class Shared implements Disposable {
       [`--reuid=${uid}`, `--regid=${uid}`, ...groups, "sh", "-ec", `umask 022; ${chronicle}; ${script}`],
       {
         cwd: this.project,
-        env: { PATH: process.env["PATH"], HOME: join(this.folder, `home-${home}`), LC_ALL: "C.UTF-8" },
+        env: { CI: "true", PATH: process.env["PATH"], HOME: join(this.folder, `home-${home}`), LC_ALL: "C.UTF-8" },
         encoding: "utf8",
       },
     );

@@ -12,7 +12,7 @@ const PATIENCE = { timeout: 120_000, interval: 100 };
 
 /** What `doctor` says of the store, by the names of its checks. */
 function doctorOf({ base, home }: ServerProcess): Map<string, DoctorShape["checks"][number]> {
-  const env = { PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") };
+  const env = { CI: "true", PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") };
   const { stdout, stderr } = spawnSync(process.execPath, [chronicleBin(), "--json", "--store", home, "doctor"], {
     cwd: base,
     env,

@@ -62,7 +62,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
     box.write(".env", "TOKEN=later\n");
     const to = join(box.folder, "leak");
     const words = box.command.join(" ");
-    const clean = `env -i HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
+    const clean = `env -i CI=true HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
     const script = `${clean} ${words} restore baseline --to ${to}; echo "exit $?"; ${clean} ${words} cat .env@1; echo "exit $?"`;
     const { stdout, stderr } = box.run(["run", "--", "sh", "-c", script]);
     expect(stdout.match(/exit \d/g)).toEqual(["exit 1", "exit 6"]);
@@ -72,7 +72,7 @@ describe("Truth: a secret's bytes go to people only, also where they would be wr
 
   /** Commands in a run, each with nothing of the run's environment: only the processes around them tell. */
   async function asHooked(box: Sandbox, ...lines: readonly string[]) {
-    const clean = `env -i HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
+    const clean = `env -i CI=true HOME=${box.folder}/home XDG_CONFIG_HOME=${box.folder}/config CHRONICLE_HOME=${box.store}`;
     const script = lines.map((line) => `${clean} ${box.command.join(" ")} ${line}; echo "exit $?"`).join("\n");
     const { stdout, stderr } = box.start(["run", "--", "sh", "-c", script]);
     const said = await Promise.all([text(stdout), text(stderr)]);

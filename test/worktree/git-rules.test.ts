@@ -86,6 +86,7 @@ describe.skipIf(!hasGit)("where rules come from, against git (skipped where git 
 
   function git(args: readonly string[], input?: Buffer, cwd = top): Buffer {
     const env = {
+      CI: "true",
       PATH: process.env["PATH"],
       HOME: base,
       XDG_CONFIG_HOME: join(base, "config"),
@@ -180,7 +181,7 @@ describe.skipIf(!hasGit)("where rules come from, against git (skipped where git 
         isHidden &&
         spawnSync("git", ["check-ignore", "-q", "--no-index", root], {
           cwd: top,
-          env: { PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") },
+          env: { CI: "true", PATH: process.env["PATH"], HOME: base, XDG_CONFIG_HOME: join(base, "config") },
         }).status === 0;
       // A folder that its repository leaves out as a whole is tracked all the same: git has nothing to compare that with.
       if (hidden) return [];

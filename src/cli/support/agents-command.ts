@@ -79,6 +79,7 @@ export async function isWithinAgents(io: Io, input: Input, whose?: Around): Prom
 }
 
 async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAround | undefined> {
+  if (io.served !== undefined) throw io.served.needsClient("it matters who has started the command");
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   if (!isThere(places.home)) return undefined;
   const { startedWithin } = await import("../../open.ts");

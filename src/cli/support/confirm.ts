@@ -3,6 +3,8 @@ import type { CommandContext } from "./context.ts";
 
 /** Asks a question on the terminal (stderr). Enter, Escape and Ctrl-C mean no. */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
+  const { served } = context.io;
+  if (served !== undefined) throw served.needsClient("a question is asked");
   const { confirm: ask, isCancel } = await import("@clack/prompts");
   const answer = await ask({ message: question, initialValue: false, output: process.stderr });
   if (!isCancel(answer) && answer) return true;

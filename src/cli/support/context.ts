@@ -14,6 +14,7 @@ import { type Paint, paintFor, printable } from "../../process/printable.ts";
 import { placesOf } from "../../process/places.ts";
 import type { RemoteAddress } from "../remote/remote-address.ts";
 import type { RemoteServer } from "../remote/remote-server.ts";
+import { withRequestIds } from "../resident/request-ids.ts";
 import { writeJson } from "../render/json.ts";
 import type { CommandSpec } from "../table/spec.ts";
 import { standingFolderIfThere, UserPaths } from "../../process/user-path.ts";
@@ -56,7 +57,7 @@ export class CommandContext {
   #isAgent: Promise<boolean> | undefined;
   #isAnyhow: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
-  /** The workspaces on a server that this command may have changed. */
+  /** The workspaces of a server, or of the store's process, that this command may have changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
   #progress: ProgressLine | undefined;
@@ -116,7 +117,7 @@ export class CommandContext {
     try {
       const opened = await store.open({ folder: this.io.cwd(), ...how });
       this.#progress?.clear();
-      return this.closing(opened);
+      return this.#noted(opened, options.readOnly);
     } catch (error) {
       const isNew =
         create === true && !this.#isUpstream && error instanceof ChronicleError && error.code === "NOT_FOUND";
@@ -222,13 +223,14 @@ export class CommandContext {
   }
 
   #noted(workspace: WorkspaceApi, readOnly = false): WorkspaceApi {
-    if (this.remote !== undefined && !readOnly) this.#changed.push(workspace);
+    const isElsewhere = this.remote !== undefined || this.io.served !== undefined;
+    if (isElsewhere && !readOnly) this.#changed.push(workspace);
     return this.closing(workspace);
   }
 
   /**
-   * Reports the workspaces of a server that may have been changed and are not signed. For workspaces of this machine,
-   * the store reports that.
+   * Reports the workspaces of a server, or of the store's process, that may have been changed and are not signed. For
+   * other workspaces, the store reports that.
    */
   async #askSigned(): Promise<void> {
     for (const workspace of this.#changed.splice(0)) {
@@ -249,7 +251,8 @@ export class CommandContext {
    */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
-    return secretsForPeople(workspace, {
+    const requesting = this.io.request === undefined ? workspace : withRequestIds(workspace, this.io.request);
+    return secretsForPeople(requesting, {
       isAgent: () => this.#isAgentAnyhow(),
       isRemote: this.remote !== undefined,
     });

@@ -125,6 +125,7 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     description: "the token for --remote (default: $CHRONICLE_TOKEN)",
     completes: "path",
   },
+  { flags: "--direct", description: "do not use the store's process (CI does the same); see docs/process.md" },
   { flags: "--json", description: "print one JSON document instead of text" },
   { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },
   { flags: "--no-color", description: "no colours (NO_COLOR does the same)" },

@@ -83,7 +83,8 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
-    const omitted = live.looked({ only: taken, omitted: reading.omitted });
+    const { linked } = reading.report;
+    const omitted = live.looked({ only: taken, omitted: reading.omitted, linked });
     // Paths that were only hashed are still to be recorded.
     if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;

@@ -72,6 +72,13 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
   };
 }
 
+/** Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. */
+export async function ownersOfWork(context: Context, at: Head): Promise<readonly number[]> {
+  const { actions, runs, agents, transactions: open } = await openBrackets(context, at);
+  const owners = [...actions, ...[...runs, ...agents, ...open].map(({ record }) => record)];
+  return [...new Set(owners.map(({ pid }) => pid).filter((pid) => pid !== null))];
+}
+
 /**
  * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work that began with such an
  * event, and that no process owns, is taken for abandoned. An implausible time is corrected by the events around it.

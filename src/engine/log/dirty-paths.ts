@@ -1,12 +1,21 @@
 import type { Omission } from "../../core/records/coverage.ts";
-import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
+import { isRoot, isWithin, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import { Signal } from "../../util/signal.ts";
+import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import type { WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
 interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
+  /** See `ScanReport.linked`. If it is not known, it stays as it was. */
+  readonly linked?: readonly WorkspacePath[];
 }
+
+/**
+ * The maximum age of the last full scan, in milliseconds. No watcher reports a write through a memory map, so an older
+ * scan is not relied on.
+ */
+const MOST_AGE_MS = 600_000;
 
 /**
  * Knows from a running watcher where something may have changed since the last full scan, so that a full capture scans
@@ -20,11 +29,17 @@ export class DirtyPaths {
   #everything = true;
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
+  /** Files with several links. They are scanned each time, because a write through another link is not reported. */
+  #linked: readonly WorkspacePath[] = [];
+  /** The time of the last full scan (from `timers`). */
+  #lookedAt = -Infinity;
+  readonly #timers: Pick<Timers, "now">;
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  constructor(worktree: Pick<Worktree, "watch" | "isUnchanged">) {
+  constructor(worktree: Pick<Worktree, "watch" | "isUnchanged">, timers: Pick<Timers, "now"> = NODE_TIMERS) {
     this.#worktree = worktree;
+    this.#timers = timers;
   }
 
   /** Starts the watcher, which ends with the worktree. */
@@ -76,8 +91,8 @@ export class DirtyPaths {
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const settled = (await this.#handle?.settled()) ?? false;
-    const everything = this.#everything || !settled;
-    const paths = [...this.#dirty];
+    const everything = this.#everything || !settled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
+    const paths = [...new Set([...this.#dirty, ...this.#linked])];
     this.#dirty.clear();
     this.#everything = false;
     return everything ? undefined : paths;
@@ -132,7 +147,9 @@ export class DirtyPaths {
    * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are scanned again next
    * time.
    */
-  looked({ only, omitted }: Look): readonly Omission[] {
+  looked({ only, omitted, linked }: Look): readonly Omission[] {
+    if (linked !== undefined) this.#noteLinked(only, linked);
+    if (only === undefined) this.#lookedAt = this.#timers.now;
     const seen = new Set(omitted.map((one) => one.path));
     const others =
       only === undefined
@@ -141,6 +158,17 @@ export class DirtyPaths {
     this.#omitted = [...others, ...omitted];
     this.giveBack(omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path));
     return this.#omitted;
+  }
+
+  #noteLinked(only: readonly WorkspacePath[] | undefined, linked: readonly WorkspacePath[]): void {
+    const scanned = new Set(only);
+    const isScanned = (path: WorkspacePath): boolean => {
+      let at = path;
+      while (!scanned.has(at) && !isRoot(at)) at = parentOf(at);
+      return scanned.has(at);
+    };
+    const others = only === undefined ? [] : this.#linked.filter((path) => !isScanned(path));
+    this.#linked = [...others, ...linked];
   }
 
   /** Records the erasures in force. If they have changed, paths that were omitted as erased are scanned again. */

@@ -3,7 +3,7 @@ import type { SnapshotOptions } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { isValidSnapshotName } from "../../core/values/moment.ts";
 import { decodePin, pinRecordId } from "../../core/records/pin-record.ts";
-import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../../core/records/records.ts";
+import { decodeSnapshot, encodeSnapshot, idOfText, type SnapshotRecord } from "../../core/records/records.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { capture, type Capture } from "../capture/capture.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
@@ -12,6 +12,7 @@ import type { Context } from "../log/context.ts";
 import { keepFilters } from "../log/filters.ts";
 import { historyStart, type HistoryStart } from "../log/history-start.ts";
 import { prunedBy } from "../facts/pruning.ts";
+import { usedBefore } from "../facts/taken-ids.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { coverageShape } from "../log/shape.ts";
@@ -96,11 +97,31 @@ export async function latestSnapshot(context: Context): Promise<Snapshot | undef
 }
 
 export interface SnapshotDraft {
+  /** The id of the snapshot. Default: a new one. */
+  readonly id?: string | undefined;
   readonly cause: string;
   readonly session?: string;
   readonly message?: string;
   readonly name?: string;
   readonly pin?: boolean;
+}
+
+/** Derived from the caller's request id, so that a repeated request is recognised. `undefined` without a request id. */
+function idOfRequest({ caller: { requestId } }: Context): string | undefined {
+  return requestId === undefined ? undefined : idOfText(`chronicle snapshot\0${requestId}`);
+}
+
+/**
+ * Returns the snapshot that was taken for the caller's request id; `undefined` if there is none. Throws `USAGE` if it
+ * has another name or message.
+ */
+async function takenBefore(context: Context, { name, message }: SnapshotOptions): Promise<Snapshot | undefined> {
+  const id = idOfRequest(context);
+  if (id === undefined || (await context.index.record(`snapshot:${id}`)) === undefined) return undefined;
+  const taken = (await listSnapshots(context)).find((one) => one.id === id);
+  if (taken === undefined) return undefined;
+  if (taken.name === name && taken.message === message?.toWellFormed()) return taken;
+  throw usedBefore(context.caller.requestId ?? "");
 }
 
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
@@ -109,6 +130,8 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
       hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
     });
   }
+  const before = await takenBefore(context, options);
+  if (before !== undefined) return snapshotShape(before);
   refuseOverQuota(context);
   const { onRecord = [] } = options;
   if (onRecord.length > 0)
@@ -121,6 +144,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   });
   const snapshot = await nameMoment(context, captured, {
     cause: "snapshot",
+    id: idOfRequest(context),
     ...optional({ message: options.message, name: options.name, pin: options.pin }),
   });
   return snapshotShape(snapshot);
@@ -155,7 +179,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
       ...(draft.message === undefined ? {} : { message: draft.message.toWellFormed() }),
       ...optional({ session: draft.session }),
     };
-    const id = context.newId();
+    const id = draft.id ?? context.newId();
     const [event] = await commit.append([{ op: "upsert", recordId: `snapshot:${id}`, record: encodeSnapshot(record) }]);
     if (event === undefined) throw new ChronicleError("IO", "the snapshot was not written");
     return { ...record, id, seq: event.seq, ts: event.ts, stateSeq: event.seq };

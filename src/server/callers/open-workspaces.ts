@@ -21,6 +21,8 @@ interface Held {
   readonly gone: AbortController;
   /** Resolves when `onOpen` has ended. Never rejects. */
   readonly ready: Promise<void>;
+  /** True when `ready` has resolved. */
+  isReady: boolean;
   /** When a lease was last given or returned, in epoch milliseconds. */
   used: number;
   /** When the settings were last checked, in epoch milliseconds. */
@@ -103,6 +105,12 @@ export class OpenWorkspaces {
       return this.#handOut(known);
     }
     return this.#handOut(await this.#openKey(key));
+  }
+
+  /** True if `openKey` need not open the workspace, because it is open already. `key`: as for `openKey`. */
+  isOpen(key: string): boolean {
+    const held = this.#held.get(this.idOf(key));
+    return held?.isReady === true && this.#isUsable(held);
   }
 
   /** False if the workspace was closed or reopened since. */
@@ -297,7 +305,18 @@ export class OpenWorkspaces {
     const now = this.#options.now();
     const gone = new AbortController();
     const ready = this.#notifyOpened(opened);
-    const held: Held = { workspace: opened, settings, gone, ready, used: now, looked: now, leases: 0, dropped: false };
+    const times = { used: now, looked: now };
+    const held: Held = {
+      workspace: opened,
+      settings,
+      gone,
+      ready,
+      isReady: false,
+      ...times,
+      leases: 0,
+      dropped: false,
+    };
+    void ready.then(() => (held.isReady = true));
     this.#held.set(opened.id, held);
     return held;
   }

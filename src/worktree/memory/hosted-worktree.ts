@@ -60,6 +60,7 @@ export class HostedWorktree implements Worktree {
     return {
       remembered: true,
       gone: [],
+      linked: [],
       omitted: [],
       unapplied: [],
       filters: this.roots.map(() => ({ options: EVERYTHING, rules: [] })),

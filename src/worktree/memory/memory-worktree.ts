@@ -111,6 +111,8 @@ export class MemoryWorktree implements Worktree {
     return {
       remembered: this.#remembered,
       gone: scans.flatMap((scan) => scan.gone),
+      // This disk has no hard links.
+      linked: [],
       omitted: scans.flatMap((scan) => scan.omitted),
       unapplied: [],
       filters: scans.map((scan, i): FilterSpec => {

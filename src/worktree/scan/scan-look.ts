@@ -85,6 +85,8 @@ export class ScanLook {
    * keeps its own state in such a folder.
    */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
+  /** Files with several links. */
+  readonly linked: WorkspacePath[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files, or left staged files. */
   readonly staging: WorkspacePath[] = [];
@@ -266,6 +268,7 @@ export class ScanLook {
     const { child } = found;
     const kind = child === undefined ? undefined : cache.kindOf(child);
     const bytes = stat.kind === "file" ? stat.size : 0;
+    if (stat.kind === "file" && stat.nlink > 1) this.linked.push(found.path);
     if (child !== undefined && kind === stat.kind && !paranoid && cache.isUnchanged(child, stat)) {
       tally.count(work.weight, ...this.#difference(found, bytes));
       return;

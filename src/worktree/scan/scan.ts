@@ -111,6 +111,7 @@ async function scanEach(context: ScanContext, request: ScanRequest, onChanged: O
     remembered: context.remembered,
     gone: [...gone, ...runs.flatMap((run) => run.scan.look.gone)],
     omitted: runs.flatMap((run) => run.scan.look.omitted),
+    linked: runs.flatMap((run) => run.scan.look.linked),
     unapplied,
     filters: context.roots.map(({ root }) => filterOf(context.cache, root)),
     entries: runs.reduce((sum, run) => sum + run.tally.entries, 0),

@@ -20,6 +20,7 @@ import {
   type RunFolder,
   runFolder,
 } from "../../../daemon/run-folder.ts";
+import type { ServeOptions } from "../../../daemon/serve-options.ts";
 import { StoreServer } from "../../../daemon/serve-store.ts";
 import { startServer } from "../../../daemon/start-server.ts";
 import { placesOf } from "../../../process/places.ts";
@@ -83,7 +84,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const server = new StoreServer({
     ...{ store, configFolder, userHome: io.userHome, disk, run, version: io.version, idleMs, ports },
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
-    ...optional({ oidc }),
+    ...optional({ oidc, watchMost, perform: performer(context, { store, configFolder }) }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // With `--idle`, the folder is not hosted, because a hook has started the server in an arbitrary folder.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
@@ -94,7 +95,6 @@ export async function serve(context: CommandContext): Promise<number> {
     onFolder: (hosted) => tellFolder(context, hosted),
     onWatching: (watched, left) => tellWatching(context, watched, left),
     onUnwritten: (line) => io.err.write(`chronicle: ${printable(line.split("\n", 1)[0] ?? "")}\n`),
-    ...optional({ watchMost }),
     ...(input.flag("replication") ? { replicaAcceptor: (onError: OnError) => acceptorOf(store, onError) } : {}),
     syncs: (onError: OnError) =>
       syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),
@@ -113,6 +113,21 @@ export async function serve(context: CommandContext): Promise<number> {
     endUncaught();
     endInterrupt();
   }
+}
+
+/** Returns the function that carries out commands of other processes in this one. */
+function performer(
+  { io }: CommandContext,
+  place: { readonly store: StoreApi; readonly configFolder: string },
+): ServeOptions["perform"] {
+  const { runInside, version, env } = io;
+  if (runInside === undefined) return undefined;
+  const userHome = io.userHome === "" ? undefined : io.userHome;
+  const own = { ...place, version, userHome, zone: env["TZ"] };
+  return async (call, host) => {
+    const { performCommand } = await import("../../resident/perform-command.ts");
+    return performCommand(call, { ...own, ...host }, runInside);
+  };
 }
 
 /**

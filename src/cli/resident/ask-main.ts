@@ -1,0 +1,103 @@
+import { isatty } from "node:tty";
+import { errnoOf } from "../../core/values/errors.ts";
+import {
+  ASKED_VARIABLE,
+  type CommandCall,
+  RESIDENT_COMMANDS,
+  type Terminal,
+  viewFrom,
+} from "../../daemon/command-call.ts";
+import { programMark } from "../../daemon/hook-image.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { ownHome } from "../../process/environment.ts";
+import { placesOf } from "../../process/places.ts";
+import { askProcess } from "./ask-process.ts";
+import { allowsResident } from "./asks-resident.ts";
+
+// The beginning of every command line. It asks the store's long-lived process to carry out the command, and loads only
+// what that needs. The whole program is loaded if there is no such process, or if it wants the command line to do the
+// command itself.
+
+/** The time between two attempts to write into a full pipe, in milliseconds. */
+const FULL_PIPE_MS = 5;
+
+const disk = new NodeDisk();
+
+/** Carries out the command line. `direct` starts the whole program in this process. */
+export async function main(direct: () => Promise<void>): Promise<void> {
+  const home = isForProcess(process.argv.slice(2), process.env) ? homeOf() : undefined;
+  if (home === undefined) return direct();
+  const call = callOf();
+  const answer = call === undefined ? ({ state: "direct" } as const) : await askProcess(disk, home, call);
+  if ("state" in answer) {
+    process.env[ASKED_VARIABLE] = JSON.stringify(answer);
+    return direct();
+  }
+  for (const [fd, bytes] of answer.output) write(fd, bytes);
+  process.exitCode = answer.code;
+  return undefined;
+}
+
+/** A quick look: the process itself decides. */
+function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
+  if (!allowsResident(env) || argv.includes("--direct")) return false;
+  // These paths mean something else in another process.
+  if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
+  const isBare = argv.every((word) => word.startsWith("-"));
+  return isBare || argv.some((word) => RESIDENT_COMMANDS.includes(word));
+}
+
+/** Returns the folder of the store. Returns `undefined` if it is unclear, because the whole program reports why. */
+function homeOf(): string | undefined {
+  const { argv, env } = process;
+  const at = argv.findIndex((word) => word === "--store" || word.startsWith("--store="));
+  const option = argv[at]?.startsWith("--store=") === true ? argv[at].slice("--store=".length) : argv[at + 1];
+  const store = at < 0 ? undefined : option;
+  try {
+    return placesOf({ env, userHome: ownHome(env), cwd: () => process.cwd(), store }).home;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns `undefined` if the working folder is not there. */
+function callOf(): CommandCall | undefined {
+  const { env, pid, argv, stdout, stderr } = process;
+  try {
+    const cwd = process.cwd();
+    const view = viewFrom(disk, cwd);
+    if (view === undefined) return undefined;
+    return {
+      ...{ program: programMark(disk), argv: argv.slice(2), env: { ...env } as Record<string, string>, cwd, view, pid },
+      stdinIsTerminal: isatty(0),
+      out: terminalOf(1, () => stdout),
+      err: terminalOf(2, () => stderr),
+      request: `${Date.now().toString(36)}-${pid}-${Math.random().toString(36).slice(2)}`,
+    };
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** The streams of the process are only loaded for a terminal. */
+function terminalOf(fd: 1 | 2, stream: () => NodeJS.WriteStream): Terminal {
+  if (!isatty(fd)) return { isTerminal: false, colours: false, columns: 80 };
+  const { columns } = stream();
+  return { isTerminal: true, colours: stream().hasColors(), columns: columns || 80 };
+}
+
+/** Writes everything, even into a full pipe. If the reader is gone, the rest is not needed. */
+function write(fd: number, bytes: Uint8Array): void {
+  let rest = bytes;
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(disk.write(fd, rest, null));
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === "EPIPE") return;
+      if (errno !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
+    }
+  }
+}

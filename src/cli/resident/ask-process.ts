@@ -1,0 +1,102 @@
+import { connect } from "node:net";
+import { join } from "node:path";
+import packageJson from "../../../package.json" with { type: "json" };
+import {
+  type Asked,
+  COMMAND_PATH,
+  type CommandAnswer,
+  type CommandCall,
+  decodeAnswer,
+} from "../../daemon/command-call.ts";
+import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
+import type { Disk } from "../../disk/disk.ts";
+
+/** The time without an answer after which the process is asked whether it still answers, in milliseconds. */
+const LOOK_MS = 500;
+/** The time in which it must answer that question. */
+const HEALTH_MS = 1_000;
+
+type Done = Extract<CommandAnswer, { readonly code: number }>;
+
+/** Asks the long-lived process of the store in `home` to carry out a command. Never rejects. */
+export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Done> {
+  const address = join(home, "run", "serve.sock");
+  try {
+    if (disk.lstat(address) === undefined) return { state: "missing", home };
+    const run = { folder: join(home, "run"), address, socket: address };
+    if (!isOwnAddress(disk, run, ownUid())) return { state: "direct" };
+  } catch {
+    // The whole program reports what is wrong with the store.
+    return { state: "direct" };
+  }
+  const reply = await post(address, COMMAND_PATH, JSON.stringify(call));
+  if (reply === "unreachable") return { state: "missing", home };
+  if (reply === "lost") return { state: "lost", home, request: call.request };
+  const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "the process refuses" };
+  return "direct" in answer ? { state: "direct" } : answer;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes.
+ * `unreachable`: nobody has received the request. `lost`: the process may have carried it out, and does not answer.
+ */
+function post(address: string, path: string, body: string): Promise<Reply | "unreachable" | "lost"> {
+  const { promise, resolve } = Promise.withResolvers<Reply | "unreachable" | "lost">();
+  const pieces: Buffer[] = [];
+  let isConnected = false;
+  const socket = connect(address, () => {
+    isConnected = true;
+    socket.write(requestOf("POST", path, body));
+  });
+  const timer = setInterval(() => {
+    void isHealthy(address).then((isThere) => isThere || socket.destroy());
+  }, LOOK_MS);
+  socket.on("data", (piece) => pieces.push(piece));
+  socket.on("error", () => undefined);
+  socket.on("close", () => {
+    clearInterval(timer);
+    resolve(replyIn(Buffer.concat(pieces)) ?? (isConnected ? "lost" : "unreachable"));
+  });
+  return promise;
+}
+
+function isHealthy(address: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(address, () => socket.write(requestOf("GET", "/healthz", "")));
+  socket.setTimeout(HEALTH_MS, () => socket.destroy());
+  socket.on("data", () => {
+    resolve(true);
+    socket.destroy();
+  });
+  socket.on("error", () => undefined);
+  socket.on("close", () => resolve(false));
+  return promise;
+}
+
+function requestOf(method: string, path: string, body: string): string {
+  const length = Buffer.byteLength(body);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    "host: chronicle",
+    "connection: close",
+    `x-chronicle-version: ${packageJson.version}`,
+    `content-length: ${length}`,
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** Returns `undefined` for a reply that is not whole. */
+function replyIn(bytes: Buffer): Reply | undefined {
+  const end = bytes.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const head = bytes.toString("latin1", 0, end);
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
+  const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
+  const body = bytes.subarray(end + 4);
+  return body.length === length ? { status, body } : undefined;
+}

@@ -1,0 +1,145 @@
+import { resolve } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
+import { procText } from "../../daemon/agent-process.ts";
+import type { CommandAnswer, CommandCall, OutputPart, Terminal } from "../../daemon/command-call.ts";
+import { viewFrom } from "../../daemon/command-call.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { ownHome } from "../../process/environment.ts";
+import type { Io, Sink } from "../../process/io.ts";
+import { NeedsClient } from "../../process/needs-client.ts";
+import type { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
+import { LeasedStore } from "./leased-store.ts";
+
+/** Above this size of its output, in bytes, a command needs its client, which can print while it works. */
+const MOST_OUTPUT = 8 * 1024 ** 2;
+
+/** The long-lived process, as far as commands need it. */
+export interface CommandHost {
+  readonly store: StoreApi;
+  readonly workspaces: OpenWorkspaces;
+  readonly configFolder: string;
+  readonly userHome: string | undefined;
+  readonly version: string;
+  /** The time zone that was given to this process (`TZ`). */
+  readonly zone: string | undefined;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Carries out a command for another process. `run` runs a command line in the surroundings that it is given. The answer
+ * says that the client must do the command itself if paths or times would not mean the same here, or if the command has
+ * thrown `NeedsClient`.
+ */
+export async function performCommand(
+  call: CommandCall,
+  host: CommandHost,
+  run: (io: Io) => Promise<number>,
+): Promise<CommandAnswer> {
+  const difference = differenceTo(call, host);
+  if (difference !== undefined) return { direct: difference };
+  const served = new ServedCommand(call, host);
+  const code = await run(served.io);
+  return served.answer(code);
+}
+
+function differenceTo({ view, cwd, env }: CommandCall, { zone }: CommandHost): string | undefined {
+  const own = viewFrom(new NodeDisk(), cwd);
+  const isSame = own?.root === view.root && own.cwd === view.cwd && own.spaces === view.spaces;
+  if (!isSame) return "another view of the file system";
+  return env["TZ"] === zone ? undefined : "another time zone";
+}
+
+/** One command that this process carries out for another one. */
+class ServedCommand {
+  readonly io: Io;
+  readonly #call: CommandCall;
+  readonly #host: CommandHost;
+  readonly #output: OutputPart[] = [];
+  #size = 0;
+  #cwd: string;
+  #needed: string | undefined;
+
+  constructor(call: CommandCall, host: CommandHost) {
+    this.#call = call;
+    this.#host = host;
+    this.#cwd = call.cwd;
+    const { argv, env, stdinIsTerminal, request } = call;
+    this.io = {
+      ...{ argv, env, stdinIsTerminal, version: host.version, userHome: ownHome(env) },
+      inherited: { descriptors: () => [], bytes: () => undefined },
+      out: this.#sink(1, call.out),
+      err: this.#sink(2, call.err),
+      readStdin: () => Promise.reject(this.#needs("it reads its input")),
+      streams: () => ({ input: Readable.from([]), output: new PassThrough() }),
+      cwd: () => this.#cwd,
+      chdir: (folder) => this.#chdir(folder),
+      now: () => Date.now(),
+      openStore: (options) => Promise.resolve(this.#openStore(options)),
+      onInterrupt: () => () => undefined,
+      endBy: () => undefined,
+      onUncaught: () => () => undefined,
+      served: { needsClient: (reason) => this.#needs(reason) },
+      request,
+    };
+  }
+
+  answer(code: number): CommandAnswer {
+    return this.#needed === undefined ? { code, output: this.#output } : { direct: this.#needed };
+  }
+
+  /** The reason is remembered, because a command may catch the error. */
+  #needs(reason: string): NeedsClient {
+    this.#needed ??= reason;
+    return new NeedsClient(reason);
+  }
+
+  #sink(fd: 1 | 2, { isTerminal, colours, columns }: Terminal): Sink {
+    const add = (bytes: Uint8Array): void => {
+      this.#size += bytes.length;
+      if (this.#size > MOST_OUTPUT) throw this.#needs("its output is large");
+      this.#output.push([fd, bytes]);
+    };
+    return {
+      ...{ isTerminal, colours, columns, broken: false },
+      write: (text) => add(Buffer.from(text)),
+      writeBytes: async (bytes) => {
+        add(Buffer.from(bytes));
+        await Promise.resolve();
+      },
+    };
+  }
+
+  #chdir(folder: string): void {
+    const to = new NodeDisk().realpath(resolve(this.#cwd, folder));
+    if (new NodeDisk().lstat(to)?.kind !== "dir") throw this.#needs("its folder is none");
+    this.#cwd = to;
+  }
+
+  #openStore(options: StoreOptions): StoreApi {
+    const { store, workspaces, configFolder, userHome, onError } = this.#host;
+    const isSame = options.home === store.home && options.configFolder === configFolder;
+    if (!isSame || options.userHome !== userHome) throw this.#needs("another store, configuration or home folder");
+    return new LeasedStore({
+      ...{ store, workspaces, options, onError },
+      refuseWithin: (owners) => {
+        if (isWithin(this.#call.pid, owners)) throw this.#needs("it is a part of a run or of an agent's work");
+      },
+      needs: (reason) => this.#needs(reason),
+    });
+  }
+}
+
+/** True if one of these processes has started the process, or may have. */
+function isWithin(pid: number, owners: readonly number[]): boolean {
+  if (owners.length === 0) return false;
+  const disk = new NodeDisk();
+  for (let at = pid; at > 1;) {
+    // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters.
+    const parent = /^.*\) \S (\d+) /s.exec(procText(disk, `/proc/${at}/stat`) ?? "")?.[1];
+    if (parent === undefined) return true;
+    at = Number(parent);
+    if (owners.includes(at)) return true;
+  }
+  return false;
+}

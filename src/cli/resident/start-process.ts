@@ -1,0 +1,22 @@
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { launcherPath } from "../../daemon/program-paths.ts";
+import { makeRunFolder, ownUid, runFolder } from "../../daemon/run-folder.ts";
+import { startServer } from "../../daemon/start-server.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+
+/**
+ * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist or cannot be
+ * written: without the process, every command works as well.
+ */
+export function startProcess(home: string, env: Readonly<Record<string, string | undefined>>): void {
+  const disk = new NodeDisk();
+  const uid = ownUid();
+  try {
+    if (disk.lstat(`${home}/workspaces`)?.uid !== uid) return;
+    const run = runFolder(disk, { env, home, uid });
+    makeRunFolder(disk, run, uid);
+    startServer(disk, { run, home, launcher: launcherPath(), env });
+  } catch (error) {
+    if (errnoOf(error) === undefined && !(error instanceof ChronicleError)) throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import type { RootRecord } from "../core/records/workspace-record.ts";
+import { placeOfRoot } from "../core/tree/root-place.ts";
+import { identityAt, isFolderOf } from "../store/folder-identity.ts";
+import { type ListedWorkspace, RootsCache } from "../store/roots-cache.ts";
+import { resolved, rootsFrom } from "../store/roots.ts";
+import type { StoreParts } from "./open-context.ts";
+import { isPresent } from "./workspace-shape.ts";
+
+// This module finds the workspace of a folder.
+
+/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another folder. */
+export type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
+
+/**
+ * Returns the workspace whose folder was moved here. If the workspace records a single file, this file must have kept
+ * its name.
+ */
+export function movedTo(
+  parts: StoreParts,
+  root: RootRecord,
+  all: readonly ListedWorkspace[],
+): ListedWorkspace | undefined {
+  const { disk } = parts.backends;
+  const isLike = ({ single, folders: [old] }: ListedWorkspace): boolean =>
+    single ? root.only !== undefined && old?.endsWith(`/${root.only}`) === true : root.only === undefined;
+  return all.find((one) => isLike(one) && isFolderOf(disk, root.folder, one) && !isPresent(parts, one));
+}
+
+/** Returns the workspace whose folder is bind-mounted here. Its recorded place stays the same. */
+export function boundTo(
+  { backends: { disk } }: StoreParts,
+  { folder, only }: RootRecord,
+  all: readonly ListedWorkspace[],
+): FoundWorkspace | undefined {
+  if (only !== undefined) return undefined;
+  const { device, inode } = identityAt(disk, folder);
+  const bound = all.find((one) => {
+    const [own] = one.folders;
+    if (one.single || own === undefined || own === folder || one.inode !== inode || inode === "0") return false;
+    const there = identityAt(disk, own);
+    return there.device === device && there.inode === inode;
+  });
+  return bound === undefined ? undefined : { ...bound, movedTo: folder };
+}
+
+/**
+ * Returns the workspace that tracks this place as a further root. If there are several such workspaces, returns the
+ * oldest.
+ */
+export function trackedFurther(place: string, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
+  const tracking = all.filter(({ folders }) => folders.slice(1).includes(place));
+  return tracking.sort((a, b) => (a.created < b.created ? -1 : 1))[0];
+}
+
+/**
+ * Calls `of` for `folder` and for the folders above it, until it returns a workspace. `folder` is absolute and has no
+ * links.
+ */
+export async function nearestAround(
+  { backends: { disk } }: Pick<StoreParts, "backends">,
+  folder: string,
+  of: (root: RootRecord) => FoundWorkspace | undefined | Promise<FoundWorkspace | undefined>,
+): Promise<FoundWorkspace | undefined> {
+  for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
+    const [root] = rootsFrom(disk, { roots: [at] });
+    const found = root === undefined ? undefined : await of(root);
+    if (found !== undefined || at === "/") return found;
+  }
+}
+
+/**
+ * Returns the id of the workspace that is opened for a folder, without opening it. Returns `undefined` if there is none,
+ * and also if it was moved or is bind-mounted here, because that is decided when it is opened. `folder` is absolute.
+ */
+export async function workspaceAround(parts: StoreParts, folder: string): Promise<string | undefined> {
+  const all = await new RootsCache(parts.backends, parts.layout).list();
+  const found = await nearestAround(parts, resolved(parts.backends.disk, folder), (root) => {
+    const here = all.find((one) => one.folders[0] === placeOfRoot(root));
+    const away = here === undefined ? (movedTo(parts, root, all) ?? boundTo(parts, root, all)) : undefined;
+    if (away !== undefined) return { ...away, movedTo: root.folder };
+    return here ?? trackedFurther(placeOfRoot(root), all);
+  });
+  return found?.movedTo === undefined ? found?.id : undefined;
+}

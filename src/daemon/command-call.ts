@@ -1,0 +1,117 @@
+import type { Disk } from "../disk/disk.ts";
+
+// This module has what a command line and the store's long-lived process tell each other.
+
+/** The path of the request by which a command line asks the process to carry out a command. */
+export const COMMAND_PATH = "/command";
+
+/** The variable by which a command line tells the program that it starts instead how the process was asked. */
+export const ASKED_VARIABLE = "CHRONICLE_ASKED";
+
+/** The state of the process, as a command line has found it. */
+export type Asked =
+  /** There is no process for the store in the folder `home`. */
+  | { readonly state: "missing"; readonly home: string }
+  /** The process wants the command line to do the command itself. */
+  | { readonly state: "direct" }
+  /** The process has not answered. It may have carried out the request with this id. */
+  | { readonly state: "lost"; readonly home: string; readonly request: string };
+
+/** The commands that the process carries out. */
+export const RESIDENT_COMMANDS: readonly string[] = [
+  "actions",
+  "changes",
+  "conflicts",
+  "diff",
+  "explain",
+  "files",
+  "history",
+  "list",
+  "log",
+  "manifest",
+  "redo",
+  "restore",
+  "rm",
+  "rollback",
+  "sessions",
+  "show",
+  "snapshot",
+  "status",
+  "undo",
+  "versions",
+];
+
+export interface Terminal {
+  readonly isTerminal: boolean;
+  readonly colours: boolean;
+  /** The width in characters. */
+  readonly columns: number;
+}
+
+/** A command line, with everything around it that the command may depend on. */
+export interface CommandCall {
+  /** The program of the command line (`programMark`). */
+  readonly program: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** The working folder. */
+  readonly cwd: string;
+  readonly view: FileSystemView;
+  readonly pid: number;
+  readonly stdinIsTerminal: boolean;
+  readonly out: Terminal;
+  readonly err: Terminal;
+  /** The id of the request. A change that was made under this id is not made again. */
+  readonly request: string;
+}
+
+/** What tells apart two processes for which the same path leads to different files, or the same id to different processes. */
+export interface FileSystemView {
+  /** The mount and PID namespaces; `null` on a machine without /proc. */
+  readonly spaces: string | null;
+  /** The device and inode of `/`, which differs after chroot(2). */
+  readonly root: string;
+  /** The device and inode of the working folder. */
+  readonly cwd: string;
+}
+
+/** Returns `undefined` if the folder is not there. */
+export function viewFrom(disk: Disk, cwd: string): FileSystemView | undefined {
+  const [root, folder] = ["/", cwd].map((path) => disk.lstat(path));
+  if (root === undefined || folder === undefined) return undefined;
+  return { spaces: spacesOf(disk), root: `${root.dev} ${root.ino}`, cwd: `${folder.dev} ${folder.ino}` };
+}
+
+function spacesOf(disk: Disk): string | null {
+  if (disk.lstat("/proc/self/ns") === undefined) return null;
+  return ["mnt", "pid"].map((name) => disk.readlink(`/proc/self/ns/${name}`).toString()).join(" ");
+}
+
+/** A part of the output: the file descriptor (1 or 2) and the bytes. */
+export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
+
+/** `direct`: the reason why the command line must do the command itself. Nothing was printed or changed then. */
+export type CommandAnswer =
+  | { readonly direct: string }
+  | { readonly code: number; readonly output: readonly OutputPart[] };
+
+/** The first line of an answer. The bytes of the output follow it. */
+type AnswerHead =
+  | { readonly direct: string }
+  | { readonly code: number; readonly parts: readonly (readonly [fd: 1 | 2, length: number])[] };
+
+export function encodeAnswer(answer: CommandAnswer): Uint8Array {
+  if ("direct" in answer) return Buffer.from(`${JSON.stringify(answer)}\n`);
+  const { code, output } = answer;
+  const head: AnswerHead = { code, parts: output.map(([fd, { length }]) => [fd, length]) };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...output.map(([, bytes]) => bytes)]);
+}
+
+export function decodeAnswer(bytes: Uint8Array): CommandAnswer {
+  const end = bytes.indexOf(0x0a);
+  const head = JSON.parse(Buffer.from(bytes.subarray(0, end)).toString("utf8")) as AnswerHead;
+  if ("direct" in head) return head;
+  let at = end + 1;
+  const output = head.parts.map(([fd, length]): OutputPart => [fd, bytes.subarray(at, (at += length))]);
+  return { code: head.code, output };
+}

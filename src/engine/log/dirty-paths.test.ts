@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import { DirtyPaths } from "./dirty-paths.ts";
+
+const paths = (...names: string[]): WorkspacePath[] => names as WorkspacePath[];
+
+async function watched() {
+  const timers = { now: 0 };
+  const handle = { degraded: false, settled: () => Promise.resolve(true), close: () => Promise.resolve() };
+  const dirty = new DirtyPaths({ watch: () => Promise.resolve(handle), isUnchanged: () => false }, timers);
+  await dirty.start();
+  return { dirty, timers };
+}
+
+it("scans files with several links each time: a write through another link is not reported", async () => {
+  const { dirty } = await watched();
+  expect(await dirty.take()).toBeUndefined();
+  dirty.looked({ only: undefined, omitted: [], linked: paths("a", "d/b") });
+  dirty.hint(paths("c"));
+  expect(await dirty.take()).toEqual(paths("c", "a", "d/b"));
+  // One of them has a single link by now, and another file has several.
+  dirty.looked({ only: paths("c", "a", "d"), omitted: [], linked: paths("c", "d/b") });
+  expect(await dirty.take()).toEqual(paths("c", "d/b"));
+  // It is not known of this scan.
+  dirty.looked({ only: paths("c"), omitted: [] });
+  expect(await dirty.take()).toEqual(paths("c", "d/b"));
+});
+
+it("scans everything ten minutes after the last full scan: a write through a memory map is not reported", async () => {
+  const { dirty, timers } = await watched();
+  await dirty.take();
+  dirty.looked({ only: undefined, omitted: [], linked: [] });
+  timers.now = 600_000;
+  expect(await dirty.take()).toEqual([]);
+  timers.now = 600_001;
+  expect(await dirty.take()).toBeUndefined();
+  expect(await dirty.take()).toBeUndefined();
+  dirty.looked({ only: undefined, omitted: [], linked: [] });
+  expect(await dirty.take()).toEqual([]);
+});
