@@ -19,7 +19,8 @@ import type { RestoreShape, SessionShape } from "./shapes.ts";
 export interface ActionRequest {
   /**
    * `write_file delete_file move_file copy_file create_directory delete_directory move_directory run_command`. Reads
-   * (`read_file list_directory search_files`) make no snapshot. For any other word the whole workspace is captured.
+   * (`read_file list_directory search_files`) make no snapshot. For `run_command` and for any other word, the whole
+   * workspace is captured.
    */
   readonly type: string;
   readonly payload?: ActionPayload;
@@ -45,8 +46,8 @@ export interface ActionRequest {
   readonly onFailure?: "block" | "warn";
   /**
    * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: the
-   * changes stay out of the history, and the call is refused in the same cases. `snapshotAction(…)` alone has no end,
-   * so the next capture records the changes that follow it.
+   * changes stay out of the history, and the call is refused in the same cases. After `snapshotAction(…)` alone, the
+   * next capture records the changes, because the end of such an action is never reported.
    */
   readonly otr?: boolean;
   /**
@@ -88,9 +89,8 @@ export interface ActionsOf {
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
   /**
-   * True if the actions may never have run, because they were denied or interrupted. Each change that would belong to
-   * one of them then only names that action as a candidate, and an undo of the turn or session does not undo the
-   * change.
+   * True if the actions may never have run, because they were denied or interrupted. A change that would belong to such
+   * an action then names the action only as a candidate. An undo of the turn or session does not undo that change.
    */
   readonly unsure?: boolean;
 }
@@ -260,9 +260,10 @@ export interface ActionApi {
 
   /**
    * Begins a transaction. The present state is captured first: changes from here on belong to the transaction until it
-   * ends. If active transactions have the same session, the same scope, and the same owner or no owner, the new
-   * transaction is a savepoint of the innermost of them. Within a run with `rollbackOnFailure`, the new transaction is
-   * a savepoint of the run's own transaction, unless such a transaction began later.
+   * ends. The new transaction is a savepoint of the innermost active transaction that has the same session and scope,
+   * and the same owner or no owner. Within a run with `rollbackOnFailure`, only those of these transactions count that
+   * began after the run's own transaction. If there are none, the new transaction is a savepoint of the run's own
+   * transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**

@@ -79,8 +79,8 @@ export interface ReadFileOptions {
 /** A precondition of a write. If it does not hold, the write throws `PRECONDITION_FAILED` and changes nothing. */
 export interface WriteCondition {
   /**
-   * The hash that the path must have now, or several of which it must have one. `*`: the path must exist; `none`: it
-   * must not. A folder's hash is empty.
+   * The hash that the path must have now, or several hashes, of which the path must have one. `*`: the path must exist;
+   * `none`: it must not. A folder's hash is empty.
    */
   readonly ifMatch?: string | readonly string[];
 }

@@ -5,8 +5,8 @@ import type { ConflictShape } from "./conflict-shape.ts";
 // Names are stable: fields may be added, but no field is renamed. Hashes are 64 lower-case hex digits. Times are
 // ISO-8601 in UTC, unless the field's name ends in `_ms` or its comment says otherwise. Sizes are in bytes. Permissions
 // are the mode bits as a number. A path whose bytes are not UTF-8 is escaped in `path`, and `path_b64` has its exact
-// bytes. A path that could be read as the prefix of a root or of escaped bytes is escaped with `./`: `./@todo: fix.md`
-// is the file `@todo: fix.md` of the first root.
+// bytes. A path whose beginning could be taken for the prefix of a root or of escaped bytes gets `./` in front:
+// `./@todo: fix.md` is the file `@todo: fix.md` of the first root.
 
 export interface OmissionShape {
   path: string;
@@ -290,8 +290,9 @@ export interface RestoreShape {
 }
 
 /**
- * The effect that an operation would have with `force`. When a dry run without `force` is refused, the error has this
- * shape as `data.forced`. Each list has the first hundred paths.
+ * The effect that an operation would have with `force`. When a dry run without `force` is refused, `data.forced` of the
+ * error has this shape. It is `null` if the operation would be refused with `force` as well. Each list has the first
+ * hundred paths.
  */
 export interface ForcedShape {
   total_changes: number;

@@ -180,9 +180,9 @@ export interface SyncShape {
   /** The first twenty of these paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of the `kept_back` paths that are the topmost paths of git's own state: a path named `.git` (or by a
-   * name that some disk treats as the same), or a folder in which a repository on the folder's disk keeps its state. A
-   * history may hold such paths, but they are never replicated.
+   * The number of the `kept_back` paths that are the topmost paths of git's own state: a path named `.git` (or with a
+   * name that some disk treats as `.git`), or a folder in which a repository on the folder's disk keeps its state. A
+   * history may have such paths, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of these paths, in path order. */
@@ -217,8 +217,8 @@ export interface SyncShape {
   /** The seq of the last event of the origin that the replica has received. */
   head: number;
   /**
-   * In the answer to the `start` that created the sync: the number of files that the folder had before, without those
-   * that its rules left out; absent if it had none.
+   * Only in the answer to the `start` that created the sync: the number of files that were in the folder before. Files
+   * that the folder's rules leave out are not counted. Absent if there were no files.
    */
   joined?: number;
   /**
@@ -323,10 +323,11 @@ export interface SyncApi {
    * Resumes the sync. `accept` is the decision about a halted sync. `deletions`: allows the deletion of the many (or
    * all) files for which the sync was halted. `restore`: puts these files back. Without a decision, checks whether the
    * files are back, and throws `REFUSED` if they are not. `as-new`: continues as a new replica. This is for a replica
-   * that was restored from a backup or is a copy: the origin knows changes of it that this replica never made.
-   * Differences are reconciled and proposed to the origin; nothing is deleted there. `rejoin`: continues with an origin
-   * that was restored to an earlier state. What the origin has lost is kept here, reconciled and proposed to the
-   * origin; nothing is deleted on either side. With `rejoin`, rejects if the origin cannot be reached.
+   * that was restored from a backup or is a copy. The origin then has changes under the replica's id that are missing
+   * in this folder's history. Differences are reconciled and proposed to the origin; nothing is deleted there.
+   * `rejoin`: continues with an origin that was restored to an earlier state. What the origin has lost is kept here,
+   * reconciled and proposed to the origin; nothing is deleted on either side. With `rejoin`, rejects if the origin
+   * cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

@@ -51,8 +51,8 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * Takes changes that were left off the record into the history: records the present state of those at or beneath
-   * these paths. Over a client, throws `USAGE`.
+   * The paths at or beneath which changes that were left off the record are taken into the history. The present state
+   * of the changed paths is recorded. Over a client, throws `USAGE`.
    */
   readonly onRecord?: readonly string[];
 }
@@ -188,8 +188,8 @@ export interface WatchOptions extends ProgressOptions {
 
 export interface FollowOptions {
   /**
-   * Also records changes as they happen, without a session. Changes made before the call are recorded when `follow`
-   * resolves. Has no effect in a workspace without a folder.
+   * Also records changes as they happen, without a session. By the time `follow` resolves, changes made before the call
+   * are recorded. Has no effect in a workspace without a folder.
    */
   readonly record?: boolean;
   /** Called when changes could not be recorded. The next recording includes them. */
@@ -296,9 +296,9 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   run(options: RunOptions): Promise<RunShape>;
   /**
    * Calls `work` off the record: nothing that `work` does is stored. The changes of `work` stay out of the history
-   * until somebody else changes the same paths or records them by name. While `work` runs, only changes to declared
-   * paths of tools and writes through this API (such as `putFile`) are recorded. Throws `REFUSED` in a workspace
-   * without a folder.
+   * until somebody else changes the same paths or records them by name. While `work` runs, only two kinds of changes
+   * are recorded: changes that tools make to their declared paths, and writes through this API (such as `putFile`).
+   * Throws `REFUSED` in a workspace without a folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until the returned recording is stopped. */
@@ -372,9 +372,9 @@ export interface ActingAs {
    */
   readonly requestId?: string;
   /**
-   * True if the caller is on another machine. Nothing outside of the workspace is then read or changed for the caller,
-   * and paths outside that an action names are reported as not kept. Views that are made from this view have the same
-   * restriction.
+   * True if the caller is on another machine. Nothing outside of the workspace is then read or changed for the caller.
+   * If an action names a path outside of the workspace, that path is reported as not kept. Views that are made from
+   * this view have the same restriction.
    */
   readonly onlyInside?: true;
 }

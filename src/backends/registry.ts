@@ -93,8 +93,8 @@ function memoryPlace(): StorePlace {
 }
 
 /**
- * Returns the backends of a store on this machine. `once`: for a process that answers one call and ends; acknowledged
- * changes are durable as usual.
+ * Returns the backends of a store on this machine. `once`: true for a process that answers one call and ends without
+ * closing its databases. Acknowledged changes are durable even then.
  */
 export function nodeBackends({ once = false }: { readonly once?: boolean } = {}): Backends {
   return {

@@ -1,5 +1,6 @@
 import { INHERITED } from "../process/inheritance.ts";
 
-// This module must be loaded after `inheritance.ts`. Otherwise, the files that it opens would be treated as inherited.
+// `start.ts` is imported dynamically, so that it is loaded after `inheritance.ts`. Otherwise, files that are opened
+// while `start.ts` is loaded would be treated as inherited.
 const { start } = await import("./start.ts");
 process.exitCode = await start(INHERITED);

@@ -37,7 +37,7 @@ function tellLost(failure: Error, code: number): number {
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A stream of the process. If its reader closes the stream (`chronicle log | head`) or it cannot be written, further
+ * A stream of the process. If the reader closes the stream (`chronicle log | head`), or if a write fails, further
  * output is discarded, and the command still runs to its end.
  */
 class StreamSink implements Sink {

@@ -38,8 +38,8 @@ export interface ClientOptions {
   readonly commandHints?: boolean;
   /**
    * The rules for retrying requests that are safe to repeat. Default: at most 5 tries within about 20 s. The waits
-   * begin at about 0.1 s and double, up to 5 s. If the server asks for a longer wait, the client waits so long. If the
-   * server asks for more than 5 s, the request fails at once.
+   * begin at about 0.1 s and double, up to 5 s. If the server asks for a longer wait of up to 5 s, the client waits
+   * that long. If the server asks for more than 5 s, the request fails at once.
    */
   readonly retry?: RetryRule;
 }

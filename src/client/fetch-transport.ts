@@ -22,7 +22,8 @@ export class FetchTransport implements Transport {
         headers: { ...headers },
         ...(await bodyOf(body)),
         ...optional({ signal }),
-        // With "error", the failure would not say that the server redirects. `Wire` refuses the reply.
+        // With `"error"`, `fetch` would fail without saying that the server redirects. With `"manual"`, `Wire` gets the
+        // redirect and refuses it.
         redirect: "manual",
         credentials: "omit",
         cache: "no-store",

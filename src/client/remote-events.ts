@@ -64,7 +64,7 @@ async function* oneConnection(
     silence.begin();
     const reply = await wire.open({ call: followEvents, asking: { ...asking, params } });
     place.reached = true;
-    // Before the first event, the server sends the seq after which events begin as an id without an event.
+    // Before the first event, the server sends an id without an event. This id is the seq after which the events begin.
     const onId = (id: string): void => {
       if (place.after === undefined && /^\d+$/.test(id)) place.after = Number(id);
     };

@@ -39,9 +39,9 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 }
 
 /**
- * Returns the error for a server that does not answer or has stopped answering. The error has `data.lasting`, because a
- * retry would not help, if the server's certificate is untrusted, for another name, expired or not yet valid, or if the
- * server does not speak TLS.
+ * Returns the error for a server that does not answer or has stopped answering. If the server's certificate is
+ * untrusted, for another name, expired or not yet valid, or if the server does not speak TLS, the error has
+ * `data.lasting`, because a retry would not help.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
@@ -103,7 +103,10 @@ function lasting(message: string, cause: unknown, { hint }: { readonly hint: str
   return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
 }
 
-/** Returns the cause of an error, if it has one, because an error of `fetch` itself gives no reason. */
+/**
+ * Returns the cause of an error, because an error of `fetch` itself gives no reason. Returns an error without a cause
+ * unchanged.
+ */
 function behind(cause: unknown): unknown {
   return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
 }

@@ -110,8 +110,8 @@ export async function clearUnbegun(parts: StoreParts): Promise<void> {
 async function isUnbegun(parts: StoreParts, id: string): Promise<boolean> {
   const { backends, layout } = parts;
   const { folder, workspaceJson } = layout.workspace(id);
-  // The time of this file is that of the beginning, because it is written first and never again. The folder itself
-  // changes whenever a process opens the workspace.
+  // The modification time of this file is the time at which the workspace was begun, because this file is written first
+  // and never again. The folder itself changes whenever a process opens the workspace.
   const begun = backends.disk.lstat(workspaceJson) ?? backends.disk.lstat(folder);
   if (begun === undefined || !isGraceOver(Number(begun.mtimeNs / 1_000_000n), backends.now())) return false;
   return holdsNothing(parts, id);

@@ -289,8 +289,8 @@ interface Placed {
 /**
  * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
  * of its origin, or with another folder that follows the same origin. The origin's folder is the one that the origin's
- * history records. It is checked only if the origin is in this store or its address is a socket or a loopback address,
- * and if the folder now at that path is the very folder that was recorded.
+ * history records. That folder is checked only if two conditions hold. The origin is in this store, or its address is a
+ * socket or a loopback address. The folder now at the recorded path is the very folder that was recorded.
  */
 async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;

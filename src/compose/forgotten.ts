@@ -176,7 +176,8 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
-  // Only the note of a pruning is removed. The collection frees its contents once the pruning's event is old enough.
+  // For a pruning, only the note is removed here. The collection frees the pruned contents once the pruning's event is
+  // old enough.
   for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)

@@ -69,8 +69,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * A different copy with the same first and last event may have been given up before, because an origin that was
- * restored to an older state records other lines under the same numbers.
+ * Returns a path that no given-up copy has yet. A different copy with the same first and last event may have been given
+ * up before, because an origin that was restored to an older state records other lines under the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {

@@ -268,8 +268,8 @@ export function traitsOf(
 }
 
 /**
- * If Chronicle's configuration folder is named `chronicle`, git's configuration is looked for beside it. If not, it is
- * looked for in `~/.config`.
+ * Git's configuration is looked for beside Chronicle's configuration folder if that folder is named `chronicle`, and
+ * otherwise in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;

@@ -95,7 +95,7 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // An empty log is no reason, because a person has nothing to accept in it.
+        // Damage is no reason if the log has no event, because there is then nothing that a person could accept.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };

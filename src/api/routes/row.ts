@@ -7,8 +7,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-// This file has the server's half of a route, with its schemas. The client's half is in `route.ts`, because the
-// published types of the client must not need the package of the schemas, which is not installed with them.
+// This file has the server's half of a route, with its schemas. The client's half is in `route.ts`. The published types
+// of the client must not need the package of the schemas, because that package is not installed with them.
 
 /**
  * A kind of request that takes long. Each kind has its own queue, because a large answer takes seconds and a whole
@@ -86,7 +86,7 @@ type Sent<T> = T extends readonly (infer Item)[]
     ? { readonly [K in keyof T]?: Sent<T[K]> | undefined }
     : T;
 
-/** The type of a schema's output, in which optional fields are either absent or not `undefined`. */
+/** The type of a schema's output without `undefined`: an optional field is either absent or has a value. */
 type Given<T> = T extends (infer Item)[]
   ? Given<Item>[]
   : T extends object

@@ -145,7 +145,10 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
   return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
-/** Reports the events that have no hook of Chronicle. Without these hooks, the agent's work is only partly recorded. */
+/**
+ * Reports the events that have no hook of Chronicle although other events have one. Without these hooks, the agent's
+ * work is only partly recorded.
+ */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
@@ -360,7 +363,8 @@ function textOrNothing(file: string): string | undefined {
 
 /**
  * Returns the settings in a file. Returns `undefined` for a file that cannot be read or that the agent does not accept,
- * because such a file switches nothing off. If that is the agent's main file, `refusals` reports it.
+ * because such a file switches nothing off. If the agent does not accept one of its `files`, `refusals` reports that
+ * file.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");

@@ -157,7 +157,10 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   return { name, ok: true, detail: `answered on ${socket}` };
 }
 
-/** Returns the path of the store's socket: the address in the store, or, if that is a link, the target of the link. */
+/**
+ * Returns the path of the store's socket: the address in the store, or, if the address is a link, the target of the
+ * link. If nothing is at the address, returns the path at which the next server creates its socket.
+ */
 function socketOf(disk: Disk, { address, socket }: RunFolder): string {
   const kind = disk.lstat(address)?.kind;
   if (kind === undefined) return socket;

@@ -120,10 +120,11 @@ function jsonWord(text: string): string {
 }
 
 /**
- * Returns the shell functions that report that Chronicle or Node was removed. They report it at the beginning of each
- * step, and not at its end. With `--strict`, a tool must not run if Chronicle cannot record it. A missing Node
- * therefore stops tools. A missing Chronicle does not, because its user has uninstalled it on purpose. Prompts and ends
- * of turns are never stopped, because an agent that cannot end its turn would run forever.
+ * Returns the shell functions that report that Chronicle or Node was removed. They report this at the beginning of a
+ * step (a session, a prompt, a tool call), and not at the end of a step. With `--strict`, a tool must not run if
+ * Chronicle cannot record it. A missing Node therefore stops tools. A missing Chronicle does not, because its user has
+ * uninstalled it on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end its turn
+ * would run forever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {

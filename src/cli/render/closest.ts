@@ -23,8 +23,8 @@ export function distance(a: string, b: string): number {
 }
 
 /**
- * Returns up to `most` of the `words` that are similar to a misspelt `word`, the most similar first. A similar word is
- * at most as many edits away as a third of the letters of `word`, and at least one edit is allowed.
+ * Returns up to `most` of the `words` that are similar to a misspelt `word`, the most similar first. A word is similar
+ * if the number of edits is at most a third of the number of letters of `word`. One edit is always allowed.
  */
 export function closestTo(word: string, words: readonly string[], most: number): string[] {
   const limit = Math.max(1, Math.floor(word.length / 3));

@@ -66,8 +66,8 @@ function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
 }
 
 /**
- * Returns a line about how to restore paths whose state after the run could not be recorded but which have an earlier
- * recorded state.
+ * Returns a line that says how to restore certain paths: paths that have an earlier recorded state, and whose state
+ * after the run could not be recorded.
  */
 function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];

@@ -8,8 +8,9 @@ export function counted(count: number, noun: string, many = `${noun}s`): string 
 const UNDO_OF = "undo of ";
 
 /**
- * Returns in words what the next `undo` takes back, given the operation that it undoes. That operation is itself an
- * undo if an undo of selected work was redone. The next `undo` then takes back the selected work, and not the undo.
+ * Returns in words what the next `undo` takes back, given the operation that it undoes. After a `redo` of an undo of
+ * selected work, that operation is the undo of selected work: the next `undo` performs it again, and so takes back the
+ * selected work.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
   return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;

@@ -32,8 +32,9 @@ export function decidesHaltedSync(input: Input): boolean {
 }
 
 /**
- * The commands that an agent may not use, or (`mv`, `restore --to`) that must do less for an agent, with the condition
- * on their options. For these commands, the ancestors of the process are checked.
+ * The commands that an agent may not use, and the commands `mv` and `restore --to`, which must do less for an agent.
+ * Each function returns true if the command is such a command with the given options. For these commands, the ancestors
+ * of the process are checked.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,

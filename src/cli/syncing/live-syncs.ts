@@ -10,7 +10,7 @@ export interface Following {
   readonly signal: AbortSignal;
   /** All existing syncs (default: the syncs that have had events). */
   readonly all?: readonly SyncShape[];
-  /** Returns true for the state of a sync at which the following ends. */
+  /** Returns true for a state of a sync at which the display ends. */
   readonly until?: (sync: SyncShape) => boolean;
   /** Returns a note, which is printed once the origin has admitted the sync. */
   readonly note?: (sync: SyncShape) => string | undefined;

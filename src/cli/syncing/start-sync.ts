@@ -117,7 +117,10 @@ function isBusy(state: SyncShape["state"]): boolean {
   return state === "connecting" || state === "syncing";
 }
 
-/** Runs a sync in this process until Ctrl-C or `sync stop` in another process ends it. Synced files stay. */
+/**
+ * Runs a sync in this process. Ctrl-C, `sync stop` in another process, or a refusal of the origin ends the sync. Synced
+ * files stay.
+ */
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
   const store = await context.store();
@@ -149,8 +152,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * Starts the sync in this process. The store's server may run the sync, because an earlier foreground process has
- * ended. In that case, makes the server stop the sync first.
+ * Starts the sync in this process. If an earlier foreground process has ended without stopping the sync, the store's
+ * server may run the sync by now. In that case, makes the server stop the sync first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -309,15 +312,15 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
 const ANSWER_MS = 2_000;
 
 /**
- * The time for which `reached` waits after a sync is offline, in milliseconds, because a refusal may become known a
- * moment later.
+ * The time for which `reached` waits after a sync has gone offline, in milliseconds, because a refusal may become known
+ * a moment later.
  */
 const SETTLING_MS = 300;
 
 /**
  * Waits until it is known whether the origin of a sync can be reached and whether the origin admits the folder. Waits
- * at most `ANSWER_MS`; each event that the sync is offline sets the remaining time to `SETTLING_MS`. Returns the last
- * state.
+ * at most `ANSWER_MS`; each event that reports the sync as offline sets the remaining time to `SETTLING_MS`. Returns
+ * the last state.
  */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   const isOpen = ({ state, applied }: SyncShape): boolean =>

@@ -62,7 +62,7 @@ export class DirectionalFilter {
 
   /**
    * Returns true if the subject may be replicated in that direction. The patterns are compiled on first use. Throws
-   * `LIMIT_EXCEEDED` if there are more than can be applied (2,000 with wildcards inside, 1 MiB).
+   * `LIMIT_EXCEEDED` if there are more patterns than can be applied (2,000 with wildcards inside, 1 MiB of text).
    */
   passes(subject: FilterSubject, direction: ReplicaDirection): boolean {
     if (direction === "from-replica" && (subject.size ?? 0) > this.#maxBytesFromReplica) return false;

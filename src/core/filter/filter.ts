@@ -7,7 +7,7 @@ export interface FilterOptions {
   readonly useGitignore: boolean;
   /**
    * A pattern without `/` matches an equal component of a path. A pattern with `/` matches if it is a substring of the
-   * path, to which a `/` is added at the beginning and, for a folder, at the end.
+   * path. For this comparison, the path gets a `/` at its beginning and, if it is the path of a folder, at its end.
    */
   readonly excludePatterns: readonly string[];
   /** Globs that match the names of files and folders. */
@@ -65,8 +65,8 @@ export interface RepositoryRules {
   /** True if rules and tracked paths are compared without regard to the case of ASCII letters (`core.ignoreCase`). */
   readonly ignoreCase: boolean;
   /**
-   * Paths (relative to the root) that git tracks although its ignore rules exclude them. They are not excluded. A path
-   * that ends with `/` is a separate repository.
+   * Paths (relative to the root) that git tracks although its ignore rules match them. The filter does not exclude
+   * these paths. A path that ends with `/` is a separate repository.
    */
   readonly tracked: readonly string[];
 }
@@ -80,8 +80,8 @@ export interface FilterSpec {
    */
   readonly rules: readonly RuleFile[];
   /**
-   * The repositories with facts that are not in their ignore files. Omitted in older records, where outer rules apply
-   * in every repository.
+   * The repositories with facts that are not in their ignore files. Absent in older records: outer rules then apply in
+   * every repository.
    */
   readonly repositories?: readonly RepositoryRules[];
 }

@@ -50,8 +50,8 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
   const isReader = (await context.meThere())?.role === "reader";
-  // The commands are left out with `--upstream`, because they only work at the origin, and for a reader, who may not
-  // use them.
+  // The commands are left out in two cases: with `--upstream`, because the commands only work at the origin; and for a
+  // reader, because a reader may not use the commands.
   const isWithBack = !isUpstream(context) && !isReader;
   const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
   const rows = result.items.map((item) => recentRow(context, item, style));

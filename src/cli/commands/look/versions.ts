@@ -49,8 +49,8 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints that there are no versions. In a replica, also prints that the origin keeps them. Throws `NOT_FOUND` for a
- * path that was never recorded.
+ * Prints that there are no versions. In a replica, also prints that the versions of this replica's changes are at the
+ * origin. Throws `NOT_FOUND` for a path that was never recorded.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });

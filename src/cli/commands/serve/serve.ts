@@ -72,7 +72,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // The request also makes an older server leave. A server that stays replaces one that a hook has started.
+  // This request also makes a server of an older version end. If a hook has started the running server (`stays` is
+  // false) and this server has no `--idle`, this server replaces the running one.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
