@@ -317,8 +317,9 @@ export interface ActionApi {
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
-   * Prunes every snapshot and action that no rule keeps. Throws `FORBIDDEN` for an agent's connection, and `REFUSED` if
-   * the history is not signed.
+   * Prunes every snapshot and action that no rule keeps and that nothing else protects. Always protected are the
+   * baseline, named snapshots, everything that open work needs, and everything younger than `min_age_hours`. Throws
+   * `FORBIDDEN` for an agent's connection, and `REFUSED` if the history is not signed.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**

@@ -159,7 +159,10 @@ export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "
 
 /** The result of accepting a history as it is. */
 export interface AcceptedHeadShape {
-  /** False if nothing had to be done, because the history is signed. */
+  /**
+   * False if nothing had to be done, because the history is signed. All fields except `accepted` and `seq` are then
+   * `null`.
+   */
   accepted: boolean;
   /** The event that records the acceptance; if nothing was accepted, the last event. */
   seq: number;
@@ -662,12 +665,15 @@ export interface RunShape {
   coverage: CoverageShape;
   /**
    * The reason why the command's changes could not be recorded (no room, for example). `changes` then has only the
-   * changes recorded before the failure. `null`: all changes were recorded.
+   * changes recorded before the failure. `null`: all changes were recorded, or they were rolled back.
    */
   not_recorded: NotRecordedShape | null;
   exit_code: number;
   signal: string | null;
-  /** The operation id for `undo`; `null` if nothing changed. */
+  /**
+   * The operation id for `undo`; `null` if nothing changed, if changes were rolled back, or if some could not be
+   * recorded.
+   */
   undo_id: string | null;
   /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;

@@ -10,7 +10,7 @@ import type { ProtectedShape } from "./shapes.ts";
 export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
 export interface SyncSettings {
-  /** Default: `two-way-safe`. */
+  /** Default: the sync's present mode, or `two-way-safe` for a new sync. */
   readonly mode?: SyncMode;
   /**
    * Patterns, as in a `.gitignore`, of paths that are not taken from the upstream. Default: the sync's present
@@ -19,12 +19,15 @@ export interface SyncSettings {
   readonly filterTo?: readonly string[];
   /** Patterns of paths that are not written back. Default: the sync's present patterns; an empty list removes them. */
   readonly filterFrom?: readonly string[];
-  /** A named filter, applied before the patterns of `filterTo` and `filterFrom`. */
+  /**
+   * A named filter, applied before the patterns of `filterTo` and `filterFrom`. Default: the sync's present one, if it
+   * has one.
+   */
   readonly policy?: "sandbox";
   /**
    * The treatment of files that editors and desktops make for themselves (backups, swap files, locks, `.DS_Store`).
-   * `leave`: each such file stays on the side on which it was made (the default). `sync`: such files are synced in both
-   * directions.
+   * `leave`: each such file stays on the side on which it was made. `sync`: such files are synced in both directions.
+   * Default: the sync's present setting, or `leave` for a new sync.
    */
   readonly editorFiles?: "leave" | "sync";
   /**
@@ -35,8 +38,9 @@ export interface SyncSettings {
    */
   readonly withProtected?: boolean;
   /**
-   * The time in milliseconds for which a file in the folder must be unchanged before it is recorded (default 50). A
-   * file that keeps changing is recorded after 20 times this time, but not before 5 s.
+   * The time in milliseconds for which a file in the folder must be unchanged before it is recorded. Default: the
+   * sync's present setting, or 50 for a new sync. A file that keeps changing is recorded after 20 times this time, but
+   * not before 5 s.
    */
   readonly debounceMs?: number;
 }
@@ -205,7 +209,10 @@ export interface SyncShape {
   erased?: number;
   /** The first twenty of these paths, in path order. */
   erased_paths?: LeftOutPathShape[];
-  /** True if the token may only read. No change of the folder is then sent to the origin, in any mode. */
+  /**
+   * True if the mode sends changes to the origin, but the token may only read, so that no change of the folder is sent.
+   * Absent in the one-way modes, which send no changes in any case.
+   */
   read_only?: true;
   /**
    * True if files that are secrets by their names are synced, too (`withProtected`). Absent: each such file stays on
@@ -218,7 +225,7 @@ export interface SyncShape {
   head: number;
   /**
    * Only in the answer to the `start` that created the sync: the number of files that were in the folder before. Files
-   * that the folder's rules leave out are not counted. Absent if there were no files.
+   * that the folder's rules or the sync's filters leave out are not counted. Absent if there were no files.
    */
   joined?: number;
   /**

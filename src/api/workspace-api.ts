@@ -83,8 +83,9 @@ export interface RestoreOptions extends ProgressOptions {
 }
 
 /**
- * Options of an undo. Without a selection, the last operation on the stack of operations is undone. With a selection,
- * exactly the selected changes are undone and merged with later work. Parts that do not merge become conflicts.
+ * Options of an undo or a redo. Without a selection, the last operation on the stack of operations is undone. With a
+ * selection, exactly the selected changes are undone and merged with later work. Parts that do not merge become
+ * conflicts. A redo takes no selection, and throws `USAGE` for one.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
@@ -98,7 +99,10 @@ export interface UndoOptions extends ProgressOptions, Selection {
 }
 
 export interface VerifyOptions extends ProgressOptions {
-  /** Checks only the log, its hash links, its root and the heads, but no contents. */
+  /**
+   * Reads no contents. Checks the log, its hash links, its root, the heads and the index, and whether the store has all
+   * needed contents.
+   */
   readonly quick?: boolean;
   /**
    * An earlier output of `head` or `head --json`. If the log was truncated, replaced or rolled back since then, that is
