@@ -96,7 +96,7 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work; exactly one field is given. `turn: "last"` is the last turn that changed something, or the last
+ * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something, or the last
  * turn if none did.
  */
 export interface Selection {
@@ -245,7 +245,7 @@ export interface ActionApi {
   rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
   /** Checks the chain of hashes. Throws `INTEGRITY_VIOLATION` if it is broken. */
   verifyIntegrity(): Promise<void>;
-  /** Returns the changes of a selection. */
+  /** Returns the changes of a selection. A selection without a field is the last turn. */
   changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
 
   /** Begins an agent's session, or continues it. */

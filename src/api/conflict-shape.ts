@@ -57,7 +57,8 @@ export interface ConflictShape {
   undo_permissions?: number;
   /**
    * With `patch`: the patch from the current content to the content that the undo would have written. If there is no
-   * patch, `binary`, `too_large`, `no_room`, `protected` or `erased` gives the reason.
+   * patch, `binary`, `too_large`, `no_room`, `protected` or `erased` gives the reason. If all of these are absent, the
+   * states are equal, or a content was pruned.
    */
   patch?: string;
   binary?: boolean;

@@ -113,9 +113,12 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   export(): AsyncIterable<string>;
   /** Moves the log into the archive. Returns the number of moved events. */
   compact(): Promise<number>;
-  /** Recomputes the whole chain, and returns whether the chain is valid. */
+  /** Verifies like `verify`, and returns whether there is no problem. */
   chainValid(): Promise<boolean>;
-  /** Recomputes the whole chain and returns every problem. */
+  /**
+   * Recomputes the whole chain and returns every problem. For the records of a workspace, this is a `quick`
+   * verification of the whole workspace, so a missing content of a file is a problem, too.
+   */
   verify(): Promise<RecordVerifyShape>;
   /**
    * Imports the records of an original chronomemory log (`events.wal`), given as the bytes of the file. Verifies every

@@ -94,9 +94,9 @@ export interface ChangeShape {
    * patches, or 256 MiB of compared contents). A request for this path alone returns the patch.
    */
   no_room?: true;
-  /** True if the file is a secret by its name. No caller gets a patch of such a file. */
+  /** If a patch was requested: true if the file is a secret by its name. No caller gets a patch of such a file. */
   protected?: true;
-  /** True if one of the contents was erased, so that there is no patch. */
+  /** If a patch was requested: true if one of the contents was erased, so that there is no patch. */
   erased?: true;
   /** True if a patch of a selection's changes was requested, but a content that it needs was pruned. */
   pruned?: true;

@@ -138,7 +138,7 @@ export interface StoreApi {
    * history back. After that, the next `gc` frees the history and the contents that nothing else needs.
    */
   forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
-  /** Frees contents that no workspace of the store needs. */
+  /** Frees contents that no workspace of the store needs, and forgotten histories whose 24 hours are over. */
   gc(): Promise<GcShape>;
   /** Returns how much space the store takes. */
   du(): Promise<DuShape>;

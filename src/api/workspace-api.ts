@@ -193,7 +193,7 @@ export interface WatchOptions extends ProgressOptions {
 export interface FollowOptions {
   /**
    * Also records changes as they happen, without a session. By the time `follow` resolves, changes made before the call
-   * are recorded. Has no effect in a workspace without a folder.
+   * are recorded, or `onError` was called. Has no effect in a workspace without a folder.
    */
   readonly record?: boolean;
   /** Called when changes could not be recorded. The next recording includes them. */
@@ -329,7 +329,10 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    * be proved. With `dropArchive`, also throws `REFUSED` while work is open whose beginning would be removed.
    */
   compact(options?: CompactOptions): Promise<CompactShape>;
-  /** Frees contents that no workspace of the store needs. Like the store's method, it is about the whole store. */
+  /**
+   * Frees contents that no workspace of the store needs. Like the store's method, it is about the whole store, but it
+   * does not free forgotten histories.
+   */
   gc(options?: ProgressOptions): Promise<GcShape>;
   /**
    * Returns the disk usage of the whole store. With `by`, also returns the contents of this workspace, grouped by
