@@ -54,7 +54,7 @@ export interface FileSystem {
   readonly kind: string;
   /** True for a file system of Linux's own, which supports all of POSIX. */
   readonly isLinux: boolean;
-  /** The device and mount of the file system. Findings about it are valid as long as this is unchanged. */
+  /** The device and mount of the file system. Findings about the file system are valid while this text is the same. */
   readonly mount: string;
 }
 

@@ -27,9 +27,9 @@ interface Pipe {
 }
 
 /**
- * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before anything is
- * opened, because only then is every descriptor that does not look like Node's own an inherited one. Empty if there is
- * no `/proc`.
+ * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before the program
+ * opens anything. Until then, every descriptor that does not look like one of Node's own is inherited. Empty if there
+ * is no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);

@@ -86,8 +86,8 @@ export function liesIn(disk: Disk, path: string, folder: string): boolean {
 }
 
 /**
- * Returns the path in the spelling that the folders list. Two spellings of one folder must be compared by it, because
- * some disks report another inode number for each spelling of a name.
+ * Returns the path in the spelling that the folders list. Other spellings must be converted before two paths are
+ * compared, because some disks report another inode number for each spelling of a name.
  */
 function spelled(disk: Disk, folder: string): string {
   const names = folder.split("/").filter((name) => name !== "");

@@ -50,8 +50,9 @@ export interface ConflictRecord {
   readonly sync?: SyncConflict;
   readonly met: string;
   /**
-   * The state that the work left, the state that was left in place, and the state that the undo wanted. In a sync: the
-   * state on which the folder's side is based, the folder's state, and the origin's state.
+   * The state that the undone work left (`base`), the state that the path keeps (`current`), and the state that the
+   * undo would restore (`wanted`). In a sync: the state on which the folder's side is based, the folder's state, and
+   * the origin's state.
    */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
@@ -136,8 +137,8 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 }
 
 /**
- * Returns the contents that a conflict needs while it is open. Leaves out `wanted` of a blocked conflict, because its
- * content may be the missing one. That content is requested again.
+ * Returns the contents that a conflict needs while it is open. Leaves out the content of `wanted` of a blocked
+ * conflict. The conflict may have arisen because this content is missing, and the content is then requested again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

@@ -148,8 +148,8 @@ export interface IntentRecord {
   readonly request?: string;
   readonly asked?: Hash;
   /**
-   * Only for a request with an id that is not a write: the paths that were left alone, at most `MAX_STAYED` of them, so
-   * that the request can be answered again. The list is complete once the request is done.
+   * Only for a request that has an id and is not a write: the paths that were left alone, at most `MAX_STAYED` of them,
+   * so that the request can be answered again. The list is complete once the request is done.
    */
   readonly stayed?: readonly StayedPath[];
   /**

@@ -40,8 +40,8 @@ export interface WriteBackBatch {
   readonly acknowledged: number;
   /**
    * The replica's last decided entry, as the connection that received this batch knows it. If the history has another
-   * last entry, somebody else has written as this replica. The batch is then refused, unless it has that entry, too.
-   * `undefined`: this is not checked.
+   * last entry, somebody else has written as this replica. The batch is then refused, unless it contains the history's
+   * last entry, too. `undefined`: this is not checked.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];

@@ -262,7 +262,10 @@ class Guard {
 /** Matches the links of a process to its own root and current folder, which are those of the shell. */
 const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
 
-/** Follows `/proc/self/root` and `/proc/self/cwd`. Ends, because each step makes the path shorter. */
+/**
+ * Follows `/proc/self/root` and `/proc/self/cwd`. Ends, because a step whose result begins with such a link again makes
+ * the path shorter.
+ */
 function resolved(text: string, cwd: string): string {
   // A `..` after such a link begins at the target of the link.
   const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;

@@ -38,8 +38,8 @@ export interface WrittenState {
 /** A change of a replica's folder that follows from the origin's state, with the fields to be recorded. */
 export interface UpstreamChange extends Change {
   /**
-   * With `replica` (the default), the path gets the state that the origin has. With `merge`, both sides are merged, so
-   * this is a change of its own.
+   * With `replica` (the default), the path gets the state that the origin has. With `merge`, the path gets a state that
+   * the origin does not have, such as a merge of both sides. The change is then sent to the origin.
    */
   readonly cause?: "replica" | "merge";
   readonly by?: RemoteWork;

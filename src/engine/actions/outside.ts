@@ -151,8 +151,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the first found path that the action kept and that no longer exist. A path that could not
- * be read may still exist.
+ * Of the paths beneath the first found path, returns those whose states the action kept and that no longer exist. A
+ * path that could not be read may still exist.
  */
 async function goneBeneath(
   context: Context,

@@ -104,7 +104,7 @@ const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that somebody is still writing: those that change during the check. Resolves at once if all paths
- * are present and none was changed in the last two seconds. Otherwise resolves after about two seconds.
+ * are present and none was changed in the last two seconds. Otherwise resolves after at most about two seconds.
  */
 export async function beingWritten(
   context: Context,

@@ -89,14 +89,14 @@ export async function keepTrees(
 
 interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
   readonly id: string;
-  /** Changes to plan for paths at which no change is found. */
+  /** Changes that the plan gets for paths at which no change is found. */
   readonly also?: readonly Change[];
 }
 
 /**
- * Returns the changes of a run or action to omitted paths, and the plan of what is kept aside of them. `hidden`:
- * changes that are found in other ways, such as paths that appeared in the session and that only its own rules leave
- * out. `trees`: the trees that were kept when the session began, and those that have appeared since.
+ * Returns the changes of a run or action to omitted paths, and the plan with the kept-aside states of these paths.
+ * `hidden`: changes that are found in other ways, such as paths that appeared in the session and that only rules from
+ * the session leave out. `trees`: the trees that were kept when the session began, and those that have appeared since.
  *
  * The present states of changed kept-aside paths are kept, because an undo overwrites them. Small new files in `hidden`
  * are kept, because an undo removes them.

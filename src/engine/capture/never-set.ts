@@ -37,7 +37,7 @@ export function neverSet(changes: readonly Change[]): SkippedPath[] {
   });
 }
 
-/** Returns the changes that are made without bits that are never set, because they differ in more than these. */
+/** Returns the changes of more than bits that are never set. These changes are made, but without such bits. */
 export function madeWithout(changes: readonly Change[]): SkippedPath[] {
   return changes.flatMap(({ path, before, after }) => {
     const made = restorable(after);

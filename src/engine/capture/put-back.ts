@@ -100,7 +100,7 @@ export function tellLost(context: Context, lost: readonly Change[], seq: number)
   );
 }
 
-/** Returns a note on lost bytes before anything was recorded, for a caller that only reads. */
+/** Returns a note on lost bytes for a caller that only reads, and therefore has not recorded the loss. */
 export function lossNote(lost: readonly Change[]): readonly string[] {
   if (lost.length === 0) return [];
   const paths = lost.map(({ path }) => path);

@@ -150,7 +150,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // This scan of no path throws if a tracked folder was moved away meanwhile, whose files are then not deleted.
+    // If a tracked folder was moved away meanwhile, its files are missing, but not deleted. This scan of no path throws
+    // in that case.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,

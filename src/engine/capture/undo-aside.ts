@@ -93,8 +93,8 @@ interface UndoneWorks {
 }
 
 /**
- * Returns the paths that work which is not undone may have changed. There are none if everything since a moment is
- * undone. A path is left out if the work of all its candidates is undone.
+ * Returns the paths that may have been changed by work that is not undone. There are none if everything since a moment
+ * is undone. A path is left out if the work of all its candidates is undone.
  */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
@@ -196,7 +196,7 @@ async function withInner(context: Context, ids: readonly string[]): Promise<Read
 interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
   readonly aside?: Aside;
   readonly state?: string;
-  /** True if the run or action has compared all such paths with their states at its beginning. */
+  /** True if the run or action has compared all omitted paths with their states at its beginning. */
   readonly comparesAll: boolean;
 }
 

@@ -18,8 +18,8 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
   /**
-   * The brackets that may have made the change, if it is not known which did. A single candidate is a bracket that may
-   * never have run.
+   * The brackets that may have made the change, if it is not known which did. A single candidate is an action that may
+   * never have run, or a transaction of actions, beside which a person may have made the change.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */

@@ -54,7 +54,7 @@ export class ContentsOfHistory implements BlobStore {
     return (await this.#isErased(hash)) ? undefined : this.#blobs.open(hash);
   }
 
-  /** Also reads erased contents, because the callers have already left those out. */
+  /** Does not check whether contents were erased, because the callers have left out erased contents already. */
   readMany(hashes: Iterable<Hash>): ReturnType<BlobStore["readMany"]> {
     return this.#blobs.readMany(hashes);
   }

@@ -58,8 +58,8 @@ type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "asid
  * Returns the ids of the work that these operations (in log order) have undone. The kept-aside paths of such work are
  * as they were before the work. An undo of selected work undoes what it takes. A redo of that undo does all of it
  * again. The rollback of an action (`brings`) undoes the action, until the rollback itself is undone. An operation that
- * does work again takes the id of that work away only if it changed kept-aside paths. It may have changed none, for
- * instance because their copies had been freed.
+ * does work again (a redo, the undo of a rollback) removes the id of that work from the result only if the operation
+ * changed kept-aside paths. It may have changed none, for instance because their copies had been freed.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();
