@@ -17,7 +17,10 @@ export interface OmittedChange {
   readonly reason: OmissionReason;
   /** A text for messages: the rule that leaves the path out. */
   readonly detail?: string;
-  /** True if the path's earlier content was kept aside. Undo then restores it. */
+  /**
+   * True if undo can take the change back, because the content that it replaces or removes was kept aside: the earlier
+   * content, or the content of a created path.
+   */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
   readonly lost: boolean;

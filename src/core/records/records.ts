@@ -133,8 +133,8 @@ export interface IntentRecord {
   /** Only for such an undo: the events of paths that did not merge with later work. They are not undone. */
   readonly met?: SeqRanges;
   /**
-   * Only for such an undo: the paths that it left alone, whose events are not undone. The list is complete once the
-   * undo is done.
+   * Only for an undo, of selected work or of a whole operation: the paths that it left alone, whose events are not
+   * undone. The list is complete once the undo is done.
    */
   readonly left?: readonly WorkspacePath[];
   /** Only for a write: its session, action and transaction, each only if it owns the whole write (see `FileRecord`). */

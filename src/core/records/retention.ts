@@ -148,7 +148,7 @@ interface Judged {
 
 /**
  * Returns the moments beyond the limits. `maxSnapshots` limits the actions that are neither pinned nor named.
- * `maxAgeMs` applies to every moment. If there are too many actions, a tenth of the limit is given up in addition, so
+ * `maxAgeMs` applies to snapshots, too. If there are too many actions, a tenth of the limit is given up in addition, so
  * that not every action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {

@@ -56,7 +56,7 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["snapshot", ({ options }) => options.has("--on-record")],
 ]);
 
-/** The words after a verb that messages show. */
+/** The words that messages show after a verb. */
 const SHOWN: Readonly<Record<string, string>> = {
   agents: " uninstall",
   compact: " --drop-archive",
@@ -68,8 +68,8 @@ const SHOWN: Readonly<Record<string, string>> = {
 /**
  * Returns the first command in a shell line that only a person may give, in the form for messages, or the first path in
  * the guarded folders that the line removes or writes. Returns `undefined` if there is none. A word whose value cannot
- * be known (a variable, the output of a command, a line that a program reads) is allowed. Never throws. Takes time
- * linear in the length of the line.
+ * be known (an unknown variable, the output of a command, a line that a program reads) is allowed. Never throws. Takes
+ * time linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
   return new Guard(place).read(line, place.cwd, 0);
@@ -218,7 +218,7 @@ class Guard {
 
   /**
    * Judges the paths in a program's arguments. A folder above a guarded one is a hit if the program affects everything
-   * beneath its paths.
+   * beneath its paths, unless the program only changes modes or owners.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);

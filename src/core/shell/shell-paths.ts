@@ -29,8 +29,8 @@ const MAX_FOLDER = 4_096;
 
 /**
  * Returns the paths that a shell line will probably create, overwrite, move or delete. This is only a forecast. Words
- * that only the shell can know (variables, `$(…)`) are left out, and a pattern is replaced by the folder before it.
- * Never throws. Takes time linear in the length of the line.
+ * that only the shell can know (variables other than `$HOME` and `$PWD`, `$(…)`) are left out. A pattern is replaced by
+ * the folder before it. Never throws. Takes time linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);

@@ -4,8 +4,8 @@ import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
  * The traits of a folder's file system, which determine what the folder can hold. Capture, apply, sync and status all
- * use this description. States that the folder cannot hold are not compared with the record, not sent to others, and
- * not restored as changes.
+ * use this description. What the folder cannot hold is no change: it is not compared with the record, not sent to
+ * others, and not restored.
  */
 export interface FolderTraits {
   /** The kind of the file system, by the system's name, such as `ext4`, `exfat` or `fuseblk`. */

@@ -35,7 +35,10 @@ export interface WrittenState {
   readonly replica: ReplicaEvent;
 }
 
-/** A change of a replica's folder that follows from the origin's state, with the fields to be recorded. */
+/**
+ * A change that follows from another copy, with the fields to be recorded. It changes a replica's folder because of the
+ * origin's state, or an origin's folder because of what a replica has written (`written`).
+ */
 export interface UpstreamChange extends Change {
   /**
    * With `replica` (the default), the path gets the state that the origin has. With `merge`, the path gets a state that

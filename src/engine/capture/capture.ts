@@ -37,7 +37,7 @@ import { optional } from "../../util/optional.ts";
 export interface CaptureOptions extends LookOptions {
   /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
-  /** A closed action that is treated as open when changes are attributed. */
+  /** An action that is treated as open although it was closed, or nobody was expected to finish it. */
   readonly late?: LoggedAction;
   /** A transaction to which changes may be attributed although its owner is gone. */
   readonly reopened?: string;

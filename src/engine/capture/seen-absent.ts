@@ -250,7 +250,10 @@ export class SeenAbsent {
 
 const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
 
-/** Returns why a path that was omitted for this reason was not in its recorded state; `undefined` if it was. */
+/**
+ * Returns why a path that was omitted for this reason was not in its recorded state. Returns `undefined` for reasons
+ * that do not show this.
+ */
 function earlierThan(reason: OmittedPath["reason"] | undefined): string | undefined {
   if (reason === "off-record") return WAS_OFF_RECORD;
   return reason === "erased" ? "it had a content then that was erased" : undefined;

@@ -22,7 +22,7 @@ interface ActionOperation {
 
 /**
  * Returns the actions and transactions that are operations. An action is an operation if it is closed, changed
- * something (or something was kept aside for it), and began in no run and no committed transaction. A committed
+ * something (a recorded path or a kept-aside one), and began in no run and no committed transaction. A committed
  * transaction is one operation, together with its actions, unless it is a savepoint or belongs to a run. What an action
  * changed after the end of its run or transaction is an operation of its own.
  */
@@ -82,7 +82,7 @@ function ofAction(action: LoggedAction): ActionOperation[] {
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
-/** `isKeeping`: something was kept aside for an action or a run in the transaction. */
+/** `isKeeping`: an action or a run in the transaction changed a kept-aside path. */
 function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): ActionOperation[] {
   const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
   if (status !== "committed" || (run ?? holds) !== undefined) return [];
