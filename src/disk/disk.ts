@@ -135,7 +135,7 @@ export interface Disk {
    */
   keepTo(folder: string, uid: number): void;
   /**
-   * True if what this process makes in a folder of this user will belong to that user, as far as can be told in
+   * True if files that this process makes in a folder of the user will belong to the user, as far as can be told in
    * advance.
    */
   makesFor(uid: number): boolean;

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /**
- * Node opens descriptors of these kinds for itself before the first line of a program runs. An inherited one cannot be
- * told from Node's own.
+ * Node opens descriptors of these kinds for itself before the first line of a program runs. An inherited descriptor of
+ * such a kind cannot be told from Node's own.
  */
 const OF_NODE = /^anon_inode:\[(?:eventpoll|eventfd|io_uring)\]$/;
 

@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 
 /**
  * Writes all of `bytes`, in as many writes as the disk needs. `position`: a byte offset, or null for the descriptor's
- * own position (the end, for `append`). Throws the disk's error. Some of the bytes may be written then.
+ * own position (the end, for `append`). Throws the disk's error. Then, some of the bytes may have been written.
  */
 export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): void {
   let written = 0;

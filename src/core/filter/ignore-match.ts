@@ -62,8 +62,8 @@ function stateAt(glob: Glob, step: number): GlobState {
 }
 
 /**
- * Adds a step to a state, and also the steps that can be reached from it without text. `seen` flags the steps of a long
- * state. Without `seen`, the state itself is searched.
+ * Adds a step to a state, and also the steps that can be reached from this step without text. `seen` flags the steps of
+ * a long state. Without `seen`, the state itself is searched.
  */
 function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
   if (seen === undefined ? state.includes(step) : seen[step] === 1) return;

@@ -259,7 +259,7 @@ class Guard {
   }
 }
 
-/** Matches the links of a process to its own root and current folder, which are those of the shell. */
+/** Matches the links of a process to its own root and current folder. A command has those of its shell. */
 const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
 
 /**

@@ -94,8 +94,8 @@ export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
 }
 
 /**
- * Returns the entry that is compared with the record for an entry that was found on disk. If the disk stores no modes,
- * the entry gets the recorded mode of the path, or the usual mode if no entry of its kind is recorded.
+ * Returns, for an entry that was found on disk, the entry that is compared with the record. If the disk stores no
+ * modes, this entry has the recorded mode of the path, or the usual mode if no entry of its kind is recorded.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,

@@ -139,7 +139,8 @@ export class OperationQueue {
     try {
       const { headFollower } = this.#context;
       const signed = await headFollower.end();
-      // Another process may have been killed before it signed. Catching up tells the head follower of its events.
+      // Another process may have been killed before it signed its events. Catching up tells the head follower of these
+      // events.
       const { damage } = signed ?? (await this.#upToDate((found) => Promise.resolve(found)));
       if (damage === undefined) {
         if (signed === undefined) await headFollower.end();

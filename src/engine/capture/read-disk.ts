@@ -28,7 +28,7 @@ export interface LookOptions extends OffRecordOptions {
   readonly paranoid?: boolean;
   /** The paths to scan, such as a watcher's hints. Default: all. */
   readonly only?: readonly WorkspacePath[];
-  /** True if paths at and beneath `only` are taken although a filter leaves them out. */
+  /** True if paths at and beneath `only`, except git's own state, are taken although a filter leaves them out. */
   readonly named?: boolean;
   /**
    * True if each path of `only` is taken although a filter leaves it out, and what is beneath that path only as the
