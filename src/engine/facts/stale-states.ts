@@ -35,7 +35,7 @@ export class StaleStates {
       const reason = reasonAbove(reasons, path);
       if (reason === undefined) continue;
       const row = await this.#context.index.iterationAt(path, this.#seq);
-      // A capture of some paths states no coverage, so an iteration after the coverage event is not stale.
+      // An iteration after the coverage event is not stale: a capture of some paths took it, and stated no coverage.
       if (row === undefined || row.seq <= seq) return reason;
     }
     return undefined;

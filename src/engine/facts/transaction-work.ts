@@ -10,7 +10,7 @@ import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "../log/read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
-/** Returns the label of the undo of a transaction. The intent of this undo has it as its selection. */
+/** Returns the label of the undo of a transaction. The intent of this undo keeps the label as its `selection`. */
 export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
   return `transaction ${id}`;
 }

@@ -175,7 +175,7 @@ function operationsIn(own: OwnEvents, { operations, owners, stack }: Covering): 
   });
 }
 
-/** For a redone undo, returns the seq before the first event that the undo undoes. */
+/** Returns the `fromSeq` of an operation or, for a redone undo, the seq before the first event that the undo undoes. */
 function startOf({ fromSeq, selective }: Candidate): number {
   if (selective === undefined) return fromSeq;
   const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];

@@ -346,8 +346,8 @@ async function judge(
 }
 
 /**
- * Returns whether the history has the event of the kept head; `undefined` if its line is damaged, and `behind` if the
- * log begins behind that event.
+ * Returns whether the history has the event of the kept head; `undefined` if its line is damaged, and `behind` if
+ * events are missing between that event and the first line of the log.
  */
 async function fitOf(
   context: HistoryContext,
@@ -355,8 +355,8 @@ async function fitOf(
   { head, oldest }: Pick<Findings, "head" | "oldest">,
 ): Promise<boolean | "behind" | undefined> {
   if (last === undefined || last.seq === 0) return true;
-  // Before a compaction drops lines, it keeps a head at the last of them. A log that begins later than behind the kept
-  // head is therefore another log, although it has no event that could be compared.
+  // Before a compaction drops lines, it keeps a head at the last of them. So if events are missing between the kept
+  // head and the first line, the log is another one, although it has no event that could be compared.
   if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
   return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }

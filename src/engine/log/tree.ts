@@ -36,7 +36,7 @@ export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   return combine(context, seq, fresh);
 }
 
-/** Changes of paths after a seq that the index does not have yet; `undefined`: the path is deleted. */
+/** Changes of paths after a seq. The index does not have these changes yet. `undefined`: the path is deleted. */
 export type PendingChanges = ReadonlyMap<WorkspacePath, Entry | undefined>;
 
 async function hashFolders(

@@ -35,7 +35,7 @@ export interface Snapshot extends SnapshotRecord {
   readonly prunedBy?: number;
 }
 
-/** Records of snapshots that were read, by hash and seq of the row: all rows of a base have the base's hash. */
+/** Records of snapshots that were read, by hash and seq of the row, because all rows of a base have the base's hash. */
 const read = memoKey<Map<string, SnapshotRecord>>("snapshots");
 
 async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {

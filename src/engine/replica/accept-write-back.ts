@@ -329,7 +329,7 @@ interface RecordedWriteBack {
   readonly left?: ReadonlySet<WorkspacePath>;
   /** Answers to entries of the same batch that were decided before. */
   readonly earlier: WriteBackAnswer;
-  /** Entries of earlier batches that were planned with this one. They were answered with their own batch. */
+  /** Entries of earlier batches that were planned with this batch. They were answered with their own batch. */
   readonly going: readonly WriteBackEntry[];
 }
 

@@ -139,7 +139,7 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** True if this event of the origin needs no event here, because it was followed or erases nothing here. */
+/** True if this event of the origin needs no event here: it was followed, or withdraws an erasure not in force here. */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";

@@ -5,8 +5,8 @@ import { proveHistories, proveRows } from "./proved-rows.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
 /**
- * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, the path still has its state or
- * was deleted since.
+ * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, the path still has the state of
+ * the iteration or was deleted since.
  */
 export async function proveRow(
   context: ProofContext,

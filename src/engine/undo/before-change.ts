@@ -123,8 +123,8 @@ export async function onlyFinished(
 }
 
 /**
- * Calls `attempt` until it does not resolve to `undefined`, which means that it found an interrupted operation under
- * the lock. That operation is finished before the next call.
+ * Calls `attempt` until it resolves to a value. `undefined` means that `attempt` found an interrupted operation under
+ * the lock, or must run again for a reason of its own. Interrupted operations are finished before the next call.
  */
 export async function untilSettled<T>(context: Context, attempt: () => Promise<T | undefined>): Promise<T> {
   for (;;) {

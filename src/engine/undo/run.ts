@@ -166,7 +166,7 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
   try {
     await recorder.start();
   } catch (error) {
-    // Later edits would be attributed to a session that stays open.
+    // Otherwise the session would stay open, and later edits would be attributed to it.
     await orTell(context, "the end of the recording was not recorded", () => finish(context, session, ending));
     throw error;
   }
@@ -237,7 +237,7 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   return { session: ended, changes, ambiguous, unknown, coverage: coverageShape(last.coverage), notRecorded: null };
 }
 
-/** Captures rule files of the session that exclude themselves. Other files that these rules exclude are only listed. */
+/** Captures the session's rule files that exclude themselves. Other files that these rules exclude are only listed. */
 async function takeRules(
   recorder: Recorder,
   hidden: readonly OmittedChange[],
@@ -257,7 +257,7 @@ function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
 
-/** The last capture recorded the changes that failed captures missed, but not the states in between. */
+/** Captures that failed missed changes. The last capture recorded these changes, but not the states in between. */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";

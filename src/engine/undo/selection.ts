@@ -147,8 +147,9 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * False for the baseline, and for what restores, undos and redos wrote; also for ambiguous changes, unless only this
- * work can have made them (`isOnly`).
+ * Returns a test for the events of some work. It is false for the baseline, and for what restores, undos and redos
+ * wrote. It is true for an ambiguous change only if this work alone can have made the change (`isOnly`). For all other
+ * events, it is `isOwn`.
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,

@@ -258,7 +258,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 
 const MOST_PATHS = 20;
 
-/** Either the transaction or somebody else made an ambiguous change while the transaction was open, so it stays. */
+/** Returns a note on ambiguous changes. They stay, because somebody else than the transaction may have made them. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -459,7 +459,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 
-/** Names the changes that the rollback leaves, and the command that restores the earlier state. */
+/** Returns a note on the number of paths that the rollback leaves, with the command that restores the earlier state. */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;

@@ -201,8 +201,8 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths kept aside, if moving other files away makes room for them. Returns none if a content is
- * missing, or others may have changed one, because a later undo would not bring these back, either.
+ * Returns the blocked paths kept aside, if moving other files away makes room for them. Returns none if the content of
+ * a path is missing, or others may have changed a path, because a later undo would not bring such a path back, either.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
@@ -293,7 +293,7 @@ const EDITED = "it was edited since";
 
 interface Edited {
   readonly change: Change;
-  /** The edited file of the database to which this file belongs, too. */
+  /** Set if this file itself was not edited: the edited file of the same database. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
   readonly iteration: number;

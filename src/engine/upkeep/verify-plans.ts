@@ -7,7 +7,7 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import type { Context } from "../log/context.ts";
 import { readFilters } from "../log/filters.ts";
 
-/** Contents that are needed to read the history itself, and the first place that names each. */
+/** Contents that are needed to read the history itself, and a place that names each. */
 export class OwnContents {
   readonly #filters = new Map<Hash, string>();
   readonly #open = new Map<string, readonly [plan: Hash, where: string]>();
