@@ -95,7 +95,7 @@ interface PatchInLine {
   readonly folder: string;
 }
 
-/** Returns `undefined` if the line does anything else. */
+/** Returns the patch that a line passes to `apply_patch`; `undefined` if the line does anything else. */
 export function patchInLine(line: string): PatchInLine | undefined {
   const [prefix = "", ...folders] = FOLDER.exec(line) ?? [];
   const patch = HEREDOC.exec(line.slice(prefix.length))?.groups?.["patch"];

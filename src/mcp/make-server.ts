@@ -89,7 +89,7 @@ export function makeServer(parts: ServerParts): Server {
   return server;
 }
 
-/** Since revision 2026-07-28, each request contains the client's name. Before, only the handshake does. */
+/** Since revision 2026-07-28, each request contains the client's name. In earlier ones, only the handshake does. */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
   return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());

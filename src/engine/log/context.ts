@@ -42,8 +42,8 @@ export interface Context {
   readonly memo: Memo;
   readonly lock: Lock;
   /**
-   * Patterns for names of secrets that apply in addition to those of the history. If a workspace reads its origin's
-   * history, these are its own patterns.
+   * Patterns for names of secrets that apply in addition to those of the history. Set if an agent reads the copy of an
+   * origin's history: the patterns of the replica's own history then apply, too.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
@@ -342,7 +342,7 @@ export interface Processes {
   markOf(pid: number): string | undefined;
   /** The PID namespace of the process numbers here; absent if the system does not report it. */
   readonly pidSpace?: string | undefined;
-  /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
+  /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot start. */
   run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
 }
 

@@ -76,7 +76,7 @@ export class DirtyPaths {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }
 
-  /** Marks paths to be scanned that no watcher has reported. */
+  /** Marks paths that no watcher has reported, so that they are scanned. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });
   }

@@ -84,7 +84,7 @@ function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): 
   });
 }
 
-/** If the next wanted event is farther away than this many events, it is looked up by itself. */
+/** If the next wanted event is farther away than this many events, a new pass begins at that event. */
 const FAR = 1_000;
 
 /** Reads many events, in the order of their rows. Events that are close together are read in one pass. */

@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 
 const MOST_TOLD = 20;
 
-/** Returns notes for people on files that others wrote while they were replaced or removed, and on the kept copies. */
+/** Returns notes for people on files that were written while Chronicle replaced or removed them, and on the copies. */
 export function notesOfCopies(conflicts: RestoreShape["conflicts"]): string[] {
   const more = conflicts.length - MOST_TOLD;
   return [

@@ -152,7 +152,7 @@ function concerns(path: WorkspacePath, paths: readonly WorkspacePath[] | undefin
   return paths.some((one) => isWithin(path, one) || isWithin(one, path));
 }
 
-/** Without paths, returns all changes. */
+/** Returns the changes at or beneath the given paths. Without paths, returns all changes. */
 function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
@@ -186,7 +186,7 @@ async function presentAt(context: Context, path: WorkspacePath, isOffRecord: boo
   return isTold ? context.worktree.inspect(path) : undefined;
 }
 
-/** For an action that may change anything, adds the paths that it changed to those that it backed up. */
+/** Returns the paths that an action backed up and, if it may change anything, also the paths that it changed. */
 async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();

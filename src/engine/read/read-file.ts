@@ -163,7 +163,7 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
 }
 
-/** The path for which a content was kept decides. A content that no path ever had has no class of its own. */
+/** A content that no path ever had has no class of its own. The name of the path for which it was kept decides. */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }

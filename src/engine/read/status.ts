@@ -105,8 +105,8 @@ function lackNotes({ root, traits, lacks }: FolderWithTraits, size: ScanReport):
 }
 
 /**
- * The numbers are computed from the scan and the unrecorded changes. If the scan omitted paths that may be recorded,
- * all recorded paths are counted in the history instead, which takes longer.
+ * Returns the number and the size of the recorded paths, computed from the scan and the unrecorded changes. If the scan
+ * omitted paths that may be recorded, all recorded paths are counted in the history instead, which takes longer.
  */
 async function recordedSize(
   context: Context,

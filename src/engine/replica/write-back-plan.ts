@@ -266,7 +266,7 @@ class EntryJudge {
     return 0;
   }
 
-  /** Returns `undefined` if something else is in a folder's place. */
+  /** Returns the changes that make the missing folders; `undefined` if something else is in a folder's place. */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
       return await foldersFor(path, this.#ground);

@@ -24,7 +24,10 @@ import { memoKey } from "../log/memo.ts";
 
 const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
 
-/** Returns the names in force, with those that a person added at the origin that the workspace follows or followed. */
+/**
+ * Returns the names in force: those of the history, of the origin that the workspace follows or followed, and of
+ * `context.secretNames`.
+ */
 export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
   const record = await workspaceRecord(context);
   const elsewhere = [...(await originNames(context)), ...(context.secretNames ?? [])];

@@ -103,7 +103,7 @@ async function withUnits(context: Context, paths: readonly WorkspacePath[]): Pro
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
 
-/** Unrecorded changes on disk are included. */
+/** Returns the changes from the present state on disk, recorded or not, to the state after event `seq`. */
 async function changesTo(context: Context, seq: number, present: Present): Promise<Change[]> {
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }

@@ -59,7 +59,7 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/** The network events are read after the command has ended. */
+/** If the caller gave a function that returns the network events, it is called after the command has ended. */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }

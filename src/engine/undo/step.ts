@@ -204,7 +204,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns `undefined` if no part of the operation was undone separately, or the step is done as a whole or not at all.
+ * Returns the operation as work if a part of it was undone separately. Otherwise, and for a step that is done as a
+ * whole or not at all, returns `undefined`.
  */
 async function partOf(
   context: Context,

@@ -273,7 +273,8 @@ async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction)
 }
 
 /**
- * Returns notes on recorded files that have an erased content now. The log does not say whether the transaction wrote it.
+ * Returns notes on recorded files that have an erased content now. The log does not say whether the transaction wrote
+ * this content.
  */
 async function erasedNotes(context: Context): Promise<string[]> {
   const { seq } = await context.index.head();

@@ -118,7 +118,11 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   });
 }
 
-/** Returns the step without the paths edited since, if each of them may be left out; otherwise `undefined`. */
+/**
+ * Returns the step as an inversion of events if the edits since are no reason to refuse the step: undos of selected
+ * work took part in all of them, or all edited paths are being written now and can be left out. Otherwise returns
+ * `undefined`.
+ */
 async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
   const paths = edited.flatMap(({ change, with: cause }) => (cause === undefined ? [change.path] : []));

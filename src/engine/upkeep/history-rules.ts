@@ -21,7 +21,7 @@ type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
 export interface RulesStart {
   readonly seq: number;
-  /** True for a copy on an anchor: only the files and the workspace's own record are then known from before. */
+  /** True for a copy on an anchor: only the files, the workspace's own record and erasures are known from before. */
   readonly isAnchored?: boolean;
 }
 

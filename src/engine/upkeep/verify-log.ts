@@ -272,7 +272,7 @@ class LogVerifier {
   }
 
   /**
-   * Notes that the events before the first sentinel are missing if they were dropped on purpose. Otherwise reports the
+   * If the events before the first sentinel were dropped on purpose, notes that they are missing. Otherwise reports the
    * missing events as a problem.
    */
   #tellStart({ size }: Sentinel): void {

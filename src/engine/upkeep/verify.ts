@@ -43,7 +43,7 @@ export async function examine(
   const problems: Problem[] = [];
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
-  // These are read before the log, because other processes may record meanwhile.
+  // The index and the kept head are read before the log, because other processes may record meanwhile.
   const audit = await IndexAudit.begin(context.index);
   const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
@@ -256,7 +256,7 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** The index is trusted for its head only, and that must not contradict the log. */
+/** The index is trusted for its head only. This head must not contradict the log. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";

@@ -14,8 +14,8 @@ import { rootToState } from "../state/root-to-state.ts";
 const BATCH = 10_000;
 
 /**
- * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the
- * last event of every other record. Reads the base back and verifies it. The lock and a lease must be held.
+ * Writes the state at `seq` (the head) as a base: the last iteration of every path that was ever recorded, and the last
+ * event of every other record. Reads the base back and verifies it. The lock and a lease must be held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);

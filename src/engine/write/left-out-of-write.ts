@@ -11,8 +11,8 @@ import type { ReadyWrite } from "./ready-write.ts";
 
 // Writes, and the files that the rules leave out. A write through Chronicle records the files that it replaces, so that
 // they can be brought back. Whoever may read the history can then read these files. So an agent's write never records a
-// file that the rules leave out. A person's write records a file that a person excluded only if the write is a put or a
-// move that names this file.
+// file that the rules leave out. If a person excluded a file, a person's write records the file only if the write is a
+// put or a move that names it.
 
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;

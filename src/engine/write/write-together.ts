@@ -424,6 +424,6 @@ async function decideOn(
     refuseErased: (all: readonly Entry[]) => refuseErased(context, all),
   };
   const changes = await planWrite(write, ground);
-  // A client that puts exactly what is on disk already has that content, so the file may be recorded by name.
+  // A client that puts exactly the content on disk has this content already, so the file may be recorded by name.
   return changes.length === 0 && write.kind !== "put" ? "as-it-is" : "by-name";
 }
