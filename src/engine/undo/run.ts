@@ -257,7 +257,7 @@ function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
 
-/** Captures that failed missed changes. The last capture recorded these changes, but not the states in between. */
+/** Failed captures missed some changes. The last capture recorded these changes, but not the states in between. */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";
