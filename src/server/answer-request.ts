@@ -556,8 +556,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans the coverage of an answer, or of each item of a page, which names the files with ignore rules, perhaps outside
- * of the workspace. All else, such as the text of a patch, must stay as it is.
+ * Cleans the coverage of an answer, or of each item of a page: a coverage names the files with ignore rules, which may
+ * lie outside of the workspace. All else, such as the text of a patch, must stay as it is.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

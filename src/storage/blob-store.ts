@@ -44,9 +44,9 @@ export interface BlobStore {
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
    * Yields contents as blocks, in storage order, for `putBlock` of another store. Each block is at most `mostBytes`
-   * long and has only requested contents: those that share a block with others are packed anew. Missing, damaged and
-   * too long contents are left out. A content may be yielded twice. Only checksums are checked; the receiver checks the
-   * hashes.
+   * long and has only requested contents: those that share a block with others are packed anew. Contents that are
+   * missing, too long or found damaged are left out. A content may be yielded twice. At most the checksum of a block is
+   * checked, and nothing of a container but its heads: the receiver checks the hashes.
    */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
@@ -124,8 +124,8 @@ export interface BlobReader {
   /** In bytes. */
   readonly size: number;
   /**
-   * A range of a large content is read without the bytes before it. Only the checksums of its pieces are then checked,
-   * which only a compressed file has.
+   * A range of a large content is read without the bytes before it. The hash is then not checked, but only the checksums
+   * of the pieces in a compressed file. An uncompressed file has none.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }

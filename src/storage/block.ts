@@ -23,8 +23,8 @@ import { freeBytes } from "../util/free-bytes.ts";
  * ```
  * The ULID identifies a pack, whose file name changes when it is sealed. Codec 0: s = r. Codec 1: one zstd frame that
  * unpacks to r bytes, used if it saves at least 5%. A scan finds where blocks begin by the first CRC. The contents are
- * checked by their SHA-256. The second CRC is for `verify`: it detects changed bits of a zstd frame that do not affect
- * the contents.
+ * checked by their SHA-256. The second CRC is checked only where a whole block is read (by `verify`, or for another
+ * store): it also detects changed bits of a zstd frame that do not affect the contents.
  */
 export const PACK_HEADER_BYTES = 40;
 /** In bytes, without the table. */

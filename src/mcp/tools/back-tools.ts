@@ -39,7 +39,7 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   };
 }
 
-/** Mentions paths that the rules leave out only if nothing else was changed. */
+/** Counts the recorded paths that were changed; if there are none, the changed paths that the rules leave out. */
 function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }

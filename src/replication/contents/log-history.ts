@@ -47,7 +47,7 @@ export class LogHistory {
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
-  /** Positions of events, by seq. Each is in the file that has the event's line. */
+  /** Positions of events, by seq. An offset counts in the file (the log or a sealed log) that has the event's line. */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
   /** The seq of the log's first line when `#firstSeq` was found. */
@@ -118,7 +118,7 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
-  /** Later events of other processes are reported by `changed`. */
+  /** True if no event after `seq` is known yet. Later events of other processes are reported by `changed`. */
   isLastKnown(seq: number): boolean {
     return seq >= (this.#known?.seq ?? 0);
   }

@@ -49,7 +49,7 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 /** Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own. */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The `current_sequence` of `FullResyncRequired`, after which the state is requested. */
+  /** The `current_sequence` of `FullResyncRequired`. The state after this event is requested. */
   sequence: count,
   /**
    * The last event that the replica holds. Later deletions are listed, and folders that were touched later are marked.

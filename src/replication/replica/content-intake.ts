@@ -206,7 +206,7 @@ export class ContentIntake {
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
       this.#onJoining?.();
-      // Nothing else in this loop waits for I/O. Otherwise, no session of this process could send heartbeats.
+      // Nothing else in this loop waits for I/O. Without this yield, no session of this process could send heartbeats.
       await yieldToEventLoop();
     }
   }

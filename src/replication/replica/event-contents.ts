@@ -200,8 +200,9 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that `verify` would report as missing for an event. Leaves out those that the rows of its base
- * name (`contentsOfRows`). An event that withdraws an erasure names the contents that are in the store again.
+ * Returns the contents that an event needs: `verify` reports such a content as missing if the store lacks it. Leaves
+ * out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an erasure needs
+ * the contents that are in the store again.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));

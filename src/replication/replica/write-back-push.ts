@@ -27,7 +27,7 @@ const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /** After this many repetitions of a batch, the session is ended. */
 const MOST_TRIES = 50;
 
-/** The delay before a batch is sent again that the origin could not accept (`unavailable`). */
+/** The delay before a batch that the origin could not accept (`unavailable`) is sent again. */
 const RETRY_MS = 1_000;
 
 interface InFlight {

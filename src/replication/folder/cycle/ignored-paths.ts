@@ -9,7 +9,10 @@ import type { Context } from "../../../engine/log/context.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
 export interface IgnoreGround {
-  /** Each history with the event as of which it is queried. A later one provides what the earlier ones lack. */
+  /**
+   * Each history with the event as of which it is queried. A path that one history lacks is looked up in the next of
+   * the list.
+   */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
   readonly options: FilterOptions;

@@ -104,7 +104,7 @@ export class Obstacles implements Disposable {
     if (opened !== undefined && opened.length > 0) onReadable(opened);
   }
 
-  /** Returns at most `MOST_LOOKED_AT` items, so that consecutive checks cover different ones. */
+  /** Returns at most `MOST_LOOKED_AT` items. They begin at `#from`, so that consecutive checks cover different ones. */
   #turnOf<T>(all: readonly T[]): readonly T[] {
     if (all.length <= MOST_LOOKED_AT) return all;
     const from = this.#from % all.length;

@@ -10,8 +10,8 @@ import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import { optional } from "../../../util/optional.ts";
 
 export interface CycleGround {
-  /** `applied` is the origin's event up to which the folder was reconciled before this step. */
   readonly origin: string;
+  /** The origin's event up to which the folder was reconciled before this step. */
   readonly applied: number;
   readonly rules: ReplicatedPaths;
   readonly paths: readonly CyclePath[];
@@ -119,7 +119,8 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // The children of a folder that only stays are not disputed. This step reconciles them.
+  // If the folder is only held (`heldBy`), its children are not disputed, because this step reconciles them. Its
+  // conflict then has no `since`.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -159,7 +160,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** This step reconciles what is beneath the path of a waiting conflict. */
+/** Limits a waiting conflict to its path alone, because this step reconciles what is beneath the path. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;

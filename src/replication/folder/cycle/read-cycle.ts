@@ -107,9 +107,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. They are recorded as deleted in the folder
- * before the step is planned, and that is what both sides last agreed on. If the origin has an entry at such a path
- * again, nobody has deleted it in the folder.
+ * Corrects the base of paths that an erasure of the origin has left out. Before the step is planned, such a path is
+ * recorded as deleted in the folder. Both sides last agreed on this absence. If the origin has an entry at the path
+ * again, nobody has deleted that entry in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;

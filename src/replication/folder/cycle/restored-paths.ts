@@ -20,8 +20,8 @@ export interface Restoring {
 
 /**
  * Restores the entries that a person wants back after a large deletion. These are the entries that the other side still
- * has, and those that were deleted there just before the halt. Such a deletion may still be on its way from the origin.
- * The path is restored once the deletion has arrived.
+ * has, and those whose deletion was carried out on the other side, too, just before the halt. Such a deletion may still
+ * be on its way from the origin. The path is restored once the deletion has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;

@@ -43,8 +43,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event on which the path is based as of `upTo`, or `undefined` if no own event up to then shows it, or
-   * if the event exists only in a base. `rows` are the path's own iterations, up to an own event.
+   * Returns the event of the origin on which the path is based as of `upTo`, or `undefined` if no own event up to then
+   * shows it. An own event that exists only in a base shows nothing. `rows` are the path's own iterations, up to an own
+   * event.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);

@@ -36,10 +36,10 @@ export interface SyncPlaces {
   /** Returns the folders that have a sync. Stopped syncs are included. */
   list(): Promise<SyncPlace[]>;
   /**
-   * Returns the id of the folder's workspace, which is created if there is none. Throws as `StoreApi.init` does.
-   * Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also throws `UNSAFE` for a folder
-   * within another one that follows the same origin. If `answered` is a workspace of this store, also throws `UNSAFE`
-   * for a folder that is, contains or lies in the folder of that workspace.
+   * Returns the id of the folder's workspace, which is created if there is none. Throws as `StoreApi.init` does, and
+   * `USAGE` for a single file. Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also
+   * throws `UNSAFE` for a folder within another one that follows the same origin. If `answered` is a workspace of this
+   * store, also throws `UNSAFE` for a folder that is, contains or lies in the folder of that workspace.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */

@@ -150,8 +150,8 @@ export type RestReason = Pick<SyncShape, "elsewhere" | "reason" | "hint">;
 export const ELSEWHERE: RestReason = { elsewhere: true, reason: "another process runs it" };
 
 /**
- * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. `why` is left out
- * of it if the sync is stopped or halted, because then no process runs it.
+ * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. The shape of a
+ * stopped or halted sync is without `why`, because no process runs such a sync.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, why: RestReason): SyncShape | undefined {
   if (record === undefined) return undefined;
