@@ -124,8 +124,8 @@ export interface BlobReader {
   /** In bytes. */
   readonly size: number;
   /**
-   * A range of a large content is read without the bytes before it. The hash is then not checked, but only the checksums
-   * of the pieces in a compressed file. An uncompressed file has none.
+   * A range of a large content is read without the bytes before it. The hash is then not checked. In a compressed file,
+   * the checksums of the pieces are checked; an uncompressed file has none.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }

@@ -223,7 +223,10 @@ export class OriginSession {
     await this.#sayHead();
   }
 
-  /** A replica that has received only part of a commit then knows that more follows, and does not act on that part. */
+  /**
+   * Sends the head if it is not known to the replica. A replica that has received only part of a commit then knows that
+   * more follows, and does not act on that part.
+   */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
     this.#sayHead().catch((error: unknown) => this.#channel.close(asFatal(error)));

@@ -250,7 +250,7 @@ function wholeBlock(
 
 /**
  * Returns the contents of a group that can be read. A content that is too long for a shared block has a block of its
- * own, which `wholeBlock` has found too long, missing or damaged: none is then returned.
+ * own. `wholeBlock` has then found that block too long, missing or damaged, so nothing is returned.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];

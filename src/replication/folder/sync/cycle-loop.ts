@@ -91,8 +91,8 @@ export class CycleLoop {
   }
 
   /**
-   * Before a restore, the loop waits for the origin's latest events, such as erasures. While the origin cannot be
-   * reached, the mirror's state is used.
+   * True until a requested restore is carried out. Before that, the loop waits for the origin's latest events, such as
+   * erasures. While the origin cannot be reached, the mirror's state is used.
    */
   get isRestoring(): boolean {
     return this.#decided === "restore";
