@@ -174,8 +174,8 @@ export class LogHistory {
 
   /**
    * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. The known
-   * head includes every event that any replica was given: a replica with more events would take this for another
-   * history.
+   * head includes every event that any replica was given: a replica with more events would take the origin's history
+   * for another one.
    */
   async #look(): Promise<Head> {
     try {

@@ -46,7 +46,10 @@ function isFolder(fields: z.output<typeof folder>): boolean {
   return fields.after === undefined || fields.after_b64 === undefined;
 }
 
-/** Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own. */
+/**
+ * Requests folders of a state. The replica then requests those subfolders whose Merkle hashes differ from its own, or
+ * in which something has an event after `since`.
+ */
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
   /** The `current_sequence` of `FullResyncRequired`. The state after this event is requested. */

@@ -13,7 +13,7 @@ export interface EarlyFiles {
    */
   expect(entries: readonly Entry[]): void;
   /**
-   * Returns a promise for each block, which rejects where `checkBlock` would throw. Returns `undefined` if the caller
+   * Returns, for each block, a promise that rejects where `checkBlock` would throw. Returns `undefined` if the caller
    * must check the blocks itself. A file is written only after its block is checked.
    */
   check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined;

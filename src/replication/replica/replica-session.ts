@@ -83,7 +83,7 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** About this many events are gathered, as long as each turn of the event loop brings more. */
+/** Gathering ends once there are this many events, or when a turn of the event loop brings no more. */
 const GATHER_MOST = 1_000;
 
 /**

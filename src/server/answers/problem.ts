@@ -30,7 +30,7 @@ export interface ProblemSetting {
   readonly report: Report;
 }
 
-/** Adds a line, which may describe `error`, to the server's diagnostics. */
+/** Adds a line to the server's diagnostics. `error` is the error that the line describes, if there is one. */
 export type Report = (line: string, error?: unknown) => void;
 
 const HIDDEN = "…";
@@ -122,8 +122,9 @@ export function hide(text: string, hidden: readonly string[]): string {
 }
 
 /**
- * Returns the hidden folders for a caller who must not learn where folders are on this machine. They include the tracked
- * folders that the error itself names, because an open workspace may not know the place to which its folder was moved.
+ * Returns the hidden folders for a caller who must not learn where folders are on this machine. They include the
+ * tracked folders that the error itself names, because an open workspace may not know the place to which its folder was
+ * moved.
  */
 export function hiddenIn(thrown: unknown, hidden: readonly string[]): readonly string[] {
   const error = codedError(thrown);

@@ -229,8 +229,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer was lost, and the origin no longer remembers it. Only the origin's state will show whether it accepted
-    // the entry.
+    // The answer to an entry that `answer` does not name was lost, and the origin no longer remembers it. Only the
+    // origin's state will show whether it accepted the entry.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);

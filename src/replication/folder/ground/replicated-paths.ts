@@ -7,7 +7,7 @@ import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
 import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
 
-/** The rules for paths that are set when a sync begins (see `ReplicaRecord`). */
+/** The rules that decide about paths. They are set when a sync begins (see `ReplicaRecord`). */
 export interface ReplicationRules {
   readonly mode: ReconcileMode;
   readonly policy?: string;
