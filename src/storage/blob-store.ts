@@ -184,7 +184,10 @@ export interface CollectReport {
   readonly freedBlobs: number;
   /** The bytes by which the files shrank. */
   readonly freedBytes: number;
-  /** Removed contents whose bytes stay, in packs that are mostly kept or that another process is using. */
+  /**
+   * Removed contents whose bytes stay, in packs that are mostly kept, that another process is using, or in which a kept
+   * content is damaged.
+   */
   readonly pendingBlobs: number;
   readonly pendingBytes: number;
 }
