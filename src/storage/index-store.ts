@@ -57,8 +57,8 @@ export interface IndexStore {
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
    * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
-   * entries of every root (a further root counts as one level of `depth`). A root itself has no entry. Entries outside
-   * the page are not visited.
+   * entries of every root. The folder of a further root then counts as one level of `depth`, so its direct children are
+   * at depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -166,7 +166,7 @@ export interface EventRow {
   readonly hash: Hash;
   /**
    * The offset in the file that holds this seq. If it is negative, the line was compacted away, and its record is in a
-   * base from −offset on.
+   * base. The records of this base begin at byte −offset.
    */
   readonly offset: number;
   /** Bytes of the line, without the newline. */
@@ -217,7 +217,7 @@ export const ENTRY_BATCH = 2_000;
 /**
  * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above that of the
  * index, its events must ascend between the two heads, and no iteration may be above the batch's head. The first root
- * itself may have no iteration.
+ * itself must not have an iteration.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

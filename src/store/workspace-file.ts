@@ -21,7 +21,10 @@ export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): stri
   return text === textOf(id) ? undefined : `it does not say format ${FORMAT_VERSION} and workspace ${id}`;
 }
 
-/** Throws `FORMAT_UNSUPPORTED`. Accepts a damaged or missing file, because the log has the same facts. */
+/**
+ * Throws `FORMAT_UNSUPPORTED` if the file names another format. Accepts a damaged or missing file, because the log has
+ * the same facts.
+ */
 export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];
   if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);

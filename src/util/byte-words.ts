@@ -62,8 +62,8 @@ function variables(
 }
 
 /**
- * Returns the words of a shell that starts the program if its name contains `=`, because `env` would read such a name
- * as a variable. Returns no words for any other program.
+ * If the name of the program contains `=`, returns the words of a shell that starts the program, because `env` would
+ * read such a name as a variable. Returns no words for any other program.
  */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];

@@ -252,9 +252,10 @@ export interface ApplyRequest {
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
-   * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, if
-   * something is to be changed. New files may be staged meanwhile, but nothing is put into place before it resolves. If
-   * it throws, nothing was changed and the error is rethrown. If it is never called, nothing was changed.
+   * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, unless
+   * a block forbids all changes. New files may be staged before and meanwhile, but nothing is put into place before
+   * `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called, nothing was
+   * changed, except that a missing tracked folder may have been made.
    */
   readonly begin?: () => Promise<void>;
   /**

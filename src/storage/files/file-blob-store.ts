@@ -167,7 +167,10 @@ export class FileBlobStore implements BlobStore {
     this.#sound.clear();
   }
 
-  /** True if the content is stored durably. Takes about 4 µs, so that a loop may call it for many contents. */
+  /**
+   * True if the content is stored durably, and is not known to be damaged. Takes about 4 µs, so that a loop may call it
+   * for many contents.
+   */
   hasSync(hash: Hash): boolean {
     return this.#files.index.has(hash) && !this.#damaged.has(hash);
   }
@@ -257,7 +260,10 @@ export class FileBlobStore implements BlobStore {
     return this.#lease.take();
   }
 
-  /** For separate sinks (`openPackSink`). Hold a lease meanwhile. Publish the results, then release the lanes. */
+  /**
+   * Takes lanes for separate sinks (`openPackSink`). The caller holds a lease while the sinks are in use, publishes
+   * their results, and then releases the lanes.
+   */
   async takeLanes(count: number): Promise<readonly PackLease[]> {
     await this.#readyForWrites();
     const held: PackLease[] = [];

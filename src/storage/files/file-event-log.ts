@@ -197,7 +197,7 @@ export class FileEventLog implements EventLog {
     this.#mustBeSound();
   }
 
-  /** Calls made meanwhile wait for the next flush. Never rejects. */
+  /** Writes the waiting events. Events that are appended during a flush are written by the next one. Never rejects. */
   #flush(): Promise<void> {
     this.#flushing ??= this.#flushGroup().finally(() => {
       this.#flushing = undefined;

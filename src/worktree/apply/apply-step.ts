@@ -71,9 +71,9 @@ export interface Step {
 }
 
 /**
- * True if the block of this path forbids all changes. These blocks do not: any block with `skip`; with `skip-changed`,
- * that of a path that was changed meanwhile; that of a folder that cannot be removed because it is not empty; that of
- * an entry that the disk cannot hold.
+ * True if the block of this path forbids all changes. With `skip`, no block does. With `skip-changed`, the block of a
+ * path that was changed meanwhile does not. Two blocks never do: that of a folder that cannot be removed because it is
+ * not empty, and that of an entry that the disk cannot hold.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },

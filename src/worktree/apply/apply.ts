@@ -336,7 +336,10 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
   };
 }
 
-/** The next scan reads files written after the apply began, because their content was not read here. */
+/**
+ * Remembers the applied paths. A file that was written since shortly before the apply began counts as racy, unless the
+ * step is `isCertain`. The next scan then reads the file, because somebody may have written to it unseen.
+ */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
   cache.putAll(knownNow(applied), startedNs);

@@ -184,7 +184,7 @@ interface StagingOptions {
   readonly probesAgain?: boolean;
 }
 
-/** The same folder at each call, as long as devices stay the same. */
+/** Returns the staging for a token in a root: the same folder at each call, as long as devices stay the same. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);

@@ -272,7 +272,7 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** The last folder that remains is open. */
+  /** Closes the folders that are not on the way to the new one. The last folder that remains is open. */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;

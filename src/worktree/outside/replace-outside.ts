@@ -121,7 +121,10 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
   return dropAside(fs, aside, seen);
 }
 
-/** If somebody wrote to the entry since it was seen, leaves it there, and returns a sentence about that. */
+/**
+ * Removes an entry that was moved aside. If somebody wrote to the entry since it was seen, leaves it there, and returns
+ * a sentence about that.
+ */
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
   if (gone === undefined || !isSameContent(gone, seen)) {
@@ -277,7 +280,7 @@ async function dropLeft(
   }
 }
 
-/** If the folder cannot be listed, returns the first possible path. */
+/** Returns the entries that attempts left aside. If the folder cannot be listed, returns the first possible path. */
 function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
   try {

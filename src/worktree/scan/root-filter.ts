@@ -7,7 +7,7 @@ import type { KnownGit } from "../git/root-git.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
-/** The ignore file of a repository that is not shared with its clones. */
+/** The ignore file in a repository's git folder. Clones of the repository do not get this file. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
 /** Returns the known repositories of a root, each with its folder beneath the root. */

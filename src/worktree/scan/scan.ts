@@ -434,7 +434,7 @@ async function rootAway(
   });
 }
 
-/** For example after a run that removed the folder. */
+/** The hint for a missing folder in which nothing is recorded, for example after a run that removed the folder. */
 function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (
