@@ -235,7 +235,10 @@ export interface ApplyRequest {
   readonly token: string;
   /** In any order. `apply` makes folders before their contents, and deletes last, contents before their folders. */
   readonly changes: readonly Change[];
-  /** Reads contents. Called once with every hash that is needed; yields them in the order that suits the store. */
+  /**
+   * Reads contents, and yields them in the order that suits the store. Called with every hash that is needed, except
+   * those that worker threads read, and once more with the hashes of files that the worker threads left out.
+   */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
    * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,

@@ -29,7 +29,7 @@ export interface FileBackendsOptions {
   /** Removes the files of an index. Default: does nothing, for an index without files. */
   readonly discardIndex?: (path: string) => void;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
-  /** Opens a temporary blob index, if the disk takes no writes. Default: opening the blob store then fails. */
+  /** Opens a temporary blob index, for reading while the disk takes no writes. Default: what needs that index fails. */
   readonly scratchBlobIndex?: () => BlobIndex;
   readonly lock: (path: string) => Lock;
 }
@@ -68,7 +68,7 @@ export function fileBackends(options: FileBackendsOptions): StorageBackends {
 /** Matches the end of a canonical line, with its newline. */
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"([^"]{24})"\}\n$/;
 
-/** In bytes. No such ending is longer. */
+/** The number of bytes that are read at the end of a log. No match of `ENDING` is longer. */
 const ENDING_BYTES = 66;
 
 /** Implements `StorageBackends.lastEvent`: reads only the end of the last line. */

@@ -20,7 +20,7 @@ export interface PackParts {
   readonly disk: Disk;
   readonly layout: BlobLayout;
   readonly newPackId: () => string;
-  /** Gets the files whose names a failed sync did not make durable. Default: they are not recorded. */
+  /** The writer adds each file whose name a failed sync did not make durable. Default: such files are not noted. */
   readonly unsure?: UnsureNames;
 }
 

@@ -38,9 +38,9 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file, if it exists, by a copy of it, durably. No failed sync has concerned the new pages of the copy and
- * its new entry in the folder, so the name counts as sure afterwards. If a step fails, the bytes of the file are
- * unchanged.
+ * Replaces a file, if it exists, by a copy of it, durably. The name counts as sure afterwards, because the pages of the
+ * copy and its entry in the folder are new, so that no failed sync has concerned them. If a step fails, the bytes of
+ * the file are unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {

@@ -26,7 +26,7 @@ const PROTECTED = 4;
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, mtime_ns, ${HASH}`;
 
-/** In rows. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small. */
+/** The rows of one page. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small. */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
 

@@ -50,7 +50,10 @@ export class SqliteIndexStore implements IndexStore {
   readonly #path: string;
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
-  /** Stays open when the index continues without the file, because a walk may still read there. */
+  /**
+   * The connection to the file, once the index continues without the file; `undefined` before. It stays open, because a
+   * walk may still read there.
+   */
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;

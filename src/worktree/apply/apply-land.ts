@@ -327,7 +327,10 @@ function landMode(context: LandContext, step: Step): void {
   step.stat = fs.fstat(file);
 }
 
-/** A file or link is moved to the trash. A folder may hold only files that an interrupted apply has staged. */
+/**
+ * Moves a file or link to the trash. Removes a folder, together with files that an interrupted apply has staged in it.
+ * If the folder holds anything else, blocks the step.
+ */
 export function remove(context: LandContext, step: Step): void {
   if (!isLive(step)) return;
   try {

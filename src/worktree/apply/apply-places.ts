@@ -10,7 +10,10 @@ import { receiversOf } from "../files/folder-places.ts";
 // `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
 // folders that receive them.
 
-/** In files. Asking the program takes about as long as staging 200 files in their folders. */
+/**
+ * For at most this many files, the program is not asked, unless files were staged early. Asking the program takes about
+ * as long as staging 200 files in their folders.
+ */
 const FEW = 256;
 
 /**
@@ -29,7 +32,7 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/** Looks into every receiving folder, because the notes of the interrupted apply may be lost. */
+/** Removes the places of the interrupted apply. Looks into every receiving folder, because the notes may be lost. */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));

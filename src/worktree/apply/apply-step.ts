@@ -39,7 +39,7 @@ export interface Step {
   after: Entry | undefined;
   /** The mode that the request gave to `after`, without the bits of `mask`. */
   readonly asked: number | undefined;
-  /** Mode bits that are neither set nor cleared. */
+  /** Mode bits that are never set, and that an existing folder keeps. */
   readonly mask: number;
   /** The stat found by the check. */
   present: FileStat | undefined;
@@ -93,7 +93,7 @@ function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
 }
 
 /**
- * Returns the block of a folder that a remaining child keeps from being removed; `undefined` if all children are
+ * Returns the block for a folder that cannot be removed, because a child remains; `undefined` if all children are
  * removed. Prefers to name a child that was not changed meanwhile.
  */
 export function heldBy(

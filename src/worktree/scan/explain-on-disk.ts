@@ -77,7 +77,10 @@ function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
 
-/** Returns the verdict of the rules, but `GITS` for a path in a folder of git's own that no rule includes by name. */
+/**
+ * Returns `GITS` for a path in one of git's own folders, unless a rule includes that folder by name. Otherwise returns
+ * the verdict of the rules.
+ */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
   const top = gits.topOf(inner);
