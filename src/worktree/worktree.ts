@@ -99,9 +99,9 @@ export interface Worktree {
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
-  /** True if files of an interrupted apply may be left that neither `sweepLeft` nor a later apply has removed. */
+  /** True if the store notes files of an interrupted apply that neither `sweepLeft` nor a later apply has removed. */
   mayHoldLeft(): boolean;
-  /** Removes what interrupted applies have left. The caller holds the lock of the workspace. */
+  /** Removes the files of interrupted applies that the store notes. The caller holds the lock of the workspace. */
   sweepLeft(): void;
 
   /** Reports hints of possible changes. Only a scan shows what has changed. */

@@ -98,7 +98,7 @@ export class DiskWorktree implements Worktree {
   #isSwept = false;
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** True once the folders hold no leftovers of applies that were interrupted before this object was made. */
+  /** True once the store notes no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
   /** The start of the last scan. `remember` without a time assumes that no path was read before it. */
   #readFloorNs: bigint | undefined;
