@@ -88,6 +88,23 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
   return { kind: scope, ...sorted.result };
 }
 
+/**
+ * Returns the fields of a payload that say from where to where a tool moves something, as they were given; `undefined`
+ * if the tool does not touch both. A copy only reads its source.
+ */
+export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
+  const known = TYPES.get(type);
+  if (type === "run_command" || known?.fields.includes("source") === false) return undefined;
+  const from = known === undefined ? payload.source : givenIn(payload, "source");
+  const to = payload.destination;
+  return from === undefined || from === "" || to === undefined || to === "" ? undefined : [from, to];
+}
+
+function givenIn(payload: TargetPayload, field: Field): string | undefined {
+  const other = OTHER_NAMES[field];
+  return payload[field] ?? (other === undefined ? undefined : payload[other]);
+}
+
 function addCommand(sorted: Sorter, payload: TargetPayload, folders: TargetFolders): void {
   const base = sorted.base;
   const cwd = payload.cwd === undefined || payload.cwd === "" ? base : absolute(payload.cwd, base);
@@ -111,8 +128,7 @@ function addFields(sorted: Sorter, { type, payload, fields, deep }: Fields): voi
   const several = payload.paths ?? [];
   for (const path of several) sorted.add(absolute(path, sorted.base), deep);
   for (const field of fields) {
-    const other = OTHER_NAMES[field];
-    const given = payload[field] ?? (other === undefined ? undefined : payload[other]);
+    const given = givenIn(payload, field);
     if (given !== undefined) sorted.add(absolute(given, sorted.base), deep);
     else if (several.length === 0) throw lacks(type, field);
   }

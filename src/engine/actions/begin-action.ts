@@ -119,7 +119,7 @@ async function openCall(context: Context, asked: AskedAction, head: Head): Promi
   const { request, actor, targets, around } = asked;
   const { session, turn, toolCall, type } = request;
   if (session === undefined || toolCall === undefined) return undefined;
-  const is = [session, turn, toolCall, actor, type, targets.kind, summaryOf(request, targets.paths, targets.outside)];
+  const is = [session, turn, toolCall, actor, type, targets.kind, summaryOf(context, request, targets)];
   const [same] = (await openActions(context, head)).filter((one) => {
     const its = [one.session, one.turn, one.toolCall, one.actor, one.type, one.scope, one.summary];
     return its.every((value, at) => value === is[at]) && !around.includes(one.id);
@@ -211,7 +211,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
   return {
     state: "open",
     type: request.type,
-    summary: summaryOf(request, targets.paths, targets.outside),
+    summary: summaryOf(context, request, targets),
     scope: targets.kind,
     paths: targets.paths,
     files: kept.files,

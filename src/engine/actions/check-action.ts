@@ -1,13 +1,15 @@
-import type { ActionPayload, ActionRequest } from "../../api/action-api.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
-import { maskCommand } from "../../core/shell/mask-secrets.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
-import { shownPath } from "../log/shape.ts";
+import type { ActionRequest } from "../../api/action-api.ts";
+import { type ActionTargets, movedFields } from "../../core/records/action-targets.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
+import { maskCommand } from "../../core/shell/mask-secrets.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
+import type { Context } from "../log/context.ts";
+import { shownPath } from "../log/shape.ts";
+import { targetsFor } from "./outside.ts";
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
-/** The maximum length of turns, call ids and names of actors. Agents choose these, so any short text is accepted. */
+/** The maximum length of turns, call ids and actors' names. Agents choose turns and call ids freely. */
 const MOST_ID = 512;
 const MOST_SUMMARY = 300;
 
@@ -59,18 +61,31 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the action cannot be recorded: ${what}`, { hint });
 }
 
-/** Secrets are masked in a command and in a summary that the caller has given. */
-export function summaryOf(request: ActionRequest, paths: readonly WorkspacePath[], outside: readonly string[]): string {
+/** Masks secrets in the command, and in a summary that the caller has given. */
+export function summaryOf(context: Context, request: ActionRequest, targets: ActionTargets): string {
   if (request.summary !== undefined) return cut(masked(request.summary));
-  const about = aboutOf(request.payload ?? {}, [...paths.map(shownPath), ...outside]);
+  const about = aboutOf(context, request, targets);
   return cut(about === "" ? request.type : `${request.type}: ${about}`);
 }
 
-function aboutOf({ command, source, destination }: ActionPayload, paths: readonly string[]): string {
-  if (command !== undefined) return masked(command);
-  const [from, to] = paths;
-  if (source !== undefined && destination !== undefined && to !== undefined) return `${from} → ${to}`;
-  return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
+function aboutOf(context: Context, { type, payload = {} }: ActionRequest, targets: ActionTargets): string {
+  if (payload.command !== undefined) return masked(payload.command);
+  const moved = movedFields(type, payload);
+  if (moved !== undefined) return moveText(context, moved, payload.paths ?? []);
+  const shown = shownTargets(targets);
+  return shown.length > 3 ? `${shown[0]} and ${shown.length - 1} more` : shown.join(", ");
+}
+
+/** The order of the targets does not say which of them is the source, so the fields of the payload are shown. */
+function moveText(context: Context, moved: readonly [from: string, to: string], others: readonly string[]): string {
+  const shown = (given: string): string => shownTargets(targetsFor(context, "write_file", { path: given }))[0] ?? given;
+  const [from, to] = moved.map(shown);
+  const more = new Set(others.map(shown).filter((one) => one !== from && one !== to)).size;
+  return `${from} → ${to}${more === 0 ? "" : ` and ${more} more`}`;
+}
+
+function shownTargets(targets: ActionTargets): readonly string[] {
+  return targets.kind === "none" ? [] : [...targets.paths.map(shownPath), ...targets.outside];
 }
 
 function masked(line: string): string {
