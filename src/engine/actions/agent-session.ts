@@ -1,5 +1,6 @@
 import type { SessionStart } from "../../api/action-api.ts";
 import type { SessionShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
@@ -10,7 +11,7 @@ import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "../commit/commit.ts";
 import { type Context, foldersOf } from "../log/context.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
-import { ownerOf } from "../log/owner-process.ts";
+import { isOwnerId, ownerOf } from "../log/owner-process.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
 import { notOfAnAgent, refuseTakenId } from "../facts/taken-ids.ts";
 import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
@@ -25,10 +26,15 @@ export interface AgentSessionDraft {
 
 /**
  * Begins an agent's session, or resumes one that has ended. Does nothing if the session is open. Throws `USAGE` if the
- * id is malformed or taken.
+ * id is malformed or taken, or `pid` is not a process id.
  */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);
+  if (!isOwnerId(start.pid)) {
+    throw new ChronicleError("USAGE", "the session cannot be begun: pid is not a process id", {
+      hint: "leave it out, or give null",
+    });
+  }
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
   await withCommit(context, async (commit) => {
     const draft = await beginningOf(

@@ -21,3 +21,15 @@ test("the summary of a move says from where to where", async () => {
   expect(await summary("move_file", { source: "link", destination: "b" })).toBe("move_file: link → b");
   expect(await summary("rename", { source: "y", destination: "b" })).toBe("rename: y → b");
 });
+
+test.each([0, -1, 1.5, Number.NaN])("%d is the id of no process", async (pid) => {
+  await using project = new Project();
+  project.write("a", "1");
+  const workspace = await project.init();
+  const refusal = { code: "USAGE" };
+  const request = { type: "write_file", payload: { path: "a" }, pid };
+  await expect(workspace.snapshotAction(request)).rejects.toMatchObject(refusal);
+  await expect(workspace.startSession({ id: "s", pid })).rejects.toMatchObject(refusal);
+  await expect(workspace.beginTransaction({ pid })).rejects.toMatchObject(refusal);
+  expect(await workspace.sessions()).toEqual([]);
+});

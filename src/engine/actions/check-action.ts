@@ -4,6 +4,7 @@ import { checkActorName } from "../../core/records/actor-name.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Context } from "../log/context.ts";
+import { isOwnerId } from "../log/owner-process.ts";
 import { shownPath } from "../log/shape.ts";
 import { targetsFor } from "./outside.ts";
 
@@ -36,8 +37,7 @@ export function checkRequest(request: ActionRequest): void {
     refuse("depth is not a whole number from 0 up", "0 at the top, 1 in an agent within it …");
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
-  if (pid !== undefined && pid !== null && !isCount(pid))
-    refuse("pid is not a process id", "leave it out, or give null");
+  if (!isOwnerId(pid)) refuse("pid is not a process id", "leave it out, or give null");
   checkTypes(request);
 }
 

@@ -9,6 +9,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
 import { openSimStore, simBackends } from "../../testing/sim-store.ts";
 import type { Processes } from "./context.ts";
+import { isHere } from "./owner-process.ts";
 
 const FOLDER = { folder: 0o755 };
 
@@ -76,6 +77,10 @@ const BACKENDS: readonly (readonly [string, Processes])[] = [
 it.for(BACKENDS)("%s processes: this one is there, and keeps its mark", ([, processes]) => {
   const { pid } = processes;
   expect([processes.isAlive(pid), processes.markOf(pid)]).toEqual([true, processes.markOf(pid)]);
+});
+
+it.for(BACKENDS)("%s processes: what is recorded without the number of one is nobody's", ([, processes]) => {
+  for (const pid of [0, -1]) expect(isHere({ processes }, { pid })).toBe(false);
 });
 
 it.skipIf(!existsSync("/proc/self/stat"))("processes that start at one moment have marks of their own", async () => {

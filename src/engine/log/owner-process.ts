@@ -21,6 +21,11 @@ type Machine = Pick<Context, "processes">;
  */
 export const UNOWNED_HOURS = 24;
 
+/** True if work can be owned by this process: a process id above 0; for work that no process ends, nothing or `null`. */
+export function isOwnerId(pid: unknown): pid is number | null | undefined {
+  return pid === undefined || pid === null || (Number.isSafeInteger(pid) && (pid as number) > 0);
+}
+
 export function ownerOf<T extends number | null = number>(
   { processes }: Machine,
   pid: T | undefined = processes.pid as T,
@@ -50,7 +55,8 @@ export function numberHere(machine: Machine, owner: OwnerProcess): number | null
 export function isHere(machine: Machine, owner: OwnerProcess): boolean {
   const { processes } = machine;
   const { pid, pidMark } = owner;
-  if (pid === null || isElsewhere(machine, owner)) return false;
+  // To the system, 0 and negative numbers stand for groups of processes, and there is always one to ask.
+  if (pid === null || pid <= 0 || isElsewhere(machine, owner)) return false;
   if (pid !== processes.pid && !processes.isAlive(pid)) return false;
   return pidMark === undefined || (processes.markOf(pid) ?? pidMark) === pidMark;
 }

@@ -21,7 +21,7 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import type { Context } from "../log/context.ts";
 import { coverageAt } from "../facts/recorded-coverage.ts";
 import { refuseOverQuota } from "../log/quota.ts";
-import { ownerOf, UNOWNED_HOURS } from "../log/owner-process.ts";
+import { isOwnerId, ownerOf, UNOWNED_HOURS } from "../log/owner-process.ts";
 import { fileEvents, groupsOf, netChanges } from "../facts/own-work.ts";
 import { readEvent } from "../log/read-events.ts";
 import { shownPath } from "../log/shape.ts";
@@ -137,9 +137,8 @@ function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: Transa
       hint: "`scope` is `folder` or `actions`",
     });
   }
-  const soundPid = pid === undefined || pid === null || (Number.isSafeInteger(pid) && pid > 0);
   const soundRule = onOwnerDeath === undefined || onOwnerDeath === "rollback" || onOwnerDeath === "keep";
-  if (soundPid && soundRule) return;
+  if (isOwnerId(pid) && soundRule) return;
   throw new ChronicleError("USAGE", "the owner of the transaction is not valid", {
     hint: "`pid` is a process's number or null, `onOwnerDeath` is `rollback` or `keep`",
   });
