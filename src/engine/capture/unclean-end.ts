@@ -1,3 +1,4 @@
+import { plausibleTime } from "../../core/values/clock-jumps.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import {
@@ -9,9 +10,9 @@ import {
   type Whereabouts,
 } from "../../core/records/whereabouts.ts";
 import { type Context, isHosted } from "../log/context.ts";
-import { isInBase } from "../log/read-base.ts";
-import { doubtRecorded } from "./remember-recorded.ts";
 import { memoKey } from "../log/memo.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { doubtRecorded } from "./remember-recorded.ts";
 
 /** The changes of the disks and mounts under the workspace's folders, as far as they are known before a scan. */
 export interface Surroundings {
@@ -79,14 +80,25 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
   return stat === undefined || (stat.size < 0 && stat.mtimeNs === 0n) ? undefined : Number(stat.mtimeNs / 1_000_000n);
 }
 
-async function recentPaths({ index }: Context): Promise<readonly WorkspacePath[]> {
+/**
+ * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event, and perhaps some that were recorded
+ * earlier. After a compaction, nothing is left of the events of files but their order among the events of other records.
+ */
+async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
+  const { index } = context;
   const { seq: head } = await index.head();
   const [newest] = await index.events({ from: 1, to: head, limit: 1, descending: true });
   if (newest === undefined) return [];
-  const since = Date.parse(newest.ts) - UNWRITTEN_MS;
+  const jumps = await index.clockJumps();
+  // The clock may be behind after the restart.
+  const now = Math.max(context.now(), Date.parse(newest.ts));
+  const since = plausibleTime(newest, jumps, now) - UNWRITTEN_MS;
+  // An event whose own time is wrong may be later than its plausible time.
+  const isEarlier = (row: EventRow): boolean =>
+    Date.parse(row.ts) < since && Date.parse(row.ts) === plausibleTime(row, jumps, now);
   for (let to = head; to > 0;) {
     const rows = await index.events({ from: 1, to, limit: WINDOW, descending: true });
-    const end = rows.find((row) => isInBase(row) || Date.parse(row.ts) < since);
+    const end = rows.find(isEarlier);
     if (end !== undefined) return index.touched(end.seq, head);
     if (rows.length < WINDOW) break;
     to = (rows.at(-1)?.seq ?? 1) - 1;
