@@ -77,6 +77,24 @@ describe("a book of replies", () => {
   });
 });
 
+it("a book of replies with three bytes a character is rarely written anew", () => {
+  const disk = SimDisk.fromTree({ "/home/me": { folder: 0o700 } });
+  let written = 0;
+  disk.plan = ({ name }) => {
+    if (name === "rename") written += 1;
+    return "go";
+  };
+  const book = new FileIdempotencyStore(disk, PATH);
+  for (let i = 0; i < 60; i += 1) {
+    book.begin(`k${i}`, "p", 1_000);
+    book.end(`k${i}`, { status: 200, value: "字".repeat(200_000) });
+  }
+  // At the start, above 16 MiB, and at twice the size that it had then.
+  expect(written).toBe(3);
+  const again = new FileIdempotencyStore(disk, PATH);
+  expect(again.begin("k59", "p", 1_000)).toMatchObject({ kind: "done", reply: { value: "字".repeat(200_000) } });
+});
+
 describe("a book of tokens", () => {
   const record = (id: string, token: string): TokenRecord => {
     return {

@@ -5,7 +5,10 @@ import { type BookEntry, MemoryIdempotencyStore } from "../server/answers/memory
 import type { KeptReply, IdempotencyStore, Standing } from "../server/answers/idempotent.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** The size in bytes above which the file is rewritten, so that it has only the keys that are still remembered. */
+/**
+ * The size in bytes above which the file is rewritten, so that it has only the keys that are still remembered. If these
+ * alone need more than half of it, the file is rewritten at twice its size after the last rewrite.
+ */
 const MOST_BYTES = 16 * 1024 ** 2;
 
 /** A line of the file. It has the beginning of a change (`print` and `at`), its end (`reply` or `nothing`), or both. */
@@ -26,6 +29,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
   readonly #path: string;
   readonly #memory = new MemoryIdempotencyStore();
   #size: number;
+  #mostBytes = MOST_BYTES;
   /** True if a line or the whole file could not be written. The next line then rewrites the file. */
   #isDamaged = false;
 
@@ -67,7 +71,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
   }
 
   #note(line: Line, isSynced: boolean): void {
-    if (this.#isDamaged || this.#size > MOST_BYTES) {
+    if (this.#isDamaged || this.#size > this.#mostBytes) {
       // The rewritten file includes this line, because the change is already in memory.
       this.#isDamaged = true;
       this.#size = this.#writeAnew();
@@ -118,6 +122,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
     const lines = [...this.#memory.entries()].map(([key, entry]) => `${JSON.stringify(whole(key, entry))}\n`);
     const bytes = Buffer.from(lines.join(""));
     writeFileDurably(this.#disk, this.#path, bytes, { mark: `.${process.pid}` });
+    this.#mostBytes = Math.max(MOST_BYTES, 2 * bytes.length);
     return bytes.length;
   }
 }
