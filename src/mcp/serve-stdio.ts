@@ -28,10 +28,7 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 /** In bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/**
- * How much of each end of an invalid message is searched for its id: bytes of a message that is too long, characters of
- * a message that cannot be parsed.
- */
+/** How many bytes of each end of a message that is too long are searched for its id. */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;
@@ -131,15 +128,16 @@ class LineTransport implements Transport {
   }
 
   #endLine(): void {
-    const line = Buffer.concat(this.#head === undefined ? this.#pieces : [this.#head, ...this.#pieces]);
+    const line = Buffer.concat(this.#pieces).toString("utf8");
+    const head = this.#head?.toString("utf8");
     const size = this.#size;
     this.#pieces = [];
     this.#size = 0;
     this.#head = undefined;
-    if (size > MAX_MESSAGE_BYTES) {
+    if (head !== undefined) {
       const message = `the message has ${size} bytes; at most ${MAX_MESSAGE_BYTES} are read`;
-      this.#refuse(idWithin(line.toString("latin1")), INVALID_REQUEST, message);
-    } else if (line.toString("utf8").trim() !== "") this.#deliver(line.toString("utf8"));
+      this.#refuse(idAtTop(head) ?? idAtEnd(line), INVALID_REQUEST, message);
+    } else if (line.trim() !== "") this.#deliver(line);
   }
 
   #deliver(line: string): void {
@@ -147,8 +145,8 @@ class LineTransport implements Transport {
     try {
       message = deserializeMessage(line);
     } catch (error) {
-      const why = error instanceof SyntaxError ? "the line is not JSON" : "the line is not a JSON-RPC message";
-      this.#refuse(idWithin(line.length > 2 * EDGE ? line.slice(0, EDGE) + line.slice(-EDGE) : line), PARSE_ERROR, why);
+      if (error instanceof SyntaxError) this.#refuse(idAtTop(line), PARSE_ERROR, "the line is not JSON");
+      else this.#refuse(idAtTop(line), INVALID_REQUEST, "the line is not a JSON-RPC message");
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
       return;
     }
@@ -189,14 +187,44 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat(kept);
 }
 
+const ID = /"id"\s*:\s*(-?\d+|"[^"\\]{1,100}")\s*[,}]/y;
+
 /**
- * Finds the id of a request of which only the beginning and the end are known. An `id` in between does not count,
- * because it may belong to the arguments.
+ * Finds the id of a message that is cut off or is not JSON: the first one that is a field of the message itself, not of
+ * its arguments.
  */
-function idWithin(text: string): string | number | undefined {
-  const head = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]{1,100}")/.exec(text)?.[1];
-  const tail = /"id"\s*:\s*(\d+|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text)?.[1];
-  const found = head ?? tail;
-  if (found === undefined) return undefined;
+function idAtTop(text: string): string | number | undefined {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === "{" || char === "[") depth += 1;
+    else if (char === "}" || char === "]") depth -= 1;
+    else if (char === '"') {
+      ID.lastIndex = at;
+      const found = depth === 1 ? ID.exec(text)?.[1] : undefined;
+      if (found !== undefined) return idOf(found);
+      at = endOfText(text, at);
+    }
+    if (depth <= 0 && char?.trim() !== "") return undefined;
+  }
+  return undefined;
+}
+
+/** Returns the place of the quote that ends a text in JSON. */
+function endOfText(json: string, from: number): number {
+  for (let at = from + 1; at < json.length; at += 1) {
+    if (json[at] === '"') return at;
+    if (json[at] === "\\") at += 1;
+  }
+  return json.length;
+}
+
+/** Finds the id that is the last or last but one field of a message of which only the end is known. */
+function idAtEnd(text: string): string | number | undefined {
+  const found = /"id"\s*:\s*(-?\d+|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text)?.[1];
+  return found === undefined ? undefined : idOf(found);
+}
+
+function idOf(found: string): string | number {
   return found.startsWith('"') ? found.slice(1, -1) : Number(found);
 }
