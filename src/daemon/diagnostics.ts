@@ -1,10 +1,13 @@
 import { join } from "node:path";
+import { errnoOf } from "../core/values/errors.ts";
 import type { Disk } from "../disk/disk.ts";
-import { writeFully } from "../disk/write-fully.ts";
+import { readFully, writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
 /** Above this size, the file is renamed to `.1` and a new one is begun, so that only recent lines are kept. */
 const MOST_BYTES = 256 * 1024;
+
+const NEWLINE = 0x0a;
 
 const OF_HOOK = "hook ";
 /** The prefix of lines about reports and lost connections of replicas. */
@@ -27,17 +30,66 @@ export function diagnosticsFile(folder: string): string {
 export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
   const path = diagnosticsFile(folder);
   try {
-    if ((disk.lstat(path)?.size ?? 0) > MOST_BYTES) disk.rename(path, `${path}.1`);
-    const fd = disk.open(path, "append");
-    try {
-      writeFully(disk, fd, Buffer.from(`${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`), null);
-    } finally {
-      disk.close(fd);
-    }
+    if (isFull(disk, path)) beginAnew(disk, path);
+    const text = `${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`;
+    // The last write may have been torn.
+    append(disk, path, endsWithLine(disk, path) ? text : `\n${text}`);
     return true;
   } catch {
     // The error is ignored. The caller may still write the line to stderr.
     return false;
+  }
+}
+
+function isFull(disk: Disk, path: string): boolean {
+  return (disk.lstat(path)?.size ?? 0) > MOST_BYTES;
+}
+
+/**
+ * Renames the full file to `.1`. Another process may do the same at this moment, so the file that was taken away is
+ * examined: if it is one that has just been begun, it is put back, and the full one stays at `.1`.
+ */
+function beginAnew(disk: Disk, path: string): void {
+  const taken = `${path}.${process.pid}`;
+  try {
+    disk.rename(path, taken);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return;
+    throw error;
+  }
+  if (isFull(disk, taken)) disk.rename(taken, `${path}.1`);
+  else putBack(disk, taken, path);
+}
+
+function putBack(disk: Disk, taken: string, path: string): void {
+  try {
+    disk.link(taken, path);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    // A third process has begun a file meanwhile, or the file system has no links.
+    append(disk, path, readSmall(disk, taken) ?? "");
+  }
+  disk.unlink(taken);
+}
+
+function endsWithLine(disk: Disk, path: string): boolean {
+  const { size } = disk.lstat(path) ?? { size: 0 };
+  if (size === 0) return true;
+  const fd = disk.open(path, "read");
+  try {
+    const last = Buffer.alloc(1);
+    return readFully(disk, fd, last, size - 1) === 0 || last[0] === NEWLINE;
+  } finally {
+    disk.close(fd);
+  }
+}
+
+function append(disk: Disk, path: string, text: string): void {
+  const fd = disk.open(path, "append");
+  try {
+    writeFully(disk, fd, Buffer.from(text), null);
+  } finally {
+    disk.close(fd);
   }
 }
 
