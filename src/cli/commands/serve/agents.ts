@@ -32,7 +32,9 @@ const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
-  return words.map((word) => {
+  // An agent that is named twice is meant once, because the second change of its files would be planned before the first
+  // is made.
+  return [...new Set(words)].map((word) => {
     const found = AGENT_CONFIGS.find((one) => one.name === word);
     if (found === undefined) throw usageError(`there is no agent '${word}'`, USAGE);
     return found;
