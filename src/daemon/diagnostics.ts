@@ -127,7 +127,10 @@ interface ServerDiagnosticsOptions {
   readonly say?: (line: string) => void;
 }
 
-/** A line that cannot be written to the disk is passed to `say` at once, and is written to the file later. */
+/**
+ * A line that cannot be written to the disk is passed to `say` at once, and is written to the file later. While
+ * `MOST_KEPT` lines wait, further lines are only passed to `say`.
+ */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
   readonly #told = new Map<string, number>();

@@ -51,7 +51,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
     isTimestamp(ts);
   if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
   if (isOfPathOrLog(recordId as string)) notABase(`the record ${JSON.stringify(recordId)} has no place in a base`);
-  // `canonicalJson` throws for a number that only the record of a user may have.
+  // Only records of users may have numbers that are not integers. For other records, `canonicalJson` refuses them.
   if (!(recordId as string).startsWith("user:")) canonicalJson(record as RecordBody, { integers: true });
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }

@@ -20,7 +20,7 @@ export interface Sentinel {
   readonly head: Hash;
   /** The number of previous events, which is the size of the log tree. */
   readonly size: number;
-  /** The compact range of the log tree of this size. */
+  /** The frontier of that log tree: the roots of its perfect subtrees. */
   readonly frontier: readonly Hash[];
   /** The workspace's own record, so that the workspace's folders are known without the base. */
   readonly workspace: WorkspaceRecord;
@@ -39,9 +39,9 @@ export function encodeSentinel(sentinel: Sentinel): RecordBody {
 }
 
 /**
- * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if the fields
- * do not match the event: `head` must be its `prev_hash`, `size` must be its seq − 1, and the frontier must fit that
- * number of events.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing or malformed, and `INTEGRITY_VIOLATION`
+ * if the fields do not match the event: `head` must be its `prev_hash`, `size` its seq − 1, `range` must end at `size`,
+ * and `frontier` must have the length for that number of events.
  */
 export function decodeSentinel(event: LogEvent): Sentinel {
   const { record } = event;

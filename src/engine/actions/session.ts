@@ -219,7 +219,10 @@ export function insideAction<T>(id: string | undefined, work: () => T): T {
   return id === undefined ? work() : surrounding.run([...surroundingActions(), id], work);
 }
 
-/** Returns the ids of the actions in whose callbacks the caller runs. Must be called before anything is awaited. */
+/**
+ * Returns the ids of the actions in whose callbacks the caller runs, outermost first. An operation must call it before
+ * it enters the queue, while it still runs in its caller's context.
+ */
 export function surroundingActions(): readonly string[] {
   return surrounding.getStore() ?? [];
 }

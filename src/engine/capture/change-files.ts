@@ -25,14 +25,15 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * All operations that change the files of a workspace are plans that `changeFiles` carries out: restore, rollback,
- * undo, redo, the restore of a version, and the settling of a conflict.
+ * The operations that bring files back, or settle them, are plans that `changeFiles` carries out: restore, rollback,
+ * undo, redo, the restore of a version, and the settling of a conflict. The steps and decisions of a replica and the
+ * repair after an unclean end call `perform` directly. Writes have their own way (`engine/write`).
  *
  * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- *   that it was absent at that moment. A path whose content was erased is left as it is. The folders that restored
- *   paths need are added.
+ *   that it was absent at that moment, and gets a recorded state only if it had that state on disk at that moment. A
+ *   path whose content was erased is left as it is. The folders that restored paths need are added.
  * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
  * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
  *   real run would refuse.
@@ -73,8 +74,9 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
-   * Returns the moment to which a path goes back. A path is deleted only if it was absent at that moment. `guarded`:
-   * the plan has checked that. `decided`: no check is needed, because the caller says what each path becomes.
+   * Returns the moment to which a path goes back. A path is changed only if its state at that moment is known, be it a
+   * recorded state or its absence. `guarded`: the plan has checked that. `decided`: no check is needed, because the
+   * caller says what each path becomes.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
@@ -84,9 +86,9 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly folders?: "whole" | "part";
   /**
-   * True if nothing is done when a path cannot be changed. Default: paths that were changed meanwhile are skipped, and
-   * nothing is done if a path cannot be changed for another reason. With `force`, all paths that cannot be changed are
-   * skipped.
+   * True if nothing is done as soon as one path cannot be changed, for whatever reason. Default: a path that was changed
+   * meanwhile is skipped, and any other reason stops the whole operation. With `force`, each path that cannot be changed
+   * is skipped.
    */
   readonly isWhole?: boolean;
   /** Paths of `wanted` that come back without mode bits that are never set. They are reported as skipped, too. */
@@ -179,8 +181,8 @@ async function recordFolders<Shape>(
 }
 
 /**
- * Returns the plan with whole databases, without deletions of paths that may have existed, and with folders that fit.
- * Its `wanted` is all that will be done, and its `skipped` all that is left alone.
+ * Returns the plan with whole databases, without changes to states that are not known (see `leaveUnseen`), and with
+ * folders that fit. Its `wanted` is all that will be done, and its `skipped` all that is left alone.
  */
 async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;

@@ -5,9 +5,9 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * After a hinted scan, the next one waits for `times` the duration of that scan, but for at most `mostMs`, so that a
- * busy folder is not read all the time. No wait follows the first scan after the tracked folders have changed, because
- * the paths that it finds may not be watched before it has ended.
+ * The next hinted scan after a hinted one is put off for `times` the duration of that one, at most for `mostMs`, so that
+ * a busy folder is not read all the time. It is not put off after the first scan of other tracked folders, because some
+ * of the paths that this scan finds are watched only once it has ended.
  */
 const REST = { times: 3, mostMs: 10_000 };
 

@@ -30,8 +30,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The bytes of files that were recorded within this time before an unclean end may be lost, because laptops delay
- * writes by up to ten minutes. In milliseconds.
+ * The bytes of files that were recorded within this time before the last event may not have reached the disk at an
+ * unclean end, because laptops delay writes by up to ten minutes. In milliseconds.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
@@ -39,9 +39,9 @@ const WINDOW = 2_000;
 const known = memoKey<Known>("whereabouts");
 
 /**
- * Returns the surroundings; called before each scan. A full scan (`isWhole`) determines the folders' places anew. Files
- * that were recorded shortly before an unclean end are read again, whatever their stat says, because bytes that were
- * overwritten in place may be the old ones.
+ * Returns the surroundings; called before each scan. They are determined at the first scan and anew at each full scan
+ * (`isWhole`). If an unclean end is found, the scan reads the files again that were recorded shortly before it, whatever
+ * their stat says, because bytes that were overwritten in place may be the old ones.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;
@@ -140,8 +140,8 @@ export function noteUnfollowed(context: Context): void {
 }
 
 /**
- * True if the note on disk need not be written again. A capture of another process does not remove the note that a
- * process follows an origin.
+ * True if the note on disk need not be written again. As long as the boot and the places are the same, the capture of a
+ * process that follows no origin keeps the note that another one does.
  */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);

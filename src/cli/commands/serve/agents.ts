@@ -122,7 +122,7 @@ interface Telling {
   readonly what: "install" | "uninstall";
   readonly dryRun: boolean;
   readonly scope: Scope;
-  /** True if the hook's script was missing or not current. */
+  /** True if an installation makes the hook's script anew, because it was missing or not current. */
   readonly mends: boolean;
 }
 

@@ -154,8 +154,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state, perhaps under an earlier replica id. In that case, the folder's own event
-   * `replica.localSeq` must have the same state.
+   * True if this folder wrote the state. Under this replica's id, it did. Another id may be an earlier one of this
+   * folder; it is if the folder's own event `replica.localSeq` recorded the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

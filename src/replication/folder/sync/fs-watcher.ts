@@ -13,7 +13,8 @@ export interface FsWatcherOptions {
   readonly timers: Timers;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /**
-   * Called after each scan, even if nothing has changed. `error` is set if a scan has failed for which no caller waits.
+   * Called after each scan that succeeded, even if nothing has changed. Called with the error after a scan that failed
+   * and for which no caller waits.
    */
   readonly onLooked: (error?: unknown) => void;
 }
