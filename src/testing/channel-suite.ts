@@ -32,6 +32,9 @@ function piece(bytes: number, offset = 0): Message {
   return { type: "ContentFetchResponse", content_hash: HASH, content: Buffer.alloc(bytes), size: 10 ** 9, offset };
 }
 
+const child = (name: string) =>
+  ({ name, kind: "file", permissions: 0o644, size: 1, mtime_ms: 1, hash: HASH, sequence: 1, iteration: 1 }) as const;
+
 const heartbeat = (agent_sequence: number): Message => ({ type: "Heartbeat", agent_sequence, agent_iteration: 0 });
 
 /** The contract of `Channel`, over a backend's wires. `connect` makes a fresh pair. */
@@ -185,6 +188,14 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
     test("a message that the peer would refuse is refused here, and the channel stays open", async () => {
       const { a, b } = await channels();
       await expect(a.send({ type: "Ack", up_to_sequence: -1 })).rejects.toMatchObject({ code: "USAGE" });
+      const folders = Array.from({ length: 256 }, (_, i) => ({ filepath: `${i}`.padEnd(5_000, "x") }));
+      const long: Message = { type: "TreeRequest", sequence: 1, since: 0, folders };
+      await expect(a.send(long)).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+      const children = Array.from({ length: 3_000 }, (_, i) => child(`${i}`.padEnd(1_000, "x")));
+      const listing = { filepath: "", hash: HASH, touched: false, children, more: false };
+      const credited: Message = { type: "TreeResponse", sequence: 1, folders: [listing] };
+      await expect(a.send(credited)).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+      expect(a.pendingBytes).toBe(0);
       await a.send(heartbeat(2));
       expect(await take(b, 1)).toEqual([heartbeat(2)]);
     });

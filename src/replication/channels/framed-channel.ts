@@ -1,5 +1,5 @@
 import { ChronicleError } from "../../core/values/errors.ts";
-import { type Frame, encodeFrame, frameBytes, type FramePayload, FrameReader } from "../protocol/frame.ts";
+import { checkFrame, type Frame, encodeFrame, frameBytes, type FramePayload, FrameReader } from "../protocol/frame.ts";
 import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES } from "../protocol/limits.ts";
 import type { Channel, ChannelEnd, Wire } from "../channel.ts";
 import { decodeMessage, encodeMessage } from "../protocol/codec.ts";
@@ -92,6 +92,8 @@ export class FramedChannel implements Channel {
   async send(message: Message): Promise<void> {
     if (this.#end !== undefined) throw this.#unavailable();
     const payload = encodeMessage(message);
+    // Check here, because an error after the message has left its queue ends the channel.
+    checkFrame(payload);
     const credited = isCredited(message.type);
     if (credited) this.#pendingBytes += frameBytes(payload);
     await new Promise<void>((resolve, reject) => {

@@ -50,10 +50,15 @@ export function frameBytes({ head, body }: FramePayload): number {
   return HEADER_BYTES + head.length + (body?.length ?? 0);
 }
 
+/** Throws `LIMIT_EXCEEDED` if the frame would be too long. */
+export function checkFrame({ head, body }: FramePayload): void {
+  checkLengths(head.length, body?.length ?? 0);
+}
+
 /** Throws `LIMIT_EXCEEDED` if the frame is too long. */
 export function encodeFrame(payload: FramePayload, sent: number): Buffer {
+  checkFrame(payload);
   const { head, body } = payload;
-  checkLengths(head.length, body?.length ?? 0);
   const frame = Buffer.allocUnsafe(frameBytes(payload));
   frame.writeUIntBE(MAGIC, 0, 3);
   frame[3] = PROTOCOL_VERSION;

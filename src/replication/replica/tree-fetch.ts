@@ -3,7 +3,7 @@ import type { Hash } from "../../core/values/hash.ts";
 import { compareNames, type WorkspacePath } from "../../core/values/path.ts";
 import { asFatal, type Channel } from "../channel.ts";
 import { anyPathFromFields, pathToFields } from "../protocol/message-fields.ts";
-import { MAX_FOLDERS } from "../protocol/limits.ts";
+import { MAX_FOLDERS, MAX_HEAD_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
 import { Patience } from "../contents/patience.ts";
@@ -14,6 +14,10 @@ export interface WantedFolder {
   readonly hash: Hash | undefined;
 }
 
+/** The limit of the folders in the head of one request. The rest of the head is for the other fields. */
+const MOST_BYTES = MAX_HEAD_BYTES - 1024;
+
+type WantedFields = MessageOf<"TreeRequest">["folders"][number];
 type Page = MessageOf<"TreeResponse">["folders"][number];
 export type TreeChild = Page["children"][number];
 
@@ -98,15 +102,15 @@ export class TreeFetch {
   }
 
   #ask(paths: readonly WorkspacePath[]): void {
-    for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
-      const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
+    const wanted = paths.flatMap((path) => this.#fieldsOf(path) ?? []);
+    for (const folders of batchesOf(wanted)) {
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
       // A request that cannot be sent is never answered.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }
 
-  #fieldsOf(path: WorkspacePath) {
+  #fieldsOf(path: WorkspacePath): WantedFields | undefined {
     const pending = this.#pending.get(path);
     if (pending === undefined) return undefined;
     const { hash } = pending.folder;
@@ -117,6 +121,23 @@ export class TreeFetch {
       ...optional({ after, after_b64, hash }),
     };
   }
+}
+
+/** Packs folders, in order, into as few requests as the limits of a frame allow. */
+function* batchesOf(folders: readonly WantedFields[]): Generator<WantedFields[], void> {
+  let batch: WantedFields[] = [];
+  let bytes = 0;
+  for (const folder of folders) {
+    const own = Buffer.byteLength(JSON.stringify(folder)) + 1;
+    if (batch.length === MAX_FOLDERS || (batch.length > 0 && bytes + own > MOST_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(folder);
+    bytes += own;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 /** False for a child that was sent twice. */
