@@ -2,15 +2,16 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { ChronicleError } from "../../core/values/errors.ts";
 import { sha256 } from "../../core/values/hash.ts";
+import { parsePath } from "../../core/values/path.ts";
 import { memoryChannels } from "../channels/memory-wire.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
-import type { Message } from "../protocol/messages.ts";
-import { TreeServer, type TreeSource } from "./tree-server.ts";
+import type { Message, MessageOf } from "../protocol/messages.ts";
+import { TreeServer, type ListedChild, type TreeSource } from "./tree-server.ts";
 
 const HASH = sha256("of some event");
 
-/** A state without files, after event 9, and so many bytes of erasures. */
-function stateWith(erasures: Buffer): TreeSource {
+/** A state after event 9, with so many bytes of erasures, in which each folder has these children. */
+function stateWith(erasures: Buffer, children: readonly ListedChild[] = []): TreeSource {
   const record = {
     recordId: "workspace:w1",
     seq: 1,
@@ -20,13 +21,13 @@ function stateWith(erasures: Buffer): TreeSource {
   };
   return {
     anchor: async () => ({ seq: 9, hash: HASH, root: HASH, frontier: [HASH], record, erasures }),
-    view: async () => ({ list: async () => ({ hash: HASH, touched: false, children: [] }) }),
+    view: async () => ({ list: async () => ({ hash: HASH, touched: false, children }) }),
   };
 }
 
-async function serving(erasures: Buffer) {
+async function serving(erasures: Buffer, children: readonly ListedChild[] = []) {
   const { a, b } = memoryChannels();
-  const server = new TreeServer(a, stateWith(erasures));
+  const server = new TreeServer(a, stateWith(erasures, children));
   await server.begin();
   const heard = b.receive()[Symbol.asyncIterator]();
   const next = async (): Promise<Message | undefined> => {
@@ -82,5 +83,34 @@ describe("the erasures of a state", () => {
       for (let i = 0; i < 100; i += 1) server.ask(ask(0));
     };
     expect(flood).toThrow(expect.objectContaining<Partial<ChronicleError>>({ code: "LIMIT_EXCEEDED" }));
+  });
+});
+
+describe("the folders of a state", () => {
+  const child = (name: string): ListedChild => {
+    const path = parsePath(name);
+    const entry = { path, kind: "file", mode: 0o644, size: 1, mtimeMs: 1, hash: HASH } as const;
+    return { name, row: { path, seq: 1, iteration: 1, entry }, hash: HASH, touched: undefined };
+  };
+
+  it.each([
+    ["short names", "x"],
+    ["long names", "x".repeat(240)],
+    ["names that are longer in bytes than in characters", "文".repeat(80)],
+    ["names that are longer in JSON", "\u{1}".repeat(240)],
+  ])("go in answers that fit in frames, with %s", async (_, filler) => {
+    const children = Array.from({ length: 4_000 }, (_child, i) => child(`${String(i).padStart(4, "0")}${filler}`));
+    const { server, next, ended } = await serving(Buffer.alloc(0), children);
+    server.ask({
+      type: "TreeRequest",
+      sequence: 9,
+      since: 0,
+      folders: [{ filepath: "a" }, { filepath: "文".repeat(80) }],
+    });
+    const first = await Promise.race([next(), ended.then(({ error }) => error)]);
+    expect(first).toMatchObject({ type: "TreeResponse" });
+    const listed = (first as MessageOf<"TreeResponse">).folders[0]?.children ?? [];
+    expect(listed.length).toBeGreaterThan(500);
+    expect(listed.map(({ name }) => name)).toEqual(children.slice(0, listed.length).map(({ name }) => name));
   });
 });

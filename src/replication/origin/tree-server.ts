@@ -149,10 +149,10 @@ class Answer {
   /** Adds a folder with as many of its children as fit. */
   add({ path, children, ...rest }: Pick<Listing, "hash" | "touched" | "children"> & { readonly path: WorkspacePath }) {
     const fields = pathToFields(path);
-    this.#bytes += FOLDER_BYTES + JSON.stringify(fields).length;
+    this.#bytes += FOLDER_BYTES + jsonBytes(fields);
     const taken: Child[] = [];
     for (const child of children) {
-      const bytes = JSON.stringify(child).length + 1;
+      const bytes = jsonBytes(child) + 1;
       if (this.#children >= MAX_CHILDREN || this.#bytes + bytes > MOST_BYTES) break;
       this.#children += 1;
       this.#bytes += bytes;
@@ -160,6 +160,10 @@ class Answer {
     }
     this.folders.push({ ...fields, ...rest, children: taken, more: taken.length < children.length });
   }
+}
+
+function jsonBytes(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 function askedFrom(fields: FoldersRequest["folders"][number]): AskedFolder {
