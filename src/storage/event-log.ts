@@ -42,8 +42,8 @@ export interface EventLog {
   /**
    * Yields raw lines, each with its position. The lines are not checked, so the reader must look for damage. Without a
    * position, yields the lines of the present log. With a position, yields the lines from that event on, through the
-   * archive. If the line of that event is gone, begins with the oldest line after it. A log that is sealed meanwhile is
-   * read to its end.
+   * archive. If the line of that event is gone, begins with the oldest line after it. Reads everything to its end, even
+   * if the log is sealed or the archive dropped meanwhile.
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
@@ -95,6 +95,7 @@ export interface ArchivedLog {
   readonly first: number;
   readonly last: number;
   readonly bytes: number;
+  /** May throw `PRUNED` if the archive was dropped meanwhile. */
   read(): AsyncIterable<readonly RawLine[]>;
 }
 

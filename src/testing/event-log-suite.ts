@@ -287,6 +287,23 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect(lines.map((line) => line.bytes.toString())).toEqual(linesOf(events));
     });
 
+    test("a reader that began before the archive was dropped leaves no event out", async () => {
+      const { backend, log, events } = await filled(3);
+      const all = [...events];
+      for (let round = 0; round < 3; round += 1) {
+        const [sentinel] = nextEvents(log.head, 1, `sentinel ${round}`) as [SealedEvent];
+        await log.rotate(sentinel);
+        all.push(sentinel);
+      }
+      const reader = log.read({ seq: 1, offset: 0 })[Symbol.asyncIterator]();
+      const batch = await reader.next();
+      const lines = batch.done === true ? [] : [...batch.value];
+      await open(backend).dropArchive();
+      for (let step = await reader.next(); step.done !== true; step = await reader.next()) lines.push(...step.value);
+      expect(lines.map((line) => line.bytes.toString())).toEqual(linesOf(all));
+      expect(await texts(log.read({ seq: 1, offset: 0 }))).toEqual(linesOf(all.slice(-1)));
+    });
+
     test("rotate checks that its line goes on from the head, and refuses an empty log", async () => {
       const { log, events } = await filled(2);
       const wrong = nextEvents({ seq: 1, hash: events[0]?.hash ?? "" }, 1)[0] as SealedEvent;

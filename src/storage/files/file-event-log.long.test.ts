@@ -334,6 +334,16 @@ describe("FileEventLog finds its end", () => {
     expect(new FileEventLog(disk, elsewhere).head).toEqual(new FileEventLog(disk, paths).head);
   });
 
+  test("a sealed log that was removed meanwhile is not read as one without lines", async () => {
+    const log = new FileEventLog(disk, freshPaths());
+    await log.append(nextEvents(EMPTY_HEAD, 3));
+    await log.rotate(nextEvents(log.head, 1)[0] as SealedEvent);
+    const [sealed] = await log.archived();
+    await log.dropArchive();
+    await expect(collectLines(sealed?.read() ?? log.read())).rejects.toMatchObject({ code: "PRUNED" });
+    await log.close();
+  });
+
   test("a reader that has begun sees the old log to its end while it is being sealed", async () => {
     const paths = freshPaths();
     const log = new FileEventLog(disk, paths);

@@ -3,7 +3,7 @@ import type { SealedEvent } from "../../core/values/event.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { ArchivedLog, LogPosition, RawLine } from "../event-log.ts";
-import { readLines, linesOf, openIfThere } from "./log-reader.ts";
+import { linesOf, openIfThere, type OpenLog } from "./log-reader.ts";
 import type { WorkspaceLayout } from "../layout.ts";
 import { firstSeq } from "./log-tail.ts";
 
@@ -57,11 +57,28 @@ export function listArchive(disk: Disk, folder: string, live: bigint | undefined
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);
     if (stat === undefined || stat.ino === live) return [];
-    return [{ name, ...spanOf(name), bytes: stat.size, read: () => readLines(disk, `${folder}/${name}`) }];
+    return [{ name, ...spanOf(name), bytes: stat.size, read: () => readSealed(disk, folder, name) }];
   });
 }
 
-/** Removes the sealed logs, oldest first. After a crash, the oldest log that is left still begins with a sentinel. */
+async function* readSealed(
+  disk: Disk,
+  folder: string,
+  name: string,
+): AsyncGenerator<readonly RawLine[], void, undefined> {
+  const fd = openIfThere(disk, `${folder}/${name}`);
+  if (fd === undefined) throw new ChronicleError("PRUNED", `${name} was removed from the archive meanwhile`);
+  try {
+    yield* linesOf({ disk, fd, file: name });
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/**
+ * Removes the sealed logs, oldest first. If a crash interrupts this, the oldest log that is left begins with a sentinel,
+ * so the history can still begin there.
+ */
 export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
   for (const { name } of listArchive(disk, folder, live)) {
     disk.unlink(`${folder}/${name}`);
@@ -82,8 +99,8 @@ function archiveNames(disk: Disk, folder: string): string[] {
 
 /**
  * Yields the lines from an event to the end. Reads the archive as well if the present log does not have the event.
- * Opens the present log before it lists the archive, so that no line is left out if the present log is sealed during
- * the read.
+ * Opens all files before the first line, and the present log before it lists the archive. Therefore no line is left out
+ * if the present log is sealed, or the archive dropped, during the read.
  */
 export async function* readHistory(
   disk: Disk,
@@ -92,6 +109,7 @@ export async function* readHistory(
 ): AsyncGenerator<readonly RawLine[], void, undefined> {
   const fd = openIfThere(disk, paths.log);
   if (fd === undefined) return;
+  const opened: OpenSealed[] = [];
   try {
     const first = firstSeq(disk, fd);
     const live = { disk, fd, file: paths.log.slice(paths.log.lastIndexOf("/") + 1), first };
@@ -102,12 +120,27 @@ export async function* readHistory(
       yield* linesOf(live, from);
       return;
     }
-    for (const one of sealed) {
-      if (one.last < from.seq || one.last >= begins) continue;
-      yield* readLines(disk, `${paths.archive}/${one.name}`, one.first < from.seq ? from : undefined);
-    }
+    const wanted = sealed.filter(({ last }) => last >= from.seq && last < begins);
+    openSealed(disk, paths.archive, wanted, opened);
+    for (const one of opened.toReversed()) yield* linesOf(one, one.begins < from.seq ? from : undefined);
     yield* linesOf(live);
   } finally {
-    disk.close(fd);
+    for (const one of [fd, ...opened.map((sealed) => sealed.fd)]) disk.close(one);
+  }
+}
+
+interface OpenSealed extends OpenLog {
+  readonly begins: number;
+}
+
+/**
+ * Opens the sealed logs, the newest first. Stops at one that is gone, because `removeArchive` removes the oldest first:
+ * the older ones are gone as well, or are about to be.
+ */
+function openSealed(disk: Disk, folder: string, sealed: readonly ArchivedLog[], opened: OpenSealed[]): void {
+  for (const { name, first } of sealed.toReversed()) {
+    const fd = openIfThere(disk, `${folder}/${name}`);
+    if (fd === undefined) return;
+    opened.push({ disk, fd, file: name, begins: first });
   }
 }
