@@ -1,20 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { extname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { ConflictShape } from "../../api/conflict-shape.ts";
-import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { NOT_EMPTY } from "../../core/values/errno.ts";
-import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
-import { NodeDisk } from "../../disk/node-disk.ts";
-import type { Io } from "../../process/io.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { printable } from "../../process/printable.ts";
-import { runUnrecorded } from "../support/run-unrecorded.ts";
-import {
-  makeEmptyFolder,
-  readWholeFile,
-  removeEmptyFolder,
-  removeUserFile,
-  writeWholeFile,
-} from "../../process/user-files.ts";
+import { makeEmptyFolder, writeWholeFile } from "../../process/user-files.ts";
 import { EXIT } from "../../api/problems.ts";
 import type { SyncApi, SyncResolution, SyncShape } from "../../api/sync-api.ts";
 import { meantBy } from "../../core/values/meant-by.ts";
@@ -26,6 +15,7 @@ import { patchText } from "../render/patch.ts";
 import { keptLines } from "../render/syncs.ts";
 import { standingFolderIfThere, UserPaths } from "../../process/user-path.ts";
 import { usageError } from "../../process/usage-error.ts";
+import { mergeByTool } from "./merge-by-tool.ts";
 import { namingSync, onSync, targetHolding, targetOf } from "./sync-client.ts";
 
 const HOW =
@@ -181,93 +171,9 @@ function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => 
   return (path) => paths.shown(path);
 }
 
-interface MergeTool {
-  /**
-   * The command line of the tool, for a shell. The variables `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED` have the
-   * paths of the files.
-   */
-  readonly command: string;
-  readonly io: Io;
-}
-
-/**
- * At first, `$MERGED` has the folder's side. The result is the content of `$MERGED` after the tool has ended. Throws
- * `REFUSED` if one side is no file, if the tool fails, or if it does not write `$MERGED`.
- */
-async function mergeByTool(
-  workspace: Pick<WorkspaceApi, "blob">,
-  conflict: ConflictShape,
-  { command, io }: MergeTool,
-): Promise<Uint8Array> {
-  const { path, current_hash: local, undo_hash: upstream, base_hash: base = "" } = conflict;
-  if (conflict.current_kind !== "file" || conflict.undo_kind !== "file") {
-    throw new ChronicleError("REFUSED", `${printable(path)} is not a file on both sides: there is nothing to merge`, {
-      hint: "settle it with --keep-local or --accept-upstream",
-    });
-  }
-  using folder = new ToolFolder(extname(path));
-  const sides = { LOCAL: local, UPSTREAM: upstream, BASE: base, MERGED: local };
-  const files: Record<string, string> = {};
-  for (const [name, hash] of Object.entries(sides)) files[name] = folder.put(name, await contentOf(workspace, hash));
-  const merged = files["MERGED"] ?? "";
-  const before = stampOf(merged);
-  const code = await runUnrecorded(["/bin/sh", "-c", command], { ...io, env: { ...io.env, ...files } });
-  if (code !== 0)
-    throw new ChronicleError("REFUSED", `the tool failed (${code}): nothing was settled`, { data: { code } });
-  if (stampOf(merged) !== before) return readWholeFile(merged);
-  throw new ChronicleError("REFUSED", "the tool has not written the merged file: nothing was settled", {
-    hint: "have it save the result in `$MERGED`, or settle it with --keep-local or --accept-upstream",
-  });
-}
-
 /** Writes the merged content to a temporary file, which is not removed. Returns the path of the file. */
 function keepMerged(content: Uint8Array): string {
   const path = join(makeEmptyFolder(`chronicle-merged-${randomBytes(8).toString("hex")}`), "merged");
   writeWholeFile(path, content);
   return path;
-}
-
-/** Returns a mark that changes with each write of a file, even if its content stays the same. */
-function stampOf(path: string): string {
-  const stat = new NodeDisk().lstat(path);
-  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
-}
-
-async function contentOf(workspace: Pick<WorkspaceApi, "blob">, hash: string): Promise<Uint8Array> {
-  if (hash === "") return new Uint8Array();
-  const pieces: Uint8Array[] = [];
-  for await (const piece of (await workspace.blob(hash)).pieces()) pieces.push(piece);
-  return Buffer.concat(pieces);
-}
-
-class ToolFolder implements Disposable {
-  readonly #path = makeEmptyFolder(`chronicle-merge-${randomBytes(8).toString("hex")}`);
-  readonly #ending: string;
-
-  constructor(ending: string) {
-    this.#ending = ending;
-  }
-
-  put(name: string, bytes: Uint8Array): string {
-    const path = join(this.#path, `${name.toLowerCase()}${this.#ending}`);
-    writeWholeFile(path, bytes);
-    return path;
-  }
-
-  /** Removes the folder and all files in it, including files that the tool has made. */
-  [Symbol.dispose](): void {
-    for (const { name } of new NodeDisk().list(this.#path)) {
-      try {
-        removeUserFile(join(this.#path, name.toString()));
-      } catch (error) {
-        if (errnoOf(error) === undefined) throw error;
-      }
-    }
-    try {
-      removeEmptyFolder(this.#path);
-    } catch (error) {
-      // If the tool has made folders in this folder, they stay.
-      if (!NOT_EMPTY.has(errnoOf(error) ?? "")) throw error;
-    }
-  }
 }

@@ -1,0 +1,86 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it, vi } from "vitest";
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import { sha256 } from "../../core/values/hash.ts";
+import { innerIo } from "../../../test/cli/memory-io.ts";
+import { mergeByTool } from "./merge-by-tool.ts";
+
+const base = mkdtempSync(join(tmpdir(), "chronicle-tool-"));
+vi.stubEnv("TMPDIR", base);
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(base, { recursive: true, force: true });
+});
+
+const contents = new Map(["ours\n", "theirs\n", "both\n"].map((text) => [sha256(text) as string, Buffer.from(text)]));
+
+const workspace = {
+  blob: async (hash: string) => {
+    const content = contents.get(hash) ?? Buffer.alloc(0);
+    return {
+      size: content.length,
+      async *pieces() {
+        yield content;
+      },
+    };
+  },
+};
+
+function merge(command: string, path = "notes.txt"): Promise<Uint8Array> {
+  const conflict = {
+    ...{ path, current_kind: "file", undo_kind: "file" },
+    ...{ current_hash: sha256("ours\n"), undo_hash: sha256("theirs\n"), base_hash: sha256("both\n") },
+  } as unknown as ConflictShape;
+  const io = innerIo([], { env: { PATH: process.env["PATH"] }, cwd: () => base });
+  return mergeByTool(workspace, conflict, { command, io });
+}
+
+const nothingIsLeft = (): void => expect(readdirSync(base).filter((name) => name.startsWith("chronicle-"))).toEqual([]);
+
+it.each([
+  ["writes", 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"', "ours\ntheirs\nboth\n"],
+  ["writes anew", 'cat "$UPSTREAM" > "$MERGED.new"; mv "$MERGED.new" "$MERGED"', "theirs\n"],
+  ["leaves as it was, and saves", 'cat "$LOCAL" > "$MERGED"', "ours\n"],
+])("takes what the tool %s", async (_, command, merged) => {
+  expect(Buffer.from(await merge(command)).toString()).toBe(merged);
+  nothingIsLeft();
+});
+
+it.each([
+  ["has not touched it", "true"],
+  ["has removed it", 'rm "$MERGED"'],
+  ["has put a link to nothing in its place", 'ln -sf nowhere "$MERGED"'],
+  ["has removed the folder of the files", 'rm -r "$(dirname "$MERGED")"'],
+])("refuses where the tool %s, and says what to do", async (_, command) => {
+  await expect(merge(command)).rejects.toMatchObject({
+    code: "REFUSED",
+    hint: expect.stringContaining("have it save the result in `$MERGED`"),
+  });
+  nothingIsLeft();
+});
+
+it("refuses where the tool has made a folder of it", async () => {
+  await expect(merge('rm "$MERGED"; mkdir "$MERGED"')).rejects.toMatchObject({ code: "REFUSED" });
+});
+
+it("removes no file of a folder that the tool has put in the place of its own", async () => {
+  const other = mkdtempSync(join(base, "other-"));
+  writeFileSync(join(other, "mine"), "mine");
+  const tool = `d="$(dirname "$MERGED")"; rm -r "$d"; ln -s '${other}' "$d"`;
+  await expect(merge(tool)).rejects.toMatchObject({ code: "REFUSED" });
+  expect(readFileSync(join(other, "mine"), "utf8")).toBe("mine");
+});
+
+it.each([
+  ["a usual ending", "a.txt", ".txt"],
+  ["no ending", "a", ""],
+  ["an ending that is as long as a name may be", `a.${"x".repeat(250)}`, ""],
+])("gives the tool files with the ending of the file, with %s", async (_, path, ending) => {
+  const told = join(base, "told");
+  rmSync(told, { force: true });
+  await merge(`printf %s "$UPSTREAM" > '${told}'; cat "$UPSTREAM" > "$MERGED"`, path);
+  expect(existsSync(told)).toBe(true);
+  expect(readFileSync(told, "utf8").endsWith(`/upstream${ending}`)).toBe(true);
+});
