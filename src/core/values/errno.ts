@@ -119,7 +119,7 @@ export function isOutOfSpace(errno: unknown): boolean {
 
 const FAILURES: ReadonlySet<string> = new Set([
   ...["EIO", "EREMOTEIO", "EHWPOISON", "EUCLEAN", "EBADMSG", "EBADE"],
-  ...["ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN", "ESTALE"],
+  ...["ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ENOTCONN", "ESHUTDOWN", "ESTALE"],
 ]);
 
 /** Returns true if the disk itself has failed. It is then unknown whether earlier writes are on the disk. */

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { codedError } from "./errors.ts";
+import { hintOfErrno, isDiskFailure } from "./errno.ts";
+import { ChronicleError, codedError, errnoOf } from "./errors.ts";
 
 /** An error as Node throws it. */
 function failed(code: string, what: string, call: string, path: string): Error {
@@ -20,3 +21,17 @@ it.each([
 ])("%s is told without the names of this process's descriptors", (error, message) => {
   expect(codedError(error)).toMatchObject({ code: "IO", message, cause: error });
 });
+
+it("takes no error of Chronicle itself for one of the system, whatever its code looks like", () => {
+  expect(errnoOf(new ChronicleError("ERASED", "the content was erased"))).toBeUndefined();
+  expect(errnoOf(new ChronicleError("IO", "the disk fails", { data: { errno: "EIO" } }))).toBeUndefined();
+  expect(errnoOf(failed("ENOENT", "no such file", "open", "/x"))).toBe("ENOENT");
+});
+
+it.each(["ESTALE", "ENOTCONN", "ENODEV", "ENXIO", "ENOLINK", "ENOMEDIUM", "ESHUTDOWN"])(
+  "%s says that a disk is gone, which is a failure of the disk",
+  (errno) => {
+    expect(hintOfErrno(errno)).toContain("mount it again");
+    expect(isDiskFailure(errno)).toBe(true);
+  },
+);

@@ -66,10 +66,11 @@ export class ChronicleError extends Error {
 export const STARTING = "starting";
 
 /**
- * Returns the name of a system error (`ENOENT` …), even if Node knows only its number; `undefined` for other errors.
+ * Returns the name of a system error (`ENOENT` …), even if Node knows only its number; `undefined` for other errors. The
+ * code of a `ChronicleError` is no such name, even if it looks like one (`ERASED`).
  */
 export function errnoOf(error: unknown): string | undefined {
-  return error instanceof Error ? nameOfErrno(error) : undefined;
+  return error instanceof Error && !(error instanceof ChronicleError) ? nameOfErrno(error) : undefined;
 }
 
 /** Converts a system error to `IO` with a hint. Returns anything else unchanged. */
