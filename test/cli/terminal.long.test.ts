@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { WorkspaceShape } from "../../src/api/shapes.ts";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -64,7 +65,7 @@ describe("a terminal", () => {
     let questions = 0;
     child.stdout.on("data", (bytes: Buffer) => {
       shown += bytes.toString();
-      while (shown.split(/Take this back\?|Change \d+ path/).length - 1 > questions) {
+      while (shown.split(/Take this back\?|Change \d+ path|Remove the history/).length - 1 > questions) {
         const key = typed[questions] ?? "n";
         questions += 1;
         if (questions === 1) void meanwhile().then(() => child.stdin.write(key));
@@ -97,6 +98,17 @@ describe("a terminal", () => {
     expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([true, true]);
     await whileAsking(box, "undo --since 0", () => Promise.resolve(), "y");
     expect([existsSync(join(box.project, "a")), existsSync(join(box.project, "d/c"))]).toEqual([false, false]);
+  });
+
+  it.skipIf(script.error !== undefined)("forget removes the history that it asked about", async () => {
+    using box = new Sandbox();
+    const ids = async () => ((await box.json(["workspaces"])).value as WorkspaceShape[]).map(({ id }) => id);
+    await box.must(["workspaces", "create", "one"]);
+    const [one = ""] = await ids();
+    const typed = one.slice(0, 8);
+    const shown = await whileAsking(box, `forget ${typed}`, () => box.must(["workspaces", "create", typed]), "y");
+    expect(shown).toContain(`removed the history of one (${one}`);
+    expect(await ids()).toEqual([expect.not.stringContaining(one)]);
   });
 
   it.skipIf(script.error !== undefined)("restore brings back the state that it asked about", async () => {

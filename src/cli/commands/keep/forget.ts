@@ -14,18 +14,19 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * Asks whether the history should be removed. With `--now`, only a person at a terminal can agree. For an unknown or
- * ambiguous id, returns true without a question, because `StoreApi.forget` then throws an error.
+ * Asks whether the history should be removed. Returns the id of the history that was asked about, because `prefix` may
+ * stand for another one by now; `undefined` if nobody agreed. With `--now`, only a person at a terminal can agree. For
+ * an unknown or ambiguous id, returns `prefix` without a question, because `StoreApi.forget` then throws an error.
  */
-async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
+async function agreed(context: CommandContext, prefix: string): Promise<string | undefined> {
   const now = context.input.flag("now");
   if (now) refuseWithoutPerson(context, "a history");
-  else if (context.input.flag("yes")) return true;
+  else if (context.input.flag("yes")) return prefix;
   const store = await context.store();
   const all = await store.workspaces();
   const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
   const [only, second] = exact === undefined ? meantBy(all, prefix, (item) => item.id) : [exact];
-  if (only === undefined || second !== undefined) return true;
+  if (only === undefined || second !== undefined) return prefix;
   if (!context.canAsk) {
     throw new ChronicleError(
       "REFUSED",
@@ -36,12 +37,10 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
       },
     );
   }
-  return confirm(
-    context,
-    now
-      ? `Remove ${sentence(only)} for good, at once?`
-      : `Remove ${sentence(only)}? It can be brought back for 24 hours.`,
-  );
+  const question = now
+    ? `Remove ${sentence(only)} for good, at once?`
+    : `Remove ${sentence(only)}? It can be brought back for 24 hours.`;
+  return (await confirm(context, question)) ? only.id : undefined;
 }
 
 function told(context: CommandContext, gone: WorkspaceShape): string {
@@ -53,9 +52,10 @@ function told(context: CommandContext, gone: WorkspaceShape): string {
 
 export async function forget(context: CommandContext): Promise<number> {
   const prefix = context.input.args[0] ?? "";
-  if ((await context.isOperator()) && !(await agreed(context, prefix))) return EXIT.failed;
+  const meant = (await context.isOperator()) ? await agreed(context, prefix) : prefix;
+  if (meant === undefined) return EXIT.failed;
   const store = await context.store();
-  const gone = await store.forget(prefix, { now: context.input.flag("now") });
+  const gone = await store.forget(meant, { now: context.input.flag("now") });
   if (context.json) context.printJson(gone);
   else context.print(told(context, gone));
   return EXIT.done;
