@@ -19,23 +19,27 @@ export interface Sample {
 
 /** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
-/** The files to read are the shortest of at least this many files, if the folder has as many. */
+/** The files to read are chosen from at least this many, if the folder has as many. */
 const CHOSEN_FROM = 64;
-/** The maximum number of bytes to read. The first file is read whatever its size. */
+/** The recorded sizes of the files to read are at most this many bytes together, except for the first file. */
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
- * Reads some files from all over the folder, the shortest first, and compares them with the state that both sides had.
+ * Chooses files from the whole folder, and compares the shortest ones with the state on which both sides last agreed.
  * Later recordings are not used, because they may be of another folder.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
+  const { worktree } = ground.context;
   const chosen = (await choose(ground)).toSorted((a, b) => a.size - b.size).slice(0, MOST_LOOKED_AT);
   let [looked, same, bytes] = [0, 0, 0];
   for (const entry of chosen) {
     bytes += entry.size;
     if (looked > 0 && bytes > MOST_BYTES) break;
-    const now = await ground.context.worktree.inspect(entry.path);
     looked += 1;
+    const [stat] = await worktree.stats([entry.path]);
+    // A file that has grown is not the same, however much of it would have to be read.
+    if (typeof stat === "object" && stat.kind === "file" && stat.size > entry.size) continue;
+    const now = await worktree.inspect(entry.path);
     if (now !== undefined && sameEntry({ ...now, mode: entry.mode }, entry)) same += 1;
   }
   return { looked, same };
@@ -51,19 +55,34 @@ export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean
   return same > 0 && same * 2 >= looked;
 }
 
-/** Chooses evenly from all files. Holds at most twice `CHOSEN_FROM` entries. */
-async function choose({ mirror, rules, applied }: SampleGround): Promise<Entry[]> {
-  let chosen: Entry[] = [];
-  let [step, count] = [1, 0];
+/** Empty files are chosen only if there are no others, because they are like those of any folder. */
+async function choose({ mirror, rules, applied }: SampleGround): Promise<readonly Entry[]> {
+  const [filled, empty] = [new EvenChoice(), new EvenChoice()];
   for await (const rows of withBreaths(mirror.entriesAt(applied))) {
     for (const { path, entry } of rows) {
       if (entry?.kind !== "file" || !rules.isShared(path, false)) continue;
-      if (count % step === 0) chosen.push(entry);
-      count += 1;
-      if (chosen.length < CHOSEN_FROM * 2) continue;
-      chosen = chosen.filter((_, i) => i % 2 === 0);
-      step *= 2;
+      if (entry.size > 0) filled.offer(entry);
+      else empty.offer(entry);
     }
   }
-  return chosen;
+  return filled.chosen.length > 0 ? filled.chosen : empty.chosen;
+}
+
+/** Chooses evenly from all entries. Holds fewer than twice `CHOSEN_FROM` of them. */
+class EvenChoice {
+  #chosen: Entry[] = [];
+  #step = 1;
+  #count = 0;
+
+  get chosen(): readonly Entry[] {
+    return this.#chosen;
+  }
+
+  offer(entry: Entry): void {
+    if (this.#count % this.#step === 0) this.#chosen.push(entry);
+    this.#count += 1;
+    if (this.#chosen.length < CHOSEN_FROM * 2) return;
+    this.#chosen = this.#chosen.filter((_, i) => i % 2 === 0);
+    this.#step *= 2;
+  }
 }
