@@ -1,5 +1,13 @@
+const PLAIN = /^[\w@%+=:,./-]+$/;
+/** Without `=`: a shell would take `A=b` in the place of the command for an assignment. */
+const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
+
 export function quoteCommand(argv: readonly string[]): string {
-  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+  return argv.map((word, i) => ((i === 0 ? PLAIN_COMMAND : PLAIN).test(word) ? word : quoted(word))).join(" ");
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A path that begins with a dash gets `./`, so that it is not read as an option. */
