@@ -26,4 +26,13 @@ describe("a path that means one place", () => {
     const nothing: Record<string, string> = {};
     expect(() => wholePath("home", nothing["home"] as string)).toThrow("home is empty");
   });
+
+  it.each([[5], [null], [true], [{}], [["/a"]], [10n], [Symbol("a")], [Object.create(null)], [new URL("file:///a")]])(
+    "refuses what is no text, from callers without types: %o",
+    (given) => {
+      expect(() => wholePath("home", given as string)).toThrow(
+        expect.objectContaining({ code: "USAGE", message: expect.stringMatching(/^home is no absolute path/) }),
+      );
+    },
+  );
 });

@@ -17,17 +17,19 @@ export function isIn(path: string, folder: string): boolean {
  * for a path that is not absolute.
  */
 export function wholePath(what: string, path: string): string {
-  // Callers without types may pass nothing at all.
+  // Callers without types may pass anything.
   if (typeof path === "string" && path.startsWith("/")) return posix.normalize(path).replace(/(?<=.)\/$/, "");
   throw new ChronicleError("USAGE", refusal(what, path), { hint: hintFor(path) });
 }
 
-function refusal(what: string, path: string | undefined): string {
+function refusal(what: string, path: unknown): string {
   if (path === undefined || path === "") return `${what} is empty: an absolute path is needed`;
+  if (typeof path !== "string") return `${what} is no absolute path, and no text: ${typeof path}`;
   return `${what} is no absolute path: ${JSON.stringify(path)}`;
 }
 
-function hintFor(path: string | undefined): string {
+function hintFor(path: unknown): string {
   const whole = "give the whole path, which begins with /";
-  return path?.startsWith("~") === true ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
+  const isHome = typeof path === "string" && path.startsWith("~");
+  return isHome ? `${whole}: only a shell replaces ~, where it is not quoted` : whole;
 }
