@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { WorkspaceShape } from "../../src/api/shapes.ts";
+import type { SnapshotShape, WorkspaceShape } from "../../src/api/shapes.ts";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -119,6 +119,20 @@ describe("a terminal", () => {
     await whileAsking(box, "restore latest", () => box.must(["snapshot", "-m", "later"]), "y");
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
   });
+
+  it.skipIf(script.error !== undefined)(
+    "restore of an id brings back the same state, though a name hides it",
+    async () => {
+      using box = new Sandbox();
+      box.write("a", "one");
+      await box.must(["init"]);
+      const [baseline] = (await box.json(["list", "--snapshots"])).value as SnapshotShape[];
+      const typed = baseline?.id.slice(0, 8) ?? "";
+      box.write("a", "two");
+      await whileAsking(box, `restore ${typed}`, () => box.must(["snapshot", "--name", typed]), "y");
+      expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+    },
+  );
 
   it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {
     using box = new Sandbox();

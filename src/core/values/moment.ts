@@ -51,9 +51,12 @@ export function parseMoment(text: string, toUtc: (time: CalendarTime) => number 
   return { base, back };
 }
 
-/** Returns true if the moment names the same state whenever it is looked up. */
+/**
+ * Returns true if the moment names the same state whenever it is looked up. A word does not: a snapshot may get this
+ * name later, or another id may begin with it.
+ */
 export function isFixed({ base, back }: Moment): boolean {
-  return back === 0 && !["latest", "now", "ago", "time"].includes(base.kind);
+  return back === 0 && ["number", "seq", "baseline"].includes(base.kind);
 }
 
 /** Changes only a time without a zone. Returns any other text unchanged. */

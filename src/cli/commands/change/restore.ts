@@ -59,8 +59,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns a fixed name for the moment that was shown. A relative time, or `latest`, may mean a different moment when
- * the user answers. Such a moment is returned as `seq:N`.
+ * Returns a fixed name for the moment that was shown. A relative time, `latest` or a word may mean a different moment
+ * when the user answers. Such a moment is returned as `seq:N`.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;
