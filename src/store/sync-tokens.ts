@@ -7,7 +7,10 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 /** The form of an id (a UUID). Any other text is refused, because the id becomes a file name. */
 const ID = /^[0-9a-f-]{36}$/;
 
-/** The tokens for origins, by workspace id, each in a file (0600) in `sync-tokens/` beside the key. */
+/**
+ * The tokens that syncs present to their origins. Each is in a file of its own (mode 0600) in the folder `sync-tokens`
+ * beside the key. The name of the file is the id of the workspace that the origin is synced to.
+ */
 export class SyncTokens {
   readonly #disk: Disk;
   readonly #folder: string;

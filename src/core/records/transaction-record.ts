@@ -20,16 +20,17 @@ export interface TransactionRecord {
    */
   readonly session?: string;
   /**
-   * With `actions`, only the changes of actions and writes, and the operations of the client that began the
-   * transaction, belong to it. If `scope` is omitted and `session` is not set, changes to the folder that no action
-   * made also belong to the transaction while it is the innermost bracket.
+   * `actions`: only the changes of actions and writes belong to the transaction, and the restores, undos and redos of
+   * the client that began it. If this field and `session` are omitted, changes to the folder that no action made belong
+   * to it as well, while it is the innermost bracket.
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by its own name. */
   readonly client?: string;
   /**
-   * Only for a transaction of actions: the mark of the process that began the transaction. Only the operations of that
-   * process are steps.
+   * Only for a transaction of actions: the mark of the process that began it. A restore, undo or redo is a step of the
+   * transaction only if it has the same actor, client and mark. One without a mark needs only the same actor and
+   * client.
    */
   readonly process?: string;
   /**
@@ -45,7 +46,10 @@ export interface TransactionRecord {
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled the transaction back. */
   readonly undo?: string;
-  /** The run and the action within which the transaction was begun. An undo applies to them, not to the transaction. */
+  /**
+   * The run and the action within which the transaction was begun. A transaction within a run is not an operation that
+   * can be undone by itself; the run is.
+   */
   readonly run?: string;
   readonly action?: string;
   /**

@@ -26,8 +26,8 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
 }
 
 /**
- * Returns the same error without the store's size, for callers who may see only a part of the store. The size would
- * reveal whether other workspaces have a certain content.
+ * Returns the same error without its hint and without the store's size in its data, for callers who may see only a part
+ * of the store. The size, which is also in the hint, would reveal whether other workspaces have a certain content.
  */
 export function withoutStoreSize(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "LIMIT_EXCEEDED" || !("taken" in error.data)) return error;

@@ -172,7 +172,10 @@ interface AllThree {
   readonly theirs: Entry;
 }
 
-/** Merges existence, kind and mode of a path, each separately. Contents are left to `mergeText`. */
+/**
+ * Merges the states of a path. If both sides changed it and differ in existence or kind, one side wins as a whole;
+ * otherwise, mode and content are merged separately. Contents that differ are left to `mergeText`.
+ */
 export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred): EntryMerge {
   if (sameEntry(ours, base)) return { entry: theirs };
   if (sameEntry(theirs, base) || sameEntry(ours, theirs)) return { entry: ours };

@@ -110,9 +110,10 @@ export async function spansBehind(
 }
 
 /**
- * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. `now` is the present
- * time. An event whose time is after `now` is treated as recorded before the events that follow a later jump. An event
- * after a jump is treated as recorded after the events before the jump.
+ * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. This is the event's own
+ * time, with two corrections. If that time is after the present time `now`, the clock was ahead: then it is `now`, or
+ * the time of the first event after a later jump if that is earlier. It is never before a time up to `now` that was
+ * recorded right before an earlier jump.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

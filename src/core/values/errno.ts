@@ -44,8 +44,8 @@ const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
 /**
- * Returns the name of a system error, such as `ENOENT`, or `E999` for the number 999 if it has no name here. Returns
- * `undefined` for an error that is not a system error.
+ * Returns the name of a system error, such as `ENOENT`, or `E999` for the number 999 if it has no name here. Decides by
+ * the error's code alone, and returns `undefined` if the code is none of a system error.
  */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;

@@ -59,7 +59,7 @@ export interface FileRecord {
   /** The run, the watch or the agent's session that made the change. */
   readonly session?: string;
   readonly action?: string;
-  /** The transaction in which the change was made, if no action names a transaction. */
+  /** The innermost transaction in which the change was made, unless `action` itself was within this transaction. */
   readonly transaction?: string;
   /** The turn of a conversation. Only for work that was done in another copy. */
   readonly turn?: string;
@@ -74,9 +74,9 @@ export interface FileRecord {
 }
 
 /**
- * Returns true if an iteration has the state of another copy of the workspace. It then comes from a sync, from a
- * decision for the origin's side, from an erasure by the origin, or from a write by a replica. By itself, such an
- * iteration is not an entry of a journal.
+ * Returns true if an iteration records the state of another copy of the workspace: a sync took it from the origin, a
+ * person decided for the origin's side, the origin erased it, or a replica wrote it. Only a proposal brings such a
+ * state into a replica's journal.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
@@ -266,7 +266,7 @@ function decodeRest(body: RecordBody): number | undefined {
   return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
 }
 
-/** Encodes an entry or absence as JSON, without its path. `plan.ts` adds the path. */
+/** Encodes an entry or absence as JSON, without its path, which the caller stores if it is needed. */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, hash } = entry;

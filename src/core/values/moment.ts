@@ -14,7 +14,10 @@ export type MomentBase =
   | { readonly kind: "ago"; readonly ms: number }
   /** A time since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
-  /** The name of a snapshot, its id, or the beginning of its id. */
+  /**
+   * The name of a snapshot, or an id or its beginning: of a snapshot, session, restore, undo, write, action or
+   * transaction.
+   */
   | { readonly kind: "word"; readonly text: string };
 
 /** A moment of a history in the form in which a user writes it. */
@@ -59,7 +62,10 @@ export function isFixed({ base, back }: Moment): boolean {
   return back === 0 && ["number", "seq", "baseline"].includes(base.kind);
 }
 
-/** Changes only a time without a zone. Returns any other text unchanged. */
+/**
+ * Returns a moment that is a time without a zone with its time in UTC, and any other text unchanged. `toUtc` converts
+ * the time to milliseconds since 1970.
+ */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();
   const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";

@@ -17,8 +17,8 @@ export interface FramedChannelOptions {
   readonly isReliable?: boolean;
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel. Returns the id of the failure in the diagnostics,
-   * because the peer gets the id instead of the message. Default: no report.
+   * Called with each failure of this side that ends the channel, or that `close` gets after the end. Returns the id of
+   * the failure in the diagnostics, because the peer gets the id instead of the message. Default: no report.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
@@ -280,9 +280,10 @@ export class FramedChannel implements Channel {
   }
 }
 
-// Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that is lost or
-// arrives twice does no harm, and a lost frame is detected by the count in the next frame. A frame may be sent as long
-// as fewer bytes than the limit were sent. The last frame may exceed the limit, by at most its own length.
+// Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that arrives
+// twice does no harm, and a lost frame is detected by the count in the next frame. A grant that may have been lost is
+// sent again (`isStuck`). A frame may be sent as long as fewer bytes than the limit were sent. The last frame may
+// exceed the limit, by at most its own length.
 
 class CreditTaker {
   #sent = 0;

@@ -51,7 +51,7 @@ export class HostedWorktree implements Worktree {
     return HOLDS_ALL;
   }
 
-  /** The last possible seq, because no recorded event needs to be remembered. */
+  /** Larger than any seq, so that no recorded event counts as one that is still to be remembered. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;
   }
@@ -161,8 +161,13 @@ type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "
 
 /**
  * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks the changes
- * that the commit must not record: the path is no longer `before`, its content is not in the store, a path would be
- * left without its folder, or state of a git repository would be added or changed.
+ * that the commit must not record:
+ *
+ * - The present state of the path is not the `before` of the change.
+ * - The new content is not in the store.
+ * - The change would leave a path without its folder.
+ * - The change would add or change state of a git repository.
+ * - The change must be made together with one that is blocked.
  */
 class HostedApply {
   readonly #files: RecordedFiles;
@@ -225,8 +230,9 @@ class HostedApply {
   }
 
   /**
-   * A path that stays blocks the deletion of the folders above it. A blocked folder blocks the paths in it. Repeats
-   * both checks until they block nothing more.
+   * A blocked path blocks those that must change together with it. A folder that is blocked, or not there, blocks the
+   * paths in it. A path that stays blocks the deletion of the folders above it. Repeats these three checks until they
+   * block nothing more.
    */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {

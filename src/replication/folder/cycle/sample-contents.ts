@@ -46,9 +46,9 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * True if a folder with the same inode on another device is the known one. If both birth times are known and equal to
- * the nanosecond (`isBorn`), one unchanged file is enough, or none if no file was sampled. Otherwise, at least half of
- * the files must be unchanged.
+ * True if a folder on another device, with the same inode number, is the known folder. `isBorn`: both times of birth
+ * are known, and equal to the nanosecond. One unchanged file is then enough, or no file at all if none was sampled.
+ * Otherwise, at least one file and at least half of the files must be unchanged.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
