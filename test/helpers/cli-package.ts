@@ -27,9 +27,10 @@ function buildPackage(): string {
     { ...given, entryPoints: entries },
     { ...given, entryPoints: { hook: "src/cli/hook-main.ts" } },
     { ...given, entryPoints: { "hook-image": "src/cli/hook-image-main.ts" } },
+    { ...given, entryPoints: { ask: "src/cli/resident/ask-main.ts" } },
   );
   mkdirSync(join(folder, "bin"));
-  cpSync(join(repo, "bin", "chronicle.js"), join(folder, "bin", "chronicle.js"));
+  for (const name of readdirSync(join(repo, "bin"))) cpSync(join(repo, "bin", name), join(folder, "bin", name));
   cpSync(join(repo, "package.json"), join(folder, "package.json"));
   symlinkSync(join(repo, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "README"), "a bundle for tests\n");
@@ -37,13 +38,16 @@ function buildPackage(): string {
 }
 
 /** In a process of its own: the bundler's plugins cannot run while this one waits. */
-function bundle(options: BuildOptions, hook: BuildOptions, image: BuildOptions): void {
+function bundle(
+  ...[options, hook, image, ask]: readonly [BuildOptions, BuildOptions, BuildOptions, BuildOptions]
+): void {
   const code = `
     import { build } from "esbuild";
-    import { BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./scripts/bundle-options.js";
+    import { ASK_OPTIONS, BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./scripts/bundle-options.js";
     await build({ ...BUNDLE_OPTIONS, ...${JSON.stringify(options)} });
     await build({ ...HOOK_OPTIONS, ...${JSON.stringify(hook)} });
     await build({ ...HOOK_IMAGE_OPTIONS, ...${JSON.stringify(image)} });
+    await build({ ...ASK_OPTIONS, ...${JSON.stringify(ask)} });
   `;
   const ran = spawnSync(process.execPath, ["--input-type=module", "-e", code], { cwd: repo, encoding: "utf8" });
   if (ran.status !== 0) throw new Error(`the bundle has errors: ${ran.stderr}`);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import packageJson from "../../package.json" with { type: "json" };
 import { askProcess } from "../../src/cli/resident/ask-process.ts";
 import { type CommandCall, viewFrom } from "../../src/daemon/command-call.ts";
 import { programMark } from "../../src/daemon/hook-image.ts";
@@ -10,6 +11,9 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 const MAIN = join(dirname(dirname(import.meta.dirname)), "src", "cli", "main.ts");
 const NO_TERMINAL = { isTerminal: false, colours: false, columns: 80 };
 const disk = new NodeDisk();
+
+/** The version of the process. */
+export const VERSION = packageJson.version;
 
 /** The longest time in which the process must have opened a workspace, in milliseconds. */
 const READY_MS = 20_000;

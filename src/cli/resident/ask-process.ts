@@ -12,9 +12,9 @@ import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 
 /** The time without an answer after which the process is asked whether it still answers, in milliseconds. */
-const LOOK_MS = 500;
+const LOOK_MS = 1_000;
 /** The time in which it must answer that question. */
-const HEALTH_MS = 1_000;
+const HEALTH_MS = 2_000;
 
 type Done = Extract<CommandAnswer, { readonly code: number }>;
 

@@ -236,6 +236,8 @@ export class CommandContext {
     for (const workspace of this.#changed.splice(0)) {
       try {
         const { state, detail, hint } = await workspace.signing();
+        // At its end, a command of its own process signs what it has recorded.
+        if (state === "signed" && this.io.served !== undefined) await workspace.head();
         if (state !== "unsigned") continue;
         this.#isUnsigned = true;
         this.note(`what is recorded is not signed: ${[detail, hint].join("; ")}`);

@@ -1,0 +1,282 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { askProcess } from "../../src/cli/resident/ask-process.ts";
+import type { CommandCall } from "../../src/daemon/command-call.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import { endProcess } from "../helpers/end-process.ts";
+import { whoAnswers } from "../../src/daemon/ask-server.ts";
+import { commandCall, ResidentServer, VERSION } from "../helpers/resident-server.ts";
+import { ended, type Ran, Sandbox } from "./sandbox.ts";
+
+const disk = new NodeDisk();
+
+/** A project with some history, and the long-lived process of its store. */
+class Project extends Sandbox {
+  readonly server = new ResidentServer(this.asking, this.store);
+
+  /** The environment of a command that may ask the process. */
+  get asking(): NodeJS.ProcessEnv {
+    return { ...this.env(), CI: undefined };
+  }
+
+  async begin(): Promise<this> {
+    this.write("a.txt", "one\ntwo\nthree\n");
+    this.write("src/b.txt", "b\n");
+    this.write("name with 'quotes' and ü", "n\n");
+    await this.must(["init"]);
+    await this.must(["run", "--", "sh", "-c", "echo 2 > a.txt; rm src/b.txt; echo new > c"]);
+    this.write("a.txt", "2\nperson\n");
+    await this.must(["snapshot", "-m", "a message", "--name", "named"]);
+    return this;
+  }
+
+  /** The answer of the process, which must have one. */
+  async served(args: readonly string[], folder = this.project): Promise<Ran> {
+    expect(await this.server.ready(folder)).toBe(true);
+    return ranOf(await this.server.ask(args, folder));
+  }
+
+  asked(more: Partial<CommandCall> = {}, argv: readonly string[] = ["status"]): ReturnType<typeof askProcess> {
+    return askProcess(disk, this.store, { ...commandCall(argv, this.project, this.asking), ...more });
+  }
+
+  override [Symbol.dispose](): void {
+    this.server[Symbol.dispose]();
+    super[Symbol.dispose]();
+  }
+}
+
+function ranOf(answer: Awaited<ReturnType<typeof askProcess>>): Ran {
+  if (!("code" in answer)) throw new Error(`the process wants the client to do it: ${JSON.stringify(answer)}`);
+  const text = (of: number): string =>
+    Buffer.concat(answer.output.flatMap(([fd, bytes]) => (fd === of ? [bytes] : []))).toString("utf8");
+  return { code: answer.code, stdout: text(1), stderr: text(2) };
+}
+
+let box: Project;
+beforeEach(async () => {
+  box = await new Project().begin();
+});
+afterEach(() => box[Symbol.dispose]());
+
+/** Commands that only look, with the exit codes and errors of wrong ones. */
+const LOOKS: readonly (readonly string[])[] = [
+  [],
+  ["status"],
+  ["status", "--json"],
+  ["list", "--snapshots"],
+  ["list", "--limit", "1", "--json"],
+  ["log"],
+  ["log", "--prefix", "file:a", "--reverse", "--json"],
+  ["show"],
+  ["show", "-p"],
+  ["show", "nosuch"],
+  ["sessions", "--json"],
+  ["diff"],
+  ["diff", "0", "now"],
+  ["diff", "baseline", "named", "--json"],
+  ["diff", "nosuch"],
+  ["manifest", "latest"],
+  ["history", "a.txt"],
+  ["history", "name with 'quotes' and ü"],
+  ["history", "nosuch"],
+  ["explain", "a.txt", "nosuch"],
+  ["files"],
+  ["files", "src", "--json"],
+  ["actions"],
+  ["changes"],
+  ["conflicts"],
+  ["versions"],
+  ["undo", "--dry-run"],
+  ["restore", "baseline", "--dry-run", "--json"],
+  ["restore", "nosuch"],
+  ["-w", "nosuch", "status"],
+  ["-C", "src", "status"],
+];
+
+describe("a command that the store's process carries out", () => {
+  it.each(LOOKS.map((words) => [words.join(" "), words] as const))("says the same: %s", async (_, words) => {
+    const served = await box.served(words);
+    const direct = await box.call(words);
+    const normal = (ran: Ran): Ran => ({
+      ...ran,
+      stdout: ran.stdout.replaceAll(/\d+ (seconds?) ago|just now/g, "a while ago"),
+    });
+    expect(normal(served)).toEqual(normal(direct));
+  });
+
+  it("does the same, in any order with commands that do it themselves", async () => {
+    using other = await new Project().begin();
+    const steps = [
+      ["undo"],
+      ["redo"],
+      ["snapshot", "-m", "m"],
+      ["restore", "baseline", "a.txt"],
+      ["undo"],
+      ["rm", "c"],
+      ["undo"],
+      ["restore", "0"],
+      ["undo", "--since", "2"],
+      ["snapshot", "--name", "named"],
+      ["undo", "nosuch"],
+    ];
+    for (const [at, words] of steps.entries()) {
+      for (const one of [box, other]) one.write("more.txt", `${at}\n`);
+      const [mine, others] = [at % 3 === 2 ? await box.call(words) : await box.served(words), await other.call(words)];
+      const normal = ({ code, stdout, stderr }: Ran, { folder }: Project): unknown => [
+        code,
+        ...[stdout, stderr].map((text) =>
+          text
+            .replaceAll(folder, "/box")
+            .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID")
+            .replaceAll(/\b[0-9a-f]{8,12}\b/g, "ID")
+            .replaceAll(/\(.*ago\)|\(just now\)/g, "AGO"),
+        ),
+      ];
+      expect([words, normal(mine, box)]).toEqual([words, normal(others, other)]);
+      expect(treeOf(box)).toEqual(treeOf(other));
+    }
+    expect((await box.call(["verify"])).code).toBe(0);
+  });
+
+  it("is left to the client where it would ask a question, and nothing is changed", async () => {
+    await box.must(["run", "--", "sh", "-c", "echo q > q"]);
+    await box.served(["status"]);
+    const before = (await box.json(["status"])).value;
+    const terminal = { isTerminal: true, colours: false, columns: 80 };
+    const asked = await box.asked({ stdinIsTerminal: true, out: terminal, err: terminal }, ["undo"]);
+    expect(asked).toEqual({ state: "direct" });
+    expect((await box.json(["status"])).value).toEqual(before);
+  });
+
+  it("is left to the client where its surroundings are others", async () => {
+    await box.served(["status"]);
+    const { view } = commandCall([], box.project, {});
+    const others: Partial<CommandCall>[] = [
+      { program: "another" },
+      { view: { ...view, spaces: "mnt:[1] pid:[1]" } },
+      { view: { ...view, root: "1 2" } },
+      { view: { ...view, cwd: "1 2" } },
+      { env: { ...commandCall([], box.project, box.asking).env, TZ: "Asia/Tokyo" } },
+      { env: { ...commandCall([], box.project, box.asking).env, HOME: box.folder } },
+      { env: { ...commandCall([], box.project, box.asking).env, XDG_CONFIG_HOME: box.folder } },
+      { env: { ...commandCall([], box.project, box.asking).env, CI: "true" } },
+      { argv: ["--direct", "status"] },
+      { argv: ["--wait", "1", "status"] },
+      { argv: ["restore", "0", "--to", "out"] },
+      { argv: ["snapshot", "--pin"] },
+      { argv: ["init", "elsewhere"] },
+      { argv: ["cat", "a.txt"] },
+      { argv: ["gc"] },
+      { cwd: "/" },
+    ];
+    for (const other of others) expect([other, await box.asked(other)]).toEqual([other, { state: "direct" }]);
+    expect(existsSync(join(box.project, "out"))).toBe(false);
+    expect(await box.asked()).toMatchObject({ code: 0 });
+  });
+
+  it("is left to the client where a run has started it, also without the run's variables", async () => {
+    await box.served(["status"]);
+    const run = box.start(["run", "--", "sh", "-c", "echo $$ > pid; sleep 60"]);
+    try {
+      const file = join(box.project, "pid");
+      await vi.waitUntil(() => existsSync(file) && readFileSync(file, "utf8") !== "", { timeout: 30_000 });
+      const pid = Number(readFileSync(file, "utf8"));
+      expect(await box.asked({ pid })).toEqual({ state: "direct" });
+      expect(await box.asked()).toMatchObject({ code: 0 });
+    } finally {
+      run.kill("SIGKILL");
+      await ended(run);
+    }
+  });
+
+  it("is reached only by its own user", async () => {
+    await box.served(["status"]);
+    const run = join(box.store, "run");
+    expect(statSync(run).mode & 0o777).toBe(0o700);
+    expect(statSync(join(run, "serve.sock")).mode & 0o777).toBe(0o600);
+  });
+
+  it("sees at once what another process has configured and recorded", async () => {
+    expect((await box.served(["status"])).stdout).toContain("none: everything on disk is recorded");
+    await box.must(["config", "excludePatterns", "c"]);
+    expect((await box.served(["explain", "c"])).stdout).toBe((await box.call(["explain", "c"])).stdout);
+    box.write("d", "d\n");
+    await box.must(["snapshot"]);
+    expect((await box.served(["list"])).stdout).toBe((await box.call(["list"])).stdout);
+  });
+});
+
+function treeOf({ project }: Sandbox): unknown {
+  return disk
+    .list(project)
+    .map(({ name, kind }) => [
+      name.toString(),
+      kind === "file" ? readFileSync(join(project, name.toString()), "utf8") : kind,
+    ])
+    .sort();
+}
+
+describe("the installed command line", () => {
+  const client = (words: readonly string[]): ChildProcess =>
+    spawn(process.execPath, [join(dirname(chronicleBin()), "chronicle.cjs"), ...words], {
+      cwd: box.project,
+      env: box.asking,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+
+  /** Resolves to the id of the process that answers at the store's socket; 0 if none does. */
+  const processOfStore = async (): Promise<number> =>
+    (await whoAnswers(join(box.store, "run", "serve.sock"), VERSION))?.pid ?? 0;
+
+  it("starts the process of the store at its end, and uses it from then on", async () => {
+    expect(await ended(client(["status"]))).toBe(0);
+    await vi.waitUntil(async () => (await processOfStore()) > 0, { timeout: 30_000, interval: 50 });
+    const pid = await processOfStore();
+    // The process opens the workspace when it is first asked for it.
+    expect(await ended(client(["status"]))).toBe(0);
+    expect(await processOfStore()).toBe(pid);
+    await endProcess(pid);
+    expect(existsSync(join(box.store, "run", "serve.sock"))).toBe(false);
+  });
+
+  it.each(["SIGKILL", "SIGSTOP"] as const)(
+    "does every change once, also when the process gets %s in it",
+    async (signal) => {
+      for (const delay of [0, 10, 20, 40]) {
+        // From the same program as the client.
+        const served = spawn(
+          process.execPath,
+          [chronicleBin(), "serve", "--store", box.store, "--idle", "900", "--quiet"],
+          { env: box.asking, stdio: "ignore" },
+        );
+        await vi.waitUntil(async () => (await processOfStore()) === served.pid, { timeout: 30_000, interval: 20 });
+        await ended(client(["status"]));
+        writeFileSync(join(box.project, "a.txt"), `${signal} ${delay}\n`);
+        await box.must(["snapshot"]);
+        const file = join(box.project, "a.txt");
+        const restoring = client(["restore", "baseline", "a.txt"]);
+        await sleep(delay);
+        served.kill(signal);
+        expect(await ended(restoring)).toBe(0);
+        expect(readFileSync(file, "utf8")).toBe("one\ntwo\nthree\n");
+        if (signal === "SIGSTOP") served.kill("SIGCONT");
+        // Exactly one restore was recorded, and it can be undone.
+        expect(await ended(client(["--direct", "undo"]))).toBe(0);
+        expect(readFileSync(file, "utf8")).toBe(`${signal} ${delay}\n`);
+        await sleep(signal === "SIGSTOP" ? 300 : 0);
+        expect(readFileSync(file, "utf8")).toBe(`${signal} ${delay}\n`);
+        served.kill("SIGKILL");
+        await ended(served);
+        const next = await processOfStore();
+        if (next > 0) await endProcess(next, "SIGKILL");
+      }
+      expect((await box.call(["verify"])).code).toBe(0);
+    },
+    600_000,
+  );
+});
