@@ -1,4 +1,5 @@
-import { type GivenOptions, readOptions } from "./shell-options.ts";
+import { type GivenOptions, hasAny, innermost, readOptions, valuesOf, within } from "./shell-options.ts";
+import { GIT_VALUED } from "./shell-arguments.ts";
 import type { ShellWord } from "./shell-words.ts";
 
 /**
@@ -17,15 +18,7 @@ const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 const NOTHING: Guarding = { paths: [], deep: false };
 
 function given(words: readonly ShellWord[], valued: string): GivenOptions {
-  return readOptions(words, new Set(valued.split(" ")), "the end");
-}
-
-function hasAny({ options }: GivenOptions, names: string): boolean {
-  return names.split(" ").some((name) => options.has(name));
-}
-
-function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
-  return names.split(" ").flatMap((name) => values.get(name) ?? []);
+  return readOptions(words, new Set(valued.split(" ")));
 }
 
 /** Returns a reader that returns all operands, or no paths if an option of `unless` is given. */
@@ -92,16 +85,18 @@ const GIT_READS = new Set(
 const GIT_MAKES = new Set(["clone", "init", "worktree", "submodule"]);
 
 function git(words: readonly ShellWord[]): Guarding {
-  const before = readOptions(words, new Set("-C -c --git-dir --work-tree --namespace".split(" ")), "the first operand");
+  const before = readOptions(words, GIT_VALUED, { endsAtOperand: true });
   const [verb, ...rest] = before.operands;
   if (verb === undefined || GIT_READS.has(verb.text)) return NOTHING;
   const behind = given(rest, "-b -o -c -u -m -e --branch --origin --depth --separate-git-dir --output");
   const places = [
-    ...valuesOf(before, "-C --git-dir --work-tree"),
+    HERE,
+    ...valuesOf(before, "--git-dir --work-tree"),
     ...valuesOf(behind, "--separate-git-dir --output"),
     ...(GIT_MAKES.has(verb.text) ? behind.operands : []),
   ];
-  return { paths: [...places, HERE], deep: false };
+  const folder = innermost(valuesOf(before, "-C"));
+  return { paths: folder === undefined ? places : places.map((place) => within(folder, place)), deep: false };
 }
 
 function sqlite(words: readonly ShellWord[]): Guarding {

@@ -3,6 +3,7 @@ import { XARGS_VALUED, argumentsOf } from "./shell-arguments.ts";
 import {
   readOptions,
   takesNext,
+  valuesOf,
   type GivenOptions,
   ASSIGNMENT,
   isScriptFlag,
@@ -185,7 +186,7 @@ class Guard {
       const hit = this.#touched(place, at, false);
       if (hit !== undefined) return hit;
     }
-    const tool = verb === "sync" ? given.values.get("--tool") : undefined;
+    const tool = verb === "sync" ? given.values.get("--tool")?.at(-1) : undefined;
     if (tool !== undefined) return this.#inner([tool], at, depth);
     if (verb !== "run") return undefined;
     return this.#words(split(withoutPrefixes(given.operands)), at, depth + 1);
@@ -313,29 +314,24 @@ function verb(valued: string, places: WritingVerb["places"]): WritingVerb {
   return { valued: new Set(valued.split(" ")), places };
 }
 
-function valueOf({ values }: GivenOptions, name: string): ShellWord[] {
-  const value = values.get(name);
-  return value === undefined ? [] : [value];
-}
-
 /** The verbs that write to a place in their arguments. A test compares their options with the command line. */
 export const WRITING_VERBS: ReadonlyMap<string, WritingVerb> = new Map([
-  ["run", verb("--summary --network-events --note", (given) => valueOf(given, "--summary"))],
-  ["restore", verb("--to", (given) => valueOf(given, "--to"))],
+  ["run", verb("--summary --network-events --note", (given) => valuesOf(given, "--summary"))],
+  ["restore", verb("--to", (given) => valuesOf(given, "--to"))],
   [
     "record",
     verb("--folder --from --depth", (given) => [
-      ...valueOf(given, "--folder"),
+      ...valuesOf(given, "--folder"),
       ...(given.operands[0]?.text === "backup" ? given.operands.slice(1) : []),
     ]),
   ],
-  ["import", verb("--from --folder", (given) => valueOf(given, "--folder"))],
+  ["import", verb("--from --folder", (given) => valuesOf(given, "--folder"))],
   [
     "serve",
     verb(
       "--socket --port --listen --allow-host --allow-origin --tls-cert --tls-key --token-file --oidc-issuer " +
         "--oidc-audience --oidc-role-claim --oidc-workspaces-claim --watch-most --idle",
-      (given) => valueOf(given, "--socket"),
+      (given) => valuesOf(given, "--socket"),
     ),
   ],
   [
@@ -362,14 +358,14 @@ interface ChronicleLine {
 
 /** Parses the arguments of `chronicle`. Returns `undefined` if they ask for help, or if the verb cannot be known. */
 function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
-  const before = readOptions(words, CHRONICLE_VALUED, "the first operand");
+  const before = readOptions(words, CHRONICLE_VALUED, { endsAtOperand: true, hasNumbers: true });
   const [named, ...rest] = before.operands;
   if (named?.known !== true) return undefined;
   const valued = new Set([...CHRONICLE_VALUED, ...(WRITING_VERBS.get(named.text)?.valued ?? [])]);
-  const given = readOptions(rest, valued, named.text === "run" ? "the first operand" : "the end");
+  const given = readOptions(rest, valued, { endsAtOperand: named.text === "run", hasNumbers: true });
   const all = [given, before];
   if (all.some(({ options }) => options.has("--help") || options.has("-h"))) return undefined;
-  const folders = all.flatMap(({ values }) => values.get("--directory") ?? values.get("-C") ?? []);
+  const folders = all.flatMap((one) => valuesOf(one, "--directory -C").at(-1) ?? []);
   return { verb: named.text, given, folder: folders[0] };
 }
 
@@ -493,15 +489,15 @@ function findExecs(rest: readonly ShellWord[]): (readonly ShellWord[])[] {
 }
 
 function operandsOf(words: readonly ShellWord[], valued: ReadonlySet<string>): readonly ShellWord[] {
-  return readOptions(words, valued, "the first operand").operands;
+  return readOptions(words, valued, { endsAtOperand: true }).operands;
 }
 
 function firstOperand(words: readonly ShellWord[], valued: ReadonlySet<string>): number {
   let at = 0;
   for (;;) {
-    const text = words[at]?.text ?? "";
-    if (text === "--") return at + 1;
-    if (!text.startsWith("-")) return at;
-    at += takesNext(text, valued) ? 2 : 1;
+    const word = words[at];
+    if (word?.text === "--") return at + 1;
+    if (word?.text.startsWith("-") !== true) return at;
+    at += takesNext(word, valued) ? 2 : 1;
   }
 }

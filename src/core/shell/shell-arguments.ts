@@ -1,6 +1,5 @@
-import { takesNext } from "./shell-options.ts";
+import { cutBefore, type GivenOptions, hasAny, innermost, readOptions, takesNext, valuesOf } from "./shell-options.ts";
 import type { ShellWord } from "./shell-words.ts";
-import { addAll } from "../../util/long-lists.ts";
 import { optional } from "../../util/optional.ts";
 
 /** The paths that a command will touch according to its arguments. */
@@ -18,73 +17,34 @@ export interface Arguments {
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
 }
 
-interface Parsed {
-  readonly options: readonly ShellWord[];
-  readonly values: ReadonlyMap<string, ShellWord>;
-  readonly operands: readonly ShellWord[];
-}
-
 type Reader = (words: readonly ShellWord[]) => Arguments | undefined;
 
 const plain = (paths: readonly ShellWord[], deep = false): Arguments => ({ paths, deep });
 
-/** Splits words into options and operands. `valued` has the options whose value is a separate word. */
-function parse(words: readonly ShellWord[], valued: string): Parsed {
-  const takes = new Set(valued === "" ? [] : valued.split(" "));
-  const options: ShellWord[] = [];
-  const values = new Map<string, ShellWord>();
-  const operands: ShellWord[] = [];
-  for (let i = 0; i < words.length; i += 1) {
-    const word = words[i];
-    if (word === undefined) break;
-    if (word.text === "--" && word.known) {
-      addAll(operands, words.slice(i + 1));
-      break;
-    }
-    if (!word.text.startsWith("-") || word.text === "-") {
-      operands.push(word);
-      continue;
-    }
-    options.push(word);
-    const value = words[i + 1];
-    if (takes.has(word.text) && value !== undefined) {
-      values.set(word.text, value);
-      i += 1;
-    } else if (word.text.startsWith("--") && word.text.includes("=")) {
-      const at = word.text.indexOf("=");
-      values.set(word.text.slice(0, at), cutBefore(word, at + 1));
-    }
-  }
-  return { options, values, operands };
-}
-
-function cutBefore(word: ShellWord, at: number): ShellWord {
-  return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
-}
-
-/** Returns true if one of these short options (also in a bundle), or the long option, is given. */
-function has(options: readonly ShellWord[], short: string, long = ""): boolean {
-  return options.some(({ text }) => {
-    if (text.startsWith("--")) return long !== "" && (text === long || text.startsWith(`${long}=`));
-    return [...short].some((letter) => text.slice(1).includes(letter));
-  });
+/** `valued` has the options that take a value, separated by blanks. */
+function parse(words: readonly ShellWord[], valued: string): GivenOptions {
+  return readOptions(words, new Set(valued.split(" ")));
 }
 
 function remove(words: readonly ShellWord[]): Arguments {
-  const { options, operands } = parse(words, "");
-  return plain(operands, has(options, "rR", "--recursive"));
+  const given = parse(words, "");
+  return plain(given.operands, hasAny(given, "-r -R --recursive"));
 }
 
 function operandsOf(valued: string): Reader {
   return (words) => plain(parse(words, valued).operands);
 }
 
+/** Matches a mode of `chmod` that looks like an option: `-x`, `-w,g+r`. */
+const MINUS_MODE = /^-[rwxXstugoa0-7][rwxXstugoa0-7,+=-]*$/;
+
 /** Reads `chmod MODE PATH…` and `chown OWNER PATH…`. */
 function change(words: readonly ShellWord[]): Arguments {
-  // In `chmod -x file`, the mode looks like an option.
-  const { options, operands } = parse(words, "");
-  const given = has(options, "", "--reference") || options.some((one) => /^-[rwxXst]+$/.test(one.text));
-  return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
+  const end = words.findIndex(({ text }) => text === "--");
+  const mode = words.findIndex(({ text }, at) => (end < 0 || at < end) && MINUS_MODE.test(text));
+  const given = parse(words.toSpliced(mode < 0 ? words.length : mode, 1), "");
+  const isTold = mode >= 0 || given.options.has("--reference");
+  return plain(isTold ? given.operands : given.operands.slice(1), hasAny(given, "-R --recursive"));
 }
 
 /** The same as `change`, but with `chooses`. Excluded paths need not be examined, because owners are not recorded. */
@@ -94,15 +54,17 @@ function changeOwner(words: readonly ShellWord[]): Arguments {
 
 /** Reads `cp`, `mv`, `ln` and `install`. The target is the last operand, or the value of `-t`. */
 function transfer(tool: string): Reader {
+  const valued = `-t -S --target-directory --suffix${tool === "install" ? " -m -o -g --mode --owner --group" : ""}`;
   return (words) => {
-    const { options, values, operands } = parse(words, "-t -S -m -o -g --target-directory --suffix --mode");
-    if (tool === "install" && has(options, "d", "--directory")) return plain(operands);
-    const named = values.get("-t") ?? values.get("--target-directory");
+    const given = parse(words, valued);
+    const { operands } = given;
+    if (tool === "install" && hasAny(given, "-d --directory")) return plain(operands);
+    const named = valuesOf(given, "-t --target-directory").at(-1);
     const target = named ?? (operands.length > 1 ? operands.at(-1) : undefined);
     const sources = named === undefined && operands.length > 1 ? operands.slice(0, -1) : operands;
     const moved = tool === "mv" ? sources : [];
     if (target === undefined) return plain(tool === "ln" ? sources.map(lastName) : moved, tool === "mv");
-    const deep = tool === "mv" || has(options, "rRa", "--recursive");
+    const deep = tool === "mv" || hasAny(given, "-r -R -a --recursive --archive");
     return { paths: moved, deep, into: { target, sources, deep } };
   };
 }
@@ -114,27 +76,23 @@ function lastName(word: ShellWord): ShellWord {
 }
 
 /** Reads `sed -i SCRIPT FILE…` and `perl -pi -e CODE FILE…`. */
-function inPlace(tool: string): Reader {
+function inPlace(tool: "sed" | "perl"): Reader {
+  const scripts = tool === "sed" ? "-e -f --expression --file" : "-e -E";
+  const valued = `${scripts} ${tool === "sed" ? "-l --line-length" : "-I -M"}`;
   return (words) => {
-    const valued = tool === "sed" ? "-e -f -l --expression --file" : "-e -E -I -M";
-    const split = words.flatMap((word) => bundledScript(tool, word));
-    const { options, operands } = parse(split, valued);
-    if (!options.some(({ text }) => text.startsWith("--in-place") || /^-[a-zA-Z0-9]*i/.test(text))) return undefined;
-    const scripted = options.some(({ text }) => /^(?:-[eEf]|--expression|--file)/.test(text));
-    return plain(scripted ? operands : operands.slice(1));
+    const given = parse(
+      words.map((word) => withoutSuffix(tool, word)),
+      valued,
+    );
+    if (!hasAny(given, "-i --in-place")) return undefined;
+    return plain(hasAny(given, scripts) ? given.operands : given.operands.slice(1));
   };
 }
 
-/** Splits `-pie` into `-pi -e`, so that the next word is read as the script. */
-function bundledScript(tool: string, word: ShellWord): ShellWord[] {
-  const bundle =
-    tool === "perl" ? /^(-[a-zA-Z0-9]*[a-zA-Z0-9.])([eE])$/.exec(word.text) : /^(-[nrEsiz]+)([ef])$/.exec(word.text);
-  const [, flags, last] = bundle ?? [];
-  if (flags === undefined || last === undefined) return [word];
-  return [
-    { ...word, text: flags },
-    { ...word, text: `-${last}` },
-  ];
+/** Removes what follows `-i` in its word: the ending for the copies of the files. */
+function withoutSuffix(tool: "sed" | "perl", word: ShellWord): ShellWord {
+  const flags = tool === "sed" ? /^-[nrEsuz]*i/ : /^-[acnplsStTuUvwWX0-9]*i/;
+  return { ...word, text: flags.exec(word.text)?.[0] ?? word.text };
 }
 
 function dd(words: readonly ShellWord[]): Arguments {
@@ -187,32 +145,37 @@ export const XARGS_VALUED: ReadonlySet<string> = new Set(
 /** Reads the arguments that `xargs` has on its command line, not those that it reads from its input. */
 function xargs(words: readonly ShellWord[]): Arguments | undefined {
   let at = 0;
-  while ((words[at]?.text ?? "").startsWith("-")) at += takesNext(words[at]?.text ?? "", XARGS_VALUED) ? 2 : 1;
-  const tool = words[at];
+  let tool = words[at];
+  while (tool?.text.startsWith("-") === true) {
+    at += takesNext(tool, XARGS_VALUED) ? 2 : 1;
+    tool = words[at];
+  }
   if (tool === undefined || !tool.known) return undefined;
   const name = tool.text.slice(tool.text.lastIndexOf("/") + 1);
   if (name === "xargs") return undefined;
   return argumentsOf(name, words.slice(at + 1));
 }
 
+/** The options of `git` before the verb that take a value. */
+export const GIT_VALUED: ReadonlySet<string> = new Set(
+  "-C -c --git-dir --work-tree --namespace --config-env".split(" "),
+);
+
 /**
  * Reads `git clean -x` and `git stash --all`. They remove ignored files, which are stored nowhere else. Every other
  * path that git changes is tracked, or is a new file that a full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
-  let at = 0;
-  let from: ShellWord | undefined;
-  while ((words[at]?.text ?? "").startsWith("-")) {
-    const option = words[at]?.text ?? "";
-    if (option === "-C") from = words[at + 1];
-    at += option === "-C" || option === "-c" ? 2 : 1;
-  }
-  const { options, operands } = parse(words.slice(at + 1), "-e --exclude -m --message");
-  const verb = words[at]?.text;
-  const takesIgnored = verb === "clean" ? has(options, "xX") : verb === "stash" && has(options, "a", "--all");
+  const before = readOptions(words, GIT_VALUED, { endsAtOperand: true });
+  const [verb, ...rest] = before.operands;
+  const isClean = verb?.text === "clean";
+  const given = parse(rest, isClean ? "-e --exclude" : "-m --message");
+  const takesIgnored = isClean ? hasAny(given, "-x -X") : verb?.text === "stash" && hasAny(given, "-a --all");
   if (!takesIgnored) return undefined;
-  const paths = verb === "clean" && operands.length > 0 ? operands : [HERE];
-  return { ...plain(paths, true), spares: ".git", ...optional({ from }) };
+  const paths = isClean && given.operands.length > 0 ? given.operands : [HERE];
+  const tree = valuesOf(before, "--work-tree").at(-1);
+  const touched = tree === undefined ? paths : [...paths, tree];
+  return { ...plain(touched, true), spares: ".git", ...optional({ from: innermost(valuesOf(before, "-C")) }) };
 }
 
 /** Reads `rsync … DEST`. Anything beneath a local folder may be overwritten, and with `--delete` also removed. */
@@ -220,16 +183,20 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
   const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
   const target = operands.length > 1 ? operands.at(-1) : undefined;
   if (target === undefined || /^[^/]*:/.test(target.text)) return undefined;
-  const deletes = options.some(({ text }) => text.startsWith("--del"));
+  const deletes = [...options].some((name) => name.startsWith("--del"));
   return { ...plain([target], true), ...(deletes ? {} : { chooses: true }) };
 }
 
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
-function outputOption(...names: readonly string[]): Reader {
+/**
+ * Reads a program that writes to the values of some options. `others` has its other short options that take a value: in
+ * a bundle, the letters after one of them are no options.
+ */
+function outputOptions(names: string, others: string): Reader {
   return (words) => {
-    const { values } = parse(words, names.join(" "));
-    return plain(names.flatMap((name) => values.get(name) ?? []));
+    const given = parse(words, `${names} ${others}`);
+    return plain(valuesOf(given, names).filter(({ text }) => text !== "-"));
   };
 }
 
@@ -237,7 +204,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["rm", remove],
   ["rmdir", operandsOf("")],
   ["unlink", operandsOf("")],
-  ["shred", operandsOf("-n -s")],
+  ["shred", operandsOf("-n -s --iterations --size")],
   ["mv", transfer("mv")],
   ["cp", transfer("cp")],
   ["ln", transfer("ln")],
@@ -257,9 +224,21 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["git", git],
   ["rsync", rsync],
   ["xargs", xargs],
-  ["curl", outputOption("-o", "--output")],
-  ["wget", outputOption("-O", "--output-document")],
-  ["sort", outputOption("-o", "--output")],
+  [
+    "curl",
+    outputOptions(
+      "-o -D -c --output --dump-header --cookie-jar",
+      "-A -b -C -d -e -E -F -H -K -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z",
+    ),
+  ],
+  [
+    "wget",
+    outputOptions(
+      "-O -o -a --output-document --output-file --append-output",
+      "-A -B -D -e -i -I -l -P -Q -R -t -T -U -w -X",
+    ),
+  ],
+  ["sort", outputOptions("-o --output", "-k -S -t -T")],
 ]);
 
 /** Returns the paths that a command touches; `undefined` if it touches none, or is unknown (`make`, `npm` …). */

@@ -6,75 +6,119 @@ import { addAll } from "../../util/long-lists.ts";
 interface OptionNames {
   readonly names: readonly string[];
   /** The value of the last name, if it is in the same word. */
-  readonly value?: string;
+  readonly value?: ShellWord;
   /** True if the value of the last name is the next word, whatever this word looks like. */
   readonly takesNext: boolean;
 }
 
 /** Splits an option: `--name`, `--name=value`, `-abc`, `-nvalue`. `valued` has the options that take a value. */
-function namesOf(option: string, valued: ReadonlySet<string>): OptionNames {
-  const equals = option.indexOf("=");
-  if (option.startsWith("--")) {
-    if (equals < 0) return { names: [option], takesNext: valued.has(option) };
-    return { names: [option.slice(0, equals)], value: option.slice(equals + 1), takesNext: false };
+function namesOf(option: ShellWord, valued: ReadonlySet<string>): OptionNames {
+  const { text, known } = option;
+  const withValue = (names: readonly string[], at: number): OptionNames => {
+    // In `-n$X`, the rest of the word is the value, although its text is not known.
+    if (at === text.length && known) return { names, takesNext: true };
+    return { names, value: cutBefore(option, at), takesNext: false };
+  };
+  if (text.startsWith("--")) {
+    const equals = text.indexOf("=");
+    if (equals >= 0) return { names: [text.slice(0, equals)], value: cutBefore(option, equals + 1), takesNext: false };
+    return valued.has(text) ? withValue([text], text.length) : { names: [text], takesNext: false };
   }
   const names: string[] = [];
-  for (let at = 1; at < option.length; at += 1) {
-    const name = `-${option[at]}`;
+  for (let at = 1; at < text.length; at += 1) {
+    const name = `-${text[at]}`;
     names.push(name);
-    if (!valued.has(name)) continue;
-    const value = option.slice(at + 1);
-    return value === "" ? { names, takesNext: true } : { names, value, takesNext: false };
+    if (valued.has(name)) return withValue(names, at + 1);
   }
   return { names, takesNext: false };
 }
 
-export function takesNext(option: string, valued: ReadonlySet<string>): boolean {
+export function takesNext(option: ShellWord, valued: ReadonlySet<string>): boolean {
   return namesOf(option, valued).takesNext;
 }
 
-/** The words after a program's name, split as commander splits them. */
+/** The words after a program's name. */
 export interface GivenOptions {
   /** The names of the given options. The letters of a bundle are separate names. */
   readonly options: ReadonlySet<string>;
-  /** The last value of each option that has one. */
-  readonly values: ReadonlyMap<string, ShellWord>;
+  /** The values of each option that has any, in order. */
+  readonly values: ReadonlyMap<string, readonly ShellWord[]>;
   readonly operands: readonly ShellWord[];
 }
 
-const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-") && !/^-\.?\d/.test(text);
+/** How `readOptions` tells options from operands. */
+interface OptionRules {
+  /** True if the first operand is a command, and the words after it are its arguments. Default: options may be anywhere. */
+  readonly endsAtOperand?: boolean;
+  /** True if `-1` is an operand, as it is for commander. Default: a bundle with the option `-1`. */
+  readonly hasNumbers?: boolean;
+}
 
-/**
- * Splits words into options and operands. `until` says whether options may be anywhere up to the end, or only before
- * the first operand. In the latter case, the first operand is a command, and the remaining words are its arguments.
- */
+const NUMBER = /^-\.?\d/;
+
+const isOption = (text: string): boolean => text.length > 1 && text.startsWith("-");
+
+/** Splits words into options and operands, as getopt does. `valued` has the options that take a value. */
 export function readOptions(
   words: readonly ShellWord[],
   valued: ReadonlySet<string>,
-  until: "the end" | "the first operand",
+  { endsAtOperand = false, hasNumbers = false }: OptionRules = {},
 ): GivenOptions {
   const options = new Set<string>();
-  const values = new Map<string, ShellWord>();
+  const values = new Map<string, ShellWord[]>();
   const operands: ShellWord[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at];
     if (word === undefined) break;
-    const isEnd = word.text === "--";
-    if (isEnd || (until === "the first operand" && !isOption(word.text))) {
+    const isEnd = word.text === "--" && word.known;
+    const isOperand = !isOption(word.text) || (hasNumbers && NUMBER.test(word.text));
+    if (isEnd || (endsAtOperand && isOperand)) {
       addAll(operands, words.slice(isEnd ? at + 1 : at));
       break;
     }
-    if (!isOption(word.text)) {
+    if (isOperand) {
       operands.push(word);
       continue;
     }
-    const { names, value, takesNext: isNext } = namesOf(word.text, valued);
+    const { names, value, takesNext: isNext } = namesOf(word, valued);
     for (const name of names) options.add(name);
     if (isNext) at += 1;
-    const given = value === undefined ? (isNext ? words[at] : undefined) : { ...word, text: value, glob: -1 };
-    if (given !== undefined) values.set(names.at(-1) ?? "", given);
+    const given = isNext ? words[at] : value;
+    if (given === undefined) continue;
+    const name = names.at(-1) ?? "";
+    const all = values.get(name);
+    if (all === undefined) values.set(name, [given]);
+    else all.push(given);
   }
   return { options, values, operands };
+}
+
+/** Returns the word without its first characters. */
+export function cutBefore(word: ShellWord, at: number): ShellWord {
+  return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
+}
+
+/** Returns true if one of these options is given. `names` has them separated by blanks. */
+export function hasAny({ options }: GivenOptions, names: string): boolean {
+  return names.split(" ").some((name) => options.has(name));
+}
+
+/** Returns the values of these options. `names` has the options separated by blanks. */
+export function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
+  return names.split(" ").flatMap((name) => values.get(name) ?? []);
+}
+
+/** Returns the folder to which a program changes that is told each of these, or `undefined` if there are none. */
+export function innermost(folders: readonly ShellWord[]): ShellWord | undefined {
+  return folders.length === 0 ? undefined : folders.reduce(within);
+}
+
+/** Returns a path that is relative to a folder. */
+export function within(folder: ShellWord, path: ShellWord): ShellWord {
+  if (path.text.startsWith("/")) return path;
+  const before = `${folder.text}/`;
+  const glob = folder.glob >= 0 || path.glob < 0 ? folder.glob : before.length + path.glob;
+  return { text: before + path.text, known: folder.known && path.known, glob };
 }
 
 /** Programs and words of the shell before a command, each with its own options that take a value. */
@@ -103,64 +147,70 @@ export function isScriptFlag(option: string): boolean {
   return /^-[a-zA-Z]*c[a-zA-Z]*$/.test(option);
 }
 
-const SPLIT = /^(?:-S|--split-string(?:=|$))/;
 const ENV: ShellWord = { text: "env", known: true, glob: -1 };
+
+/** The options by which a prefix names the folder in which the command runs. */
+const FOLDERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["env", new Set(["-C", "--chdir"])],
+  ["sudo", new Set(["-D", "--chdir"])],
+]);
 
 /** Removes prefixes of a command: `sudo -u x`, `env A=b`, `A=b`, `timeout 5`, and words that begin a block. */
 export function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
-  const at = afterPrefixes(words);
-  if (!SPLIT.test(words[at]?.text ?? "")) return words.slice(at);
-  // Only one line of `env -S` is read, and none within it.
-  const inner = [ENV, ...splitString(words.slice(at))];
-  return inner.slice(afterPrefixes(inner));
+  return splitAtCommand(words).command;
 }
-
-/** The options by which a prefix names the folder in which the command runs. */
-const FOLDERS: Readonly<Record<string, RegExp>> = {
-  env: /^(?:-C|--chdir(?:=|$))/,
-  sudo: /^(?:-D|--chdir(?:=|$))/,
-};
 
 /** Returns the folders that the prefixes of a command name (`env -C DIR`, `sudo -D DIR`), in their order. */
 export function foldersOfPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
-  const folders: ShellWord[] = [];
-  let option: RegExp | undefined;
-  for (const [at, word] of words.slice(0, afterPrefixes(words)).entries()) {
-    option = FOLDERS[posix.basename(word.text)] ?? option;
-    const flag = option?.exec(word.text)?.[0];
-    if (flag === undefined) continue;
-    const attached = word.text.slice(flag.length);
-    const folder = attached === "" ? words[at + 1] : { ...word, text: attached };
-    if (folder !== undefined) folders.push(folder);
-  }
-  return folders;
+  return splitAtCommand(words).folders;
 }
 
-/** Returns the index of the command, or of the option of `env` whose value is the command. */
-function afterPrefixes(words: readonly ShellWord[]): number {
+interface Prefixed {
+  readonly command: readonly ShellWord[];
+  readonly folders: readonly ShellWord[];
+}
+
+function splitAtCommand(words: readonly ShellWord[]): Prefixed {
+  const { at, folders, line } = readPrefixes(words);
+  if (line === undefined) return { command: words.slice(at), folders };
+  // Only one line of `env -S` is read, and none within it.
+  const texts = line.text.split(/\s+/).filter((text) => text !== "");
+  const split = texts.map((text) => ({ text, known: line.known, glob: -1 }));
+  const inner = [ENV, ...split, ...words.slice(at)];
+  const read = readPrefixes(inner);
+  return { command: inner.slice(read.at), folders: [...folders, ...read.folders] };
+}
+
+interface Prefixes {
+  /** The index of the command. */
+  readonly at: number;
+  readonly folders: readonly ShellWord[];
+  /** The value of `env -S`: words that precede the command. */
+  readonly line?: ShellWord | undefined;
+}
+
+function readPrefixes(words: readonly ShellWord[]): Prefixes {
+  const folders: ShellWord[] = [];
   let prefix = "";
   /** The number of the prefix's own operands that still follow. */
   let operands = 0;
   for (let at = 0; ; at += 1) {
-    const text = words[at]?.text;
-    if (text === undefined) return at;
+    const word = words[at];
+    if (word === undefined) return { at, folders };
+    const { text } = word;
     const valued = PREFIXES.get(prefix);
     if (ASSIGNMENT.test(text)) continue;
     if (valued !== undefined && text.startsWith("-")) {
-      if (prefix === "env" && SPLIT.test(text)) return at;
-      if (takesNext(text, valued)) at += 1;
+      const { names, value, takesNext: isNext } = namesOf(word, valued);
+      const name = names.at(-1) ?? "";
+      if (isNext) at += 1;
+      const given = isNext ? words[at] : value;
+      if (prefix === "env" && (name === "-S" || name === "--split-string")) return { at: at + 1, folders, line: given };
+      if (given !== undefined && FOLDERS.get(prefix)?.has(name) === true) folders.push(given);
     } else if (operands > 0) operands -= 1;
     else if (PREFIXES.has(posix.basename(text))) {
       prefix = posix.basename(text);
       operands = prefix === "timeout" ? 1 : 0;
-    } else return at;
+    } else return { at, folders };
   }
-}
-
-function splitString([option, next, ...rest]: readonly ShellWord[]): readonly ShellWord[] {
-  const within = option?.text.replace(SPLIT, "") ?? "";
-  const line = within === "" ? next : option;
-  const texts = (within === "" ? (next?.text ?? "") : within).split(/\s+/).filter((text) => text !== "");
-  const behind = within === "" || next === undefined ? rest : [next, ...rest];
-  return [...texts.map((text) => ({ text, known: line?.known === true, glob: -1 })), ...behind];
 }

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { NameSweep } from "../filter/name-sweep.ts";
 import { argumentsOf, type Arguments } from "./shell-arguments.ts";
-import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-options.ts";
+import { foldersOfPrefixes, isScriptFlag, SHELLS, withoutPrefixes } from "./shell-options.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -80,12 +80,14 @@ class Forecast {
     const rest = words.slice(1);
     if (tool === "cd" || tool === "pushd") return folderAfter(rest, cwd, this.#home);
     if (tool === "popd") return undefined;
+    let at = cwd;
+    for (const folder of foldersOfPrefixes(command.words)) at = folderAfter([folder], at, this.#home);
     if (SHELLS.has(tool) || tool === "eval") {
-      this.#inner(tool, rest, { cwd, depth });
+      this.#inner(tool, rest, { cwd: at, depth });
       return cwd;
     }
     const touched = argumentsOf(tool, rest);
-    if (touched !== undefined) this.#touch(touched, cwd);
+    if (touched !== undefined) this.#touch(touched, at);
     return cwd;
   }
 
