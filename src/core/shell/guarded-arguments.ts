@@ -1,4 +1,4 @@
-import { type GivenOptions, hasAny, innermost, readOptions, valuesOf, within } from "./shell-options.ts";
+import { cutBefore, type GivenOptions, hasAny, innermost, readOptions, valuesOf, within } from "./shell-options.ts";
 import { GIT_VALUED } from "./shell-arguments.ts";
 import type { ShellWord } from "./shell-words.ts";
 
@@ -38,7 +38,13 @@ const TAR_VALUED = "-C -f -T -X -K -N -V -L -b -H -g -F -I --directory --file --
 function tar(words: readonly ShellWord[]): Guarding {
   const read = given(withDash(words), TAR_VALUED);
   const folders = valuesOf(read, "-C --directory");
-  if (hasAny(read, "-x --extract --get")) return { paths: folders.length > 0 ? folders : [HERE], deep: false };
+  if (hasAny(read, "-x --extract --get")) {
+    const from = folders.length > 0 ? folders : [HERE];
+    // `tar` makes this folder in the one to which it changes.
+    const named = valuesOf(read, "--one-top-level").slice(-1);
+    const made = named.flatMap((name) => from.map((folder) => within(folder, name)));
+    return { paths: [...from, ...made], deep: false };
+  }
   if (hasAny(read, "-t --list -d --diff --compare")) return NOTHING;
   const archives = valuesOf(read, "-f --file");
   return read.options.has("--remove-files")
@@ -67,9 +73,21 @@ function unzip(words: readonly ShellWord[]): Guarding {
   return { paths: folders.length > 0 ? folders : [HERE], deep: false };
 }
 
+/** Reads `7z VERB ARCHIVE FILE…`. Its options may be anywhere, and each has its value in its own word. */
 function sevenZip(words: readonly ShellWord[]): Guarding {
-  const into = words.filter(({ text }) => /^-o./.test(text)).map((word) => ({ ...word, text: word.text.slice(2) }));
-  return { paths: [...into, ...words.slice(1, 2)], deep: false };
+  const end = words.findIndex(({ text }) => text === "--");
+  const isOption = (text: string, at: number): boolean => text.startsWith("-") && (end < 0 || at < end);
+  const options = words.filter(({ text }, at) => isOption(text, at));
+  const [first, ...operands] = words.filter(({ text }, at) => !isOption(text, at) && at !== end);
+  const verb = first?.text.toLowerCase() ?? "";
+  const isGiven = (name: string): boolean => options.some(({ text }) => text === name);
+  if (/^[adru]/.test(verb)) {
+    const deep = isGiven("-sdel");
+    return { paths: deep ? operands : operands.slice(0, 1), deep };
+  }
+  if (!/^[ex]$/.test(verb) || isGiven("-so")) return NOTHING;
+  const folders = options.filter(({ text }) => /^-o./.test(text)).map((word) => cutBefore(word, 2));
+  return { paths: folders.length > 0 ? folders : [HERE], deep: false };
 }
 
 function zip(words: readonly ShellWord[]): Guarding {
