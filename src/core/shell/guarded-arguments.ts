@@ -136,6 +136,12 @@ function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }
 
+/** Reads a program that changes attributes of paths. */
+function attributes(words: readonly ShellWord[]): Guarding {
+  const read = given(words, "-m -x -n -v --modify --remove");
+  return { paths: read.operands, deep: hasAny(read, "-R --recursive") };
+}
+
 const each = (names: string, reader: Reader): (readonly [string, Reader])[] =>
   names.split(" ").map((name) => [name, reader]);
 
@@ -151,7 +157,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ),
   ["git", git],
   ...each("mount umount fusermount fusermount3", operands("-t -o --types --options")),
-  ...each("chattr setfacl setfattr chflags chcon", operands("-m -x -n -v --modify --remove")),
+  ...each("chattr setfacl setfattr chflags chcon", attributes),
   ...each("ed ex vi vim nvim nano pico emacs micro rename prename", operands("-c -s -S -u")),
   ...each("rimraf trash trash-put srm wipe fallocate mkfifo mknod", (words) => ({
     ...operands("-l -o -m")(words),

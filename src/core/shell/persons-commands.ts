@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { XARGS_VALUED, argumentsOf } from "./shell-arguments.ts";
+import { XARGS_VALUED, argumentsOf, isOnlyGivenToOwner } from "./shell-arguments.ts";
 import {
   readOptions,
   takesNext,
@@ -224,10 +224,10 @@ class Guard {
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);
     const guarding = guardedArguments(tool, rest);
-    const isGone = touched?.deep === true && !/^ch(?:mod|own|grp)$/.test(tool);
+    const isDeep = touched?.deep === true && !(tool === "chmod" && isOnlyGivenToOwner(rest));
     const at = touched?.from === undefined ? cwd : this.#within(touched.from, cwd);
     const all = [
-      ...(touched?.paths ?? []).map((word) => this.#touched(word, at, isGone)),
+      ...(touched?.paths ?? []).map((word) => this.#touched(word, at, isDeep)),
       ...(touched?.into === undefined ? [] : [this.#touched(touched.into.target, at, false)]),
       ...(guarding?.paths ?? []).map((word) => this.#touched(word, cwd, guarding?.deep === true)),
     ];

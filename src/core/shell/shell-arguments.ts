@@ -38,13 +38,33 @@ function operandsOf(valued: string): Reader {
 /** Matches a mode of `chmod` that looks like an option: `-x`, `-w,g+r`. */
 const MINUS_MODE = /^-[rwxXstugoa0-7][rwxXstugoa0-7,+=-]*$/;
 
+interface Change {
+  /** The mode or the owner; `undefined` if it is that of another path. */
+  readonly what: ShellWord | undefined;
+  readonly paths: readonly ShellWord[];
+  readonly deep: boolean;
+}
+
+function readChange(words: readonly ShellWord[]): Change {
+  const end = words.findIndex(({ text }) => text === "--");
+  const minus = words.findIndex(({ text }, at) => (end < 0 || at < end) && MINUS_MODE.test(text));
+  const given = parse(words.toSpliced(minus < 0 ? words.length : minus, 1), "");
+  const deep = hasAny(given, "-R --recursive");
+  if (given.options.has("--reference")) return { what: undefined, paths: given.operands, deep };
+  if (minus >= 0) return { what: words[minus], paths: given.operands, deep };
+  return { what: given.operands[0], paths: given.operands.slice(1), deep };
+}
+
 /** Reads `chmod MODE PATH…` and `chown OWNER PATH…`. */
 function change(words: readonly ShellWord[]): Arguments {
-  const end = words.findIndex(({ text }) => text === "--");
-  const mode = words.findIndex(({ text }, at) => (end < 0 || at < end) && MINUS_MODE.test(text));
-  const given = parse(words.toSpliced(mode < 0 ? words.length : mode, 1), "");
-  const isTold = mode >= 0 || given.options.has("--reference");
-  return plain(isTold ? given.operands : given.operands.slice(1), hasAny(given, "-R --recursive"));
+  const { paths, deep } = readChange(words);
+  return plain(paths, deep);
+}
+
+/** Returns true if a `chmod` only gives rights to the owner of its paths, so that it opens nothing and breaks nothing. */
+export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
+  const { what } = readChange(words);
+  return what?.known === true && /^u\+[rwxX]+(?:,u\+[rwxX]+)*$/.test(what.text);
 }
 
 /** The same as `change`, but with `chooses`. Excluded paths need not be examined, because owners are not recorded. */
