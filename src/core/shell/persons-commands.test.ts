@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { personsCommandIn } from "./persons-commands.ts";
+import { processorTime } from "../../testing/processor-time.ts";
 
 const PLACE = {
   cwd: "/w",
@@ -27,6 +28,10 @@ test.each([
   [`env -iC ${STORE} rm -rf workspaces`, `${STORE}/workspaces`],
   [`env -iS "-C ${STORE}" rm -rf workspaces`, `${STORE}/workspaces`],
   [`sudo -nD/home/u/.config rm chronicle/key.pem`, KEY],
+  [`rm /proc/./self/root${KEY} `, KEY],
+  [`rm /tmp/../proc/self/task/../root${KEY}`, KEY],
+  [`cd /proc/self && rm root${KEY}`, KEY],
+  [`rm ${OWN.cwd}/../home/u/.config/chronicle/key.pem`, KEY],
   ["cd /home/u && rm -rf /proc/self/cwd/.local/state/chronicle", STORE],
   [`cd ${OWN.root}/home/u/.config && rm chronicle/key.pem`, KEY],
 ])("%j reaches %s", (line, path) => expect(judged(line)).toBe(path));
@@ -46,8 +51,14 @@ test.each([`{chronicle,${"a,".repeat(200)}b}`, `{chronicle,${"b".repeat(300)}}`,
 );
 
 test("a folder that is itself such a link is no endless way", () => {
-  for (const cwd of [OWN.cwd, `${OWN.root}${OWN.cwd}/x`])
+  for (const cwd of [OWN.cwd, `/${OWN.cwd}`, `/x/..${OWN.cwd}`, `${OWN.root}${OWN.cwd}/x`])
     expect(personsCommandIn("cd /proc/self/cwd; rm a /proc/self/cwd/b", { ...PLACE, cwd })).toBeUndefined();
+});
+
+test("a folder that is ever deeper takes no more than its length", () => {
+  const spent = processorTime();
+  judged("cd a;rm b;".repeat(6_000));
+  expect(spent()).toBeLessThan(2_000);
 });
 
 describe("commands that only a person may give", () => {

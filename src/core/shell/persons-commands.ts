@@ -14,6 +14,7 @@ import {
 import { type ShellWord, readShell, type ShellCommand } from "./shell-words.ts";
 import { globPattern } from "../filter/name-sweep.ts";
 import { guardedArguments } from "./guarded-arguments.ts";
+import { MAX_FOLDER } from "./shell-paths.ts";
 
 /** The folder in which a shell line of an agent runs, and the folders that the line must not touch. */
 export interface GuardedPlace {
@@ -73,7 +74,8 @@ const SHOWN: Readonly<Record<string, string>> = {
  * time linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
-  return new Guard(place).read(line, place.cwd, 0);
+  // If the current folder is itself given as `/proc/self/cwd`, the real folder is unknown, and `/` is used.
+  return new Guard(place).read(line, resolved(place.cwd, "/"), 0);
 }
 
 class Guard {
@@ -256,25 +258,29 @@ class Guard {
   #within(folder: ShellWord, cwd: string | undefined): string | undefined {
     if (!folder.known || folder.glob >= 0 || folder.text === "-") return undefined;
     if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
-    return resolved(folder.text, cwd ?? "/");
+    const path = resolved(folder.text, cwd ?? "/");
+    return path.length > MAX_FOLDER ? undefined : path;
   }
 }
 
-/** Matches the links of a process to its own root and current folder. A command has those of its shell. */
-const OWN_LINKS = /^\/proc\/(?:self|thread-self)\/(root|cwd)(?=\/|$)/;
+/** Matches the links of a process to its own root and current folder, which are those of the shell. */
+const OWN_LINKS = /^proc\/(?:self|thread-self)\/(root|cwd)$/;
 
 /**
- * Follows `/proc/self/root` and `/proc/self/cwd`. Ends, because a step whose result begins with such a link again makes
- * the path shorter.
+ * Returns the path without `.` and `..`. Follows `/proc/self/root` and `/proc/self/cwd`. `cwd` is the current folder in
+ * the form that this function returns.
  */
-function resolved(text: string, cwd: string): string {
-  // A `..` after such a link begins at the target of the link.
-  const given = posix.isAbsolute(text) ? text.replace(/\/{2,}/g, "/") : text;
-  const [link, which] = OWN_LINKS.exec(given) ?? [];
-  if (link === undefined) return posix.resolve("/", cwd, text);
-  // If the current folder is itself given as such a link, the real folder is unknown, and `/` is used.
-  const from = which === "root" || cwd === "/" || OWN_LINKS.test(cwd) ? "" : cwd;
-  return resolved(`${from}${given.slice(link.length)}` || "/", cwd);
+function resolved(path: string, cwd: string): string {
+  let at = posix.isAbsolute(path) ? [] : partsOf(cwd);
+  for (const part of partsOf(path)) {
+    if (part === ".") continue;
+    if (part === "..") at.pop();
+    else at.push(part);
+    // A `..` after such a link begins at the target of the link.
+    const which = at.length === 3 ? OWN_LINKS.exec(at.join("/"))?.[1] : undefined;
+    if (which !== undefined) at = which === "root" ? [] : partsOf(cwd);
+  }
+  return `/${at.join("/")}`;
 }
 
 /**

@@ -25,7 +25,7 @@ export interface ShellTarget {
 const MAX_TARGETS = 1_000;
 
 /** The maximum length of a folder that is treated as known. */
-const MAX_FOLDER = 4_096;
+export const MAX_FOLDER = 4_096;
 
 /**
  * Returns the paths that a shell line will probably create, overwrite, move or delete. This is only a forecast. Words
