@@ -56,15 +56,18 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   // With these, an agent would hide its own work, or record work that a person has kept off the record.
   ["run", ({ options }) => options.has("--otr")],
   ["snapshot", ({ options }) => options.has("--on-record")],
+  // With the token of an operator, everything that is refused here can be asked of a server.
+  ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
 ]);
 
-/** The words that messages show after a verb. */
-const SHOWN: Readonly<Record<string, string>> = {
-  agents: " uninstall",
-  compact: " --drop-archive",
-  head: " --accept",
-  run: " --otr",
-  snapshot: " --on-record",
+/** The words after a verb that messages show. Default: none. */
+const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
+  agents: () => " uninstall",
+  compact: () => " --drop-archive",
+  head: () => " --accept",
+  run: () => " --otr",
+  snapshot: () => " --on-record",
+  token: ({ operands }) => ` ${operands[0]?.text ?? ""}`,
 };
 
 /**
@@ -182,7 +185,7 @@ class Guard {
     const line = readChronicle(words);
     if (line === undefined) return undefined;
     const { verb, given, folder } = line;
-    if (PERSONS_VERBS.get(verb)?.(given) === true) return `chronicle ${verb}${SHOWN[verb] ?? ""}`;
+    if (PERSONS_VERBS.get(verb)?.(given) === true) return `chronicle ${verb}${SHOWN[verb]?.(given) ?? ""}`;
     const at = folder === undefined ? cwd : this.#within(folder, cwd);
     for (const place of WRITING_VERBS.get(verb)?.places(given) ?? []) {
       const hit = this.#touched(place, at, false);
@@ -304,7 +307,7 @@ export const CHRONICLE_VALUED: ReadonlySet<string> = new Set(
     "-C -w --directory --workspace --store --remote --token-file --wait " +
     "--summary --network-events --note -m --message --name --on-record --match --reason " +
     "--keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --keep-within " +
-    "--max-snapshots --max-age-days --min-age-hours"
+    "--max-snapshots --max-age-days --min-age-hours --role --replica --expires"
   ).split(" "),
 );
 
