@@ -147,7 +147,7 @@ interface Unfinished {
    * Everything from there on is kept.
    */
   readonly hold: number;
-  /** The states right before the open runs and watches, without those that a pruning gave up. */
+  /** The states at which the open runs and watches began, without those that a pruning gave up. */
   readonly states: readonly number[];
 }
 
@@ -157,7 +157,8 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
   const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
-  const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
+  // The event that begins a session changes no file. Messages and lists name the state after it.
+  const begun = [...runs, ...watches].flatMap(({ record: { fromSeq } }) => [fromSeq - 1, fromSeq]);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
     hold: Math.min(leastOf(rolledBackTo), unsent),
