@@ -5,9 +5,8 @@ import { decodePlan } from "../../core/tree/plan.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 import type { Context, HistoryContext } from "../log/context.ts";
 import { erasuresInForce } from "./erasures-in-force.ts";
-import { readEvents } from "../log/read-events.ts";
+import { readEvents, readUpTo } from "../log/read-events.ts";
 import { decodeBase } from "../../core/log/base.ts";
-import { readEventFast } from "../../core/log/chain.ts";
 import { contentsOfConflict, decodeConflict } from "../../core/records/conflict-record.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import { pathOfRecordId } from "../../core/values/file-record.ts";
@@ -31,25 +30,26 @@ type Mention =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the contents for which `isMeant` is true. Reads the log twice and does not use the index, because a wrong
- * index could make a person erase the wrong content.
+ * Returns the contents for which `isMeant` is true, as of event `upTo`. Reads the log twice and does not
+ * use the index, because a wrong index could make a person erase the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
   isMeant: (hash: Hash, path: WorkspacePath | undefined) => boolean,
+  upTo: number,
 ): Promise<ReadonlyMap<Hash, ContentUse>> {
   const uses = new Map<Hash, ContentUse>();
   const meet = (hash: Hash, path?: WorkspacePath): void => {
     if (uses.has(hash) || !isMeant(hash, path)) return;
     uses.set(hash, { hash, size: 0, paths: new Set(), now: new Set(), isHistorys: false });
   };
-  for await (const mention of mentionsInLog(context)) {
+  for await (const mention of mentionsInLog(context, upTo)) {
     if (!("path" in mention)) for (const hash of mention.hashes) meet(hash);
     else if (mention.hash !== undefined) meet(mention.hash, mention.path);
   }
   if (uses.size === 0) return uses;
   const last = new Map<WorkspacePath, ContentUse>();
-  for await (const mention of mentionsInLog(context)) {
+  for await (const mention of mentionsInLog(context, upTo)) {
     if ("path" in mention) noteState(uses, last, mention);
     else if (mention.isHistorys) for (const hash of mention.hashes) markAsHistorys(uses.get(hash));
   }
@@ -76,17 +76,14 @@ function noteState(
   use.size = size;
 }
 
-async function* mentionsInLog(context: HistoryContext): AsyncGenerator<Mention, void> {
-  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
-    for (const { bytes } of lines) {
-      const event = readEventFast(bytes);
-      const base = baseOf(event);
-      if (base !== undefined) {
-        yield { hashes: [base], isHistorys: true };
-        yield* mentionsInBase(context, base);
-      }
-      yield* mentionsIn(event);
+async function* mentionsInLog(context: HistoryContext, upTo: number): AsyncGenerator<Mention, void> {
+  for await (const event of readUpTo(context, upTo)) {
+    const base = baseOf(event);
+    if (base !== undefined) {
+      yield { hashes: [base], isHistorys: true };
+      yield* mentionsInBase(context, base);
     }
+    yield* mentionsIn(event);
   }
 }
 

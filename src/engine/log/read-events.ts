@@ -1,6 +1,7 @@
 import { parseLine, readEventFast } from "../../core/log/chain.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { LogEvent } from "../../core/values/event.ts";
+import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
 import { DAMAGED_LINE } from "./damaged-log.ts";
@@ -123,12 +124,22 @@ async function readRun(
   return Math.max(at, start + 1);
 }
 
+/** Yields every event that has a line in the log, up to event `to`, in order. Does not read the index. */
+export async function* readUpTo({ log }: Pick<HistoryContext, "log">, to: number): AsyncGenerator<LogEvent> {
+  yield* eventsFrom(log, { seq: 1, offset: 0 }, to);
+}
+
 /** Yields every event with `from <= seq <= to`, in order; none if the index knows no line of event `from`. */
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);
   if (row === undefined || isInBase(row)) return;
-  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
+  yield* eventsFrom(context.log, { seq: from, offset: row.offset }, to);
+}
+
+async function* eventsFrom(log: EventLog, from: LogPosition, to: number): AsyncGenerator<LogEvent> {
+  if (to < from.seq) return;
+  for await (const lines of log.read(from)) {
     for (const line of lines) {
       const event = readEventFast(line.bytes);
       if (event.seq > to) return;

@@ -1,6 +1,5 @@
 import type { DuGroupShape, DuShape } from "../../api/shapes.ts";
 import { decodeBase } from "../../core/log/base.ts";
-import { readEventFast } from "../../core/log/chain.ts";
 import type { LogEvent } from "../../core/values/event.ts";
 import { type ClockJump, plausibleTime, type TimedEvent } from "../../core/values/clock-jumps.ts";
 import { pathOfRecordId } from "../../core/values/file-record.ts";
@@ -11,6 +10,7 @@ import type { Context } from "../log/context.ts";
 import { erasuresInForce } from "../facts/erasures-in-force.ts";
 import { HistoryNeeds } from "../log/history-needs.ts";
 import { baseOf } from "../log/project.ts";
+import { readUpTo } from "../log/read-events.ts";
 import { pruningInForce } from "../facts/pruning.ts";
 import { shownPath } from "../log/shape.ts";
 
@@ -44,17 +44,15 @@ async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupSha
     groups.set(where, { name: where, count: group.count + 1, content_bytes: group.content_bytes + size });
   });
   const namer = new GroupNames(context, by);
-  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
-    for (const { bytes } of lines) {
-      const event = readEventFast(bytes);
-      const name = await namer.ofEvent(event);
-      needs.event(event, name);
-      const base = baseOf(event);
-      const reader = base === undefined ? undefined : await context.blobs.open(base);
-      if (reader === undefined) continue;
-      const ofEntry = (path: WorkspacePath): string => (by === "path" ? shownPath(path) : name);
-      for await (const batch of decodeBase(reader.pieces())) needs.rows(batch, event, name, ofEntry);
-    }
+  const { seq } = await context.index.head();
+  for await (const event of readUpTo(context, seq)) {
+    const name = await namer.ofEvent(event);
+    needs.event(event, name);
+    const base = baseOf(event);
+    const reader = base === undefined ? undefined : await context.blobs.open(base);
+    if (reader === undefined) continue;
+    const ofEntry = (path: WorkspacePath): string => (by === "path" ? shownPath(path) : name);
+    for await (const batch of decodeBase(reader.pieces())) needs.rows(batch, event, name, ofEntry);
   }
   needs.finish();
   return [...groups.values()].sort((a, b) => b.content_bytes - a.content_bytes || (a.name < b.name ? -1 : 1));

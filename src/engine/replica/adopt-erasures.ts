@@ -111,7 +111,7 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   wanted.delete(EMPTY_HASH);
   const nothing = { seq, fresh, own, erasable: wanted, waiting: new Set<Hash>(), paths: [], isUnsent: false };
   if (wanted.size === 0) return nothing;
-  const uses = await contentUses(context, (hash) => wanted.has(hash));
+  const uses = await contentUses(context, (hash) => wanted.has(hash), seq);
   const unsent = await unsentContents(context, given.settled);
   const [erasable, waiting, paths] = [new Set<Hash>(), new Set<Hash>(), new Set<WorkspacePath>()];
   for (const hash of wanted) {

@@ -168,7 +168,7 @@ async function lookAt(
   const hashes = new Set(met.flatMap((one) => one.hashes));
   const isMeant: Asked["isMeant"] = (hash, path) => what.isMeant(hash, path) || hashes.has(hash);
   // The empty content is left out: it has no bytes to remove, and all empty files share it.
-  const found = [...(await contentUses(context, isMeant)).values()].filter(isNotEmpty);
+  const found = [...(await contentUses(context, isMeant, seq)).values()].filter(isNotEmpty);
   for (const use of found) {
     for (const path of use.now) if (unrecorded.has(path)) use.now.delete(path);
     for (const [path, hash] of unrecorded) if (hash === use.hash) use.now.add(path);
@@ -411,7 +411,9 @@ async function refuseGone(context: Context, { until, contents }: LoggedErasure):
   const stored = await context.store.stored(contents);
   const missing = new Set(contents.filter((hash) => !stored.has(hash)));
   // An origin may have erased a content that this history never had. Such a content is not missing here.
-  const gone = missing.size === 0 ? [] : [...(await contentUses(context, (hash) => missing.has(hash))).keys()];
+  if (missing.size === 0) return;
+  const { seq } = await context.index.head();
+  const gone = [...(await contentUses(context, (hash) => missing.has(hash), seq)).keys()];
   if (gone.length === 0) return;
   throw new ChronicleError("REFUSED", `${gone.length} of ${contents.length} contents are gone from the store`, {
     hint,

@@ -1,5 +1,4 @@
 import { decodeBase } from "../../core/log/base.ts";
-import { readEventFast } from "../../core/log/chain.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import type { KeptStates } from "../../core/tree/kept-states.ts";
 import type { Context } from "../log/context.ts";
@@ -18,7 +17,7 @@ import { withCommit, type Commit } from "../commit/commit.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { forgetActions, retentionRoots, mostActions, type RetentionRootsOptions } from "./retention-roots.ts";
 import { waitingPrunings } from "../log/recorded-prunings.ts";
-import { readRange } from "../log/read-events.ts";
+import { readRange, readUpTo } from "../log/read-events.ts";
 import { refuseAtOnce } from "../capture/operation-queue.ts";
 import { refuseUnsigned, signingFault } from "../log/signing.ts";
 import { memoKey } from "../log/memo.ts";
@@ -322,15 +321,13 @@ async function reclaimableContents(
     new HistoryNeeds({ pruning, erasures }, ({ hash, size }) => now.set(hash, size ?? 0)),
     new HistoryNeeds({ pruning: after, erasures }, ({ hash }) => then.add(hash)),
   ];
-  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
-    for (const { bytes } of lines) {
-      const event = readEventFast(bytes);
-      for (const one of needs) one.event(event, "");
-      const base = baseOf(event);
-      const reader = base === undefined ? undefined : await context.blobs.open(base);
-      if (reader === undefined) continue;
-      for await (const batch of decodeBase(reader.pieces())) for (const one of needs) one.rows(batch, event, "");
-    }
+  const { seq } = await context.index.head();
+  for await (const event of readUpTo(context, seq)) {
+    for (const one of needs) one.event(event, "");
+    const base = baseOf(event);
+    const reader = base === undefined ? undefined : await context.blobs.open(base);
+    if (reader === undefined) continue;
+    for await (const batch of decodeBase(reader.pieces())) for (const one of needs) one.rows(batch, event, "");
   }
   for (const one of needs) one.finish();
   const lost = [...now].filter(([hash]) => !then.has(hash));
