@@ -233,6 +233,7 @@ test("by its rule only what was recorded as its own is taken back, and that is t
       expect(told).toEqual([
         expect.stringMatching(/\(half\) is gone: it was rolled back, 1 path was changed; `chronicle redo`/),
       ]);
+      expect(told.join()).toContain("; 1 path was NOT rolled back, since it was not recorded before the process died");
     }
     expect(project.read("a.txt")).toBe("before\n");
     expect(Object.keys(project.tree())).toEqual(byName ? ["a.txt"] : ["a.txt", "late.txt"]);

@@ -462,8 +462,9 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction, befor
 /** Returns a note on the number of paths that the rollback leaves, with the command that restores the earlier state. */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
-  const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;
-  return `; ${what}, since they were not recorded before it died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
+  const [what, they] =
+    count === 1 ? ["1 path was NOT rolled back", "it was"] : [`${count} paths were NOT rolled back`, "they were"];
+  return `; ${what}, since ${they} not recorded before the process died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
 }
 
 function ownerGone({ id, name, pid, elsewhere }: LoggedTransaction): string {
