@@ -26,7 +26,8 @@ export interface OmittedChangeShape {
   reason: string;
   detail?: string;
   /**
-   * True if the path's earlier content is kept aside. `undo` can then restore it for some days, unless it is erased.
+   * True if `undo` can take the change back for some days, unless what it needs is erased. The path's earlier content
+   * is then kept aside; of a created path, its own content, because `undo` removes the path.
    */
   kept: boolean;
   /** True if the path's earlier content is gone for good. */

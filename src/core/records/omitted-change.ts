@@ -18,8 +18,8 @@ export interface OmittedChange {
   /** A text for messages: the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if undo can take the change back, because the content that it replaces or removes was kept aside: the earlier
-   * content, or the content of a created path.
+   * True if the path's earlier content was kept aside, or the own content of a created path. Undo then restores the
+   * earlier state.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
@@ -36,7 +36,7 @@ export interface OmittedChange {
   readonly candidates?: readonly string[];
 }
 
-/** Undo restores the earlier content only if it was kept aside and nobody else may have made the change. */
+/** Undo takes a change back only if its contents were kept aside and nobody else may have made the change. */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
 }
