@@ -21,16 +21,20 @@ function given(words: readonly ShellWord[], valued: string): GivenOptions {
   return readOptions(words, new Set(valued.split(" ")));
 }
 
-/** Returns a reader that returns all operands, or no paths if an option of `unless` is given. */
-function operands(valued = "", unless = ""): Reader {
-  return (words) => {
-    const read = given(words, valued);
-    return hasAny(read, unless) ? NOTHING : { paths: read.operands, deep: false };
-  };
+/** Returns a reader that returns all operands. `valued` has the options that take a value. */
+function operands(valued = ""): Reader {
+  return (words) => ({ paths: given(words, valued).operands, deep: false });
 }
 
 function named(options: string): Reader {
   return (words) => ({ paths: valuesOf(given(words, options), options), deep: false });
+}
+
+/** Reads a program that replaces its operands, or writes to the value of `-o`. */
+function compressor(words: readonly ShellWord[]): Guarding {
+  const read = given(words, "-S -T -o");
+  const isOnlyRead = hasAny(read, "-c -l -t --stdout --list --test");
+  return { paths: [...valuesOf(read, "-o"), ...(isOnlyRead ? [] : read.operands)], deep: false };
 }
 
 const TAR_VALUED = "-C -f -T -X -K -N -V -L -b -H -g -F -I --directory --file --files-from --exclude-from --exclude";
@@ -151,10 +155,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ...each("7z 7za 7zr 7zz", sevenZip),
   ["zip", zip],
   ["cpio", named("-D --directory -O -F --file")],
-  ...each(
-    "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd compress uncompress",
-    operands("-S -T -o", "-c -l -t --stdout --list --test"),
-  ),
+  ...each("gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd compress uncompress", compressor),
   ["git", git],
   ...each("mount umount fusermount fusermount3", operands("-t -o --types --options")),
   ...each("chattr setfacl setfattr chflags chcon", attributes),

@@ -232,6 +232,8 @@ describe("commands that only a person may give", () => {
     ["chattr -R +i ~/.local", "/home/u/.local"],
     ["zip -rm x.zip $CHRONICLE_HOME", STORE],
     ["gzip ~/.config/chronicle/key.pem", KEY],
+    ["zstd -qfo ~/.config/chronicle/key.pem f", KEY],
+    ["find /tmp -name x -fprint ~/.config/chronicle/key.pem", KEY],
     ["git clone x $CHRONICLE_HOME/y", `${STORE}/y`],
     ["git init $CHRONICLE_HOME", STORE],
     ["git -C $CHRONICLE_HOME reset --hard", STORE],

@@ -119,7 +119,7 @@ function dd(words: readonly ShellWord[]): Arguments {
   return plain(words.filter(({ text }) => text.startsWith("of=")).map((word) => cutBefore(word, 3)));
 }
 
-/** Reads `find PATH… -delete` and `find PATH… -exec rm {} +`. */
+/** Reads `find PATH… -delete`, `find PATH… -exec rm {} +` and `find PATH… -fprint FILE`. */
 function find(words: readonly ShellWord[]): Arguments | undefined {
   const starts: ShellWord[] = [];
   let at = 0;
@@ -129,12 +129,13 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
     if (word === undefined || /^[-(!]/.test(word.text)) break;
     starts.push(word);
   }
+  const written = words.filter((_, i) => /^-(?:fprint|fprint0|fprintf|fls)$/.test(words[i - 1]?.text ?? ""));
   const acts = words.some((word, i) => {
-    if (/^-(?:delete|fprint|fprint0|fprintf|fls)$/.test(word.text)) return true;
+    if (word.text === "-delete") return true;
     return /^-(?:exec|execdir|ok|okdir)$/.test(word.text) && isChanging(words, i + 1);
   });
-  if (!acts) return undefined;
-  return { ...plain(starts.length > 0 ? starts : [HERE], true), ...choiceOf(words) };
+  if (!acts) return written.length > 0 ? plain(written) : undefined;
+  return { ...plain([...(starts.length > 0 ? starts : [HERE]), ...written], true), ...choiceOf(words) };
 }
 
 /**

@@ -67,6 +67,7 @@ describe("what a shell line will probably touch", () => {
     ["find /var/x -name '*.o' -delete", "/var/x/**"],
     ["find . -type f -exec rm {} +", "/w/**"],
     ["find . -name x", ""],
+    ["find src -name x -fprintf .env %p -fls ../b; find a -fprint0 c -delete", "/w/.env /b /w/a/** /w/c/**"],
     ["find /usr/include -name '*.h' -exec grep foo {} +", ""],
     ["find /opt -exec sed s/a/b/ {} \\; -exec sed -i s/a/b/ {} \\;", "/opt/**"],
     ["ls | xargs -n 1 rm -rf keep", "/w/keep/**"],
