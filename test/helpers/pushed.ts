@@ -13,7 +13,8 @@ export interface Ends {
   readonly id: string;
   readonly there: StoreParts;
   readonly replica: string;
-  readonly origin?: Partial<OriginOptions>;
+  /** Other options of the origin; a function is called with its own ones. */
+  readonly origin?: Partial<OriginOptions> | ((own: OriginOptions) => Partial<OriginOptions>);
   readonly options?: Partial<ReplicaOptions>;
 }
 
@@ -40,7 +41,8 @@ export async function pushAll(ends: Ends, during?: (hold: ReplicaHold) => Promis
     const a = new FramedChannel(wires.a);
     const b = new FramedChannel(wires.b);
     const session = new ReplicaSession(b, { ...hold.options, sandboxId: ends.replica, ...ends.options });
-    const running = Promise.all([new OriginSession(a, { ...lease.options, ...ends.origin }).run(), session.run()]);
+    const origin = typeof ends.origin === "function" ? ends.origin(lease.options) : ends.origin;
+    const running = Promise.all([new OriginSession(a, { ...lease.options, ...origin }).run(), session.run()]);
     await session.barrier();
     await during?.(hold);
     b.close();

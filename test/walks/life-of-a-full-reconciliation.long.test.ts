@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
+import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import { openContext, type StoreParts } from "../../src/compose/open-context.ts";
 import { collectStore, storeTasks } from "../../src/compose/store-tasks.ts";
 import { parsePath, ROOT } from "../../src/core/values/path.ts";
@@ -76,6 +77,32 @@ const FILES = {
   "file/g.txt": "its folder becomes a file\n",
   "back/h.txt": "is changed and changed back\n",
 };
+
+/** Does some work at the origin once, when a replica that reconciles has come to the contents. */
+function withWorkMeanwhile({ contents, blocks }: OriginOptions, work: () => Promise<void>): Partial<OriginOptions> {
+  let done: Promise<void> | undefined;
+  const meanwhile = () => (done ??= work());
+  if (blocks === undefined) throw new Error("this origin sends no blocks");
+  return {
+    contents: {
+      openNamed: (hashes) => contents.openNamed(hashes),
+      open: async (hash, isNamed) => {
+        const found = await contents.open(hash, isNamed);
+        await meanwhile();
+        return found;
+      },
+    },
+    blocks: {
+      has: (hashes) => blocks.has(hashes),
+      blocks: async function* (hashes, mostBytes) {
+        for await (const block of blocks.blocks(hashes, mostBytes)) {
+          await meanwhile();
+          yield block;
+        }
+      },
+    },
+  };
+}
 
 /** Leaves hardly anything as it was. */
 async function work(origin: WorkspaceApi): Promise<void> {
@@ -220,6 +247,29 @@ describe("life of a full reconciliation", () => {
     await hold.mirror.applied(hold.mirror.head.seq);
     await hold[Symbol.asyncDispose]();
     expect(readdirSync(pair.upstream).filter((name) => name.startsWith("from-"))).toHaveLength(1);
+  });
+
+  it.each([
+    ["gets too far behind again", { maxBehind: 3 }, (origin: WorkspaceApi) => work(origin)],
+    [
+      "lacks events that were dropped, again",
+      {},
+      async (origin: WorkspaceApi) => {
+        await work(origin);
+        await origin.compact({ dropArchive: true });
+      },
+    ],
+  ])("of a replica that %s meanwhile: it reconciles once more, in the same session", async (_, more, meanwhile) => {
+    await using pair = await Pair.of(FILES);
+    const { origin } = pair;
+    await pair.push();
+    for (let i = 0; i < 5; i += 1) await origin.putFile("a.txt", Buffer.from(`${i}\n`));
+    await origin.compact({ dropArchive: true });
+    const withWork = (own: OriginOptions) => ({ ...more, ...withWorkMeanwhile(own, () => meanwhile(origin)) });
+    const { ends } = await pair.push({ origin: withWork }, async ({ mirror }) => {
+      await expect.poll(() => entriesOf(mirror), { timeout: 10_000 }).toEqual(await pair.rows());
+    });
+    expect(ends.map(({ error }) => error)).toEqual([undefined, undefined]);
   });
 
   it("of equal trees moves next to nothing", async () => {

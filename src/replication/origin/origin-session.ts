@@ -417,6 +417,8 @@ export class OriginSession {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
+    // Ends the state before another one may have to be offered, which must be a later one.
+    this.#trees?.end(since_sequence);
     const hash = await history.hashAt(since_sequence);
     if (since_sequence < history.firstSeq - 1) {
       await this.#resync("compacted", own.seq);
@@ -426,7 +428,6 @@ export class OriginSession {
       await this.#resync("too-far", own.seq);
       return;
     }
-    this.#trees?.end();
     if (hash !== undefined) this.#push.begin({ seq: since_sequence, hash });
   }
 

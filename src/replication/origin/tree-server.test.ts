@@ -25,9 +25,9 @@ function stateWith(erasures: Buffer, children: readonly ListedChild[] = []): Tre
   };
 }
 
-async function serving(erasures: Buffer, children: readonly ListedChild[] = []) {
+async function serving(erasures: Buffer, seenAs: (state: TreeSource) => TreeSource = (same) => same) {
   const { a, b } = memoryChannels();
-  const server = new TreeServer(a, stateWith(erasures, children));
+  const server = new TreeServer(a, seenAs(stateWith(erasures)));
   await server.begin();
   const heard = b.receive()[Symbol.asyncIterator]();
   const next = async (): Promise<Message | undefined> => {
@@ -70,11 +70,41 @@ describe("the erasures of a state", () => {
 
   it("are not given any more to a replica that is done", async () => {
     const { server, next } = await serving(randomBytes(5));
-    server.end();
+    server.end(9);
     server.ask(ask(0));
     await server.begin();
     server.ask(ask(5));
     expect(await next()).toMatchObject({ offset: 5 });
+  });
+
+  it("are not taken for those of a later state, if a request of the replica comes twice", async () => {
+    let seq = 9;
+    const views: number[] = [];
+    const { server, next } = await serving(randomBytes(5), (state) => ({
+      anchor: async () => ({ ...(await state.anchor()), seq }),
+      view: async (at, since) => {
+        views.push(at);
+        return state.view(at, since);
+      },
+    }));
+    const folders = (sequence: number) => ({
+      type: "TreeRequest" as const,
+      sequence,
+      since: 3,
+      folders: [{ filepath: "" }],
+    });
+    server.ask(folders(9));
+    expect(await next()).toMatchObject({ type: "TreeResponse", sequence: 9 });
+    seq = 12;
+    server.end(8);
+    expect(await server.begin()).toMatchObject({ sequence: 9 });
+    server.end(9);
+    expect(await server.begin()).toMatchObject({ sequence: 12 });
+    server.ask(ask(0));
+    server.ask(folders(9));
+    server.ask(folders(12));
+    expect(await next()).toMatchObject({ type: "TreeResponse", sequence: 12 });
+    expect(views).toEqual([9, 12]);
   });
 
   it("are not asked for without end", async () => {

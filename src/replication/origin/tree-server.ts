@@ -37,7 +37,9 @@ export class TreeServer {
   readonly #trees: TreeSource;
   readonly #waiting: Request[] = [];
   #anchor: TreeAnchor | undefined;
-  #view: { readonly since: number; readonly view: TreeView } | undefined;
+  /** The last event of the latest state that was ended. */
+  #ended = -1;
+  #view: { readonly sequence: number; readonly since: number; readonly view: TreeView } | undefined;
   #isServing = false;
 
   constructor(channel: Channel, trees: TreeSource) {
@@ -54,17 +56,23 @@ export class TreeServer {
     return { sequence: seq, anchor: { event_hash: hash, root, frontier: [...frontier], record: body, sequence, ts } };
   }
 
-  /** Called when the replica has reconciled. */
-  end(): void {
+  /**
+   * Called when the replica holds the events up to `reached`. Ends the state if the replica has got there, so that the
+   * next `begin` returns a later one.
+   */
+  end(reached: number): void {
+    if (this.#anchor === undefined || reached < this.#anchor.seq) return;
+    this.#ended = this.#anchor.seq;
     this.#anchor = undefined;
     this.#view = undefined;
   }
 
-  /** Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state other than that of `begin`. */
+  /** Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state that was not offered. */
   ask(request: Request): void {
-    // A network may repeat a frame after the reconciliation is over.
+    // A network may repeat a frame after the reconciliation is over, also if another one has begun.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
+      if (request.sequence <= this.#ended) return;
       throw new ChronicleError(
         "USAGE",
         `the state after event ${request.sequence} is asked for, which was not offered`,
@@ -131,7 +139,8 @@ export class TreeServer {
   }
 
   async #viewSince(sequence: number, since: number): Promise<TreeView> {
-    if (this.#view?.since !== since) this.#view = { since, view: await this.#trees.view(sequence, since) };
+    if (this.#view?.sequence !== sequence || this.#view.since !== since)
+      this.#view = { sequence, since, view: await this.#trees.view(sequence, since) };
     return this.#view.view;
   }
 }
