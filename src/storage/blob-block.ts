@@ -50,6 +50,18 @@ export function checkBlock(block: BlobBlock): void {
   if (head.codec === "zstd") freeBytes(raw);
 }
 
+/** False if a piece of a container differs from its checksum. */
+export function isContainerWhole({ bytes }: BlobBlock): boolean {
+  for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
+    const head = decodePieceHead(asBuffer(bytes.subarray(at)));
+    if (head === undefined) return false;
+    const end = at + PIECE_HEAD_BYTES + head.stored;
+    if (crc32(bytes.subarray(at + PIECE_HEAD_BYTES, end)) !== head.crc) return false;
+    at = end;
+  }
+  return true;
+}
+
 /** Checks as `checkBlock` does, and returns the contents, concatenated. */
 export function openBlock(block: BlobBlock): Buffer {
   const { head } = block;

@@ -159,5 +159,19 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       const given = new Set(hashesIn(await Array.fromAsync(again.blocks(hashes, MOST))));
       expect(given.has(hashes[0] ?? sha256(""))).toBe(false);
     });
+
+    test("a content over 8 MiB that is damaged is left out, and the others are not", async () => {
+      const backend = begin();
+      const store = await backend.open();
+      const [large = sha256(""), other] = await putAll(store, [someBytes(9 * MIB, 5, true), Buffer.from("other")]);
+      await store.close();
+      await backend.flipBit(large);
+      const again = await open(backend);
+      const given = () => Array.fromAsync(again.blocks([large, other ?? large], MOST));
+      expect(hashesIn(await given())).toEqual([other]);
+      // It is known to be damaged from here on.
+      expect(await again.sound([large])).toEqual(new Set());
+      expect(hashesIn(await given())).toEqual([other]);
+    });
   });
 }

@@ -18,6 +18,16 @@ export interface WorkspaceContents {
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
+interface ServingOptions {
+  /** Called with the progress of a content that is sent in pieces. Must not throw. */
+  readonly onBytes?: (done: number, total: number) => void;
+  /**
+   * True to answer that a damaged content is not there, as for a content that was freed, so that the other side goes on
+   * without it. Default: a damaged content ends the session.
+   */
+  readonly deniesDamaged?: boolean;
+}
+
 /** How many requests of one replica may wait. */
 const MAX_WAITING = 1_000;
 
@@ -26,13 +36,12 @@ export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
   readonly #waiting: Request[] = [];
-  readonly #onBytes: ((done: number, total: number) => void) | undefined;
+  readonly #options: ServingOptions;
   #isServing = false;
 
-  /** `onBytes` gets the progress of a content that is sent in pieces, and must not throw. */
-  constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
+  constructor(channel: Channel, contents: WorkspaceContents, options: ServingOptions = {}) {
     this.#channel = channel;
-    this.#onBytes = onBytes;
+    this.#options = options;
     this.#contents = contents;
   }
 
@@ -54,10 +63,10 @@ export class ContentServer {
     try {
       // A request stays in the queue until it is answered, so that `ask` recognises a repeated request.
       for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
-        const said = await answer(this.#contents, next);
+        const said = await this.#answer(next);
         await this.#channel.send(said);
         if (said.type === "ContentFetchResponse" && said.size > MAX_PIECE_BYTES)
-          this.#onBytes?.(said.offset + said.content.length, said.size);
+          this.#options.onBytes?.(said.offset + said.content.length, said.size);
         this.#waiting.shift();
       }
     } catch (error) {
@@ -69,6 +78,16 @@ export class ContentServer {
       );
     } finally {
       this.#isServing = false;
+    }
+  }
+
+  async #answer(request: Request): Promise<Response | MessageOf<"ContentNotFound">> {
+    try {
+      return await answer(this.#contents, request);
+    } catch (error) {
+      const isDamaged = error instanceof ChronicleError && error.code === "BLOB_CORRUPT";
+      if (!isDamaged || this.#options.deniesDamaged !== true) throw error;
+      return { type: "ContentNotFound", content_hash: request.content_hash };
     }
   }
 }

@@ -203,12 +203,16 @@ export class EventPush {
     const named = events.flatMap((event) => (from.isGiven?.(event) === false ? [] : (smallContentOf(event) ?? [])));
     const contents = new Map<Hash, Uint8Array>();
     if (named.length === 0) return NONE;
-    for await (const [hash, reader] of from.openNamed(named.map((one) => one.hash)))
-      if (reader !== undefined && reader.size < INLINE_BELOW_BYTES) contents.set(hash, await bytesOf(reader));
+    for await (const [hash, reader] of from.openNamed(named.map((one) => one.hash))) {
+      if (reader === undefined || reader.size >= INLINE_BELOW_BYTES) continue;
+      const bytes = await bytesOf(reader);
+      if (bytes !== undefined) contents.set(hash, bytes);
+    }
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // Leave out a content that is missing or has another size than the event says: the replica requests it.
+      // Leave out a content that is missing or damaged, or has another size than the event says: the replica requests
+      // it.
       if (bytes?.length === size) inline.set(event, bytes);
     }
     return inline;
@@ -222,9 +226,15 @@ function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; s
   return { event, hash, size };
 }
 
-async function bytesOf(reader: BlobReader): Promise<Uint8Array> {
+/** `undefined` for a damaged content. */
+async function bytesOf(reader: BlobReader): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
-  for await (const piece of reader.pieces()) pieces.push(piece);
+  try {
+    for await (const piece of reader.pieces()) pieces.push(piece);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return undefined;
+    throw error;
+  }
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
 }
 

@@ -112,7 +112,7 @@ export class OriginSession {
     this.#channel = channel;
     this.#options = options;
     const contents = (this.#given = new SessionContents(options));
-    this.#contents = new ContentServer(channel, contents);
+    this.#contents = new ContentServer(channel, contents, { deniesDamaged: true });
     this.#blocks = options.blocks === undefined ? undefined : new BlockServer(channel, contents);
     this.#push = new EventPush(channel, { ...options, contents, onMore: () => this.#tellHead() });
     this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);

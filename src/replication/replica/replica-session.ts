@@ -152,7 +152,9 @@ export class ReplicaSession {
     const { journal, sandboxId, timers = NODE_TIMERS } = options;
     if (journal !== undefined) this.#writeBack = new WriteBackPush(channel, { sandboxId, journal, timers });
     const served = { open: async (hash: Hash) => this.#writeBack?.open(hash) };
-    this.#served = new ContentServer(channel, served, (done, total) => options.onBytes?.("sending", done, total));
+    this.#served = new ContentServer(channel, served, {
+      onBytes: (done, total) => options.onBytes?.("sending", done, total),
+    });
     this.#held.reach(options.upstream.head.seq);
     this.#heartbeatTimer = this.#heartbeatOf(HANDSHAKE_BEAT_MS);
   }

@@ -1,6 +1,6 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
-import { MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blob-block.ts";
+import { isContainerWhole, MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blob-block.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { SHARED_BLOCK_BYTES } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";
@@ -74,7 +74,7 @@ export class BlobReading {
 
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock> {
     const sources = { files: this.#files, packs: this.#packs, get: (hash: Hash) => this.get(hash) };
-    return readBlocks(sources, hashes, mostBytes);
+    return readBlocks({ ...sources, damaged: this.#damaged }, hashes, mostBytes);
   }
 
   async *list(): AsyncIterable<BlobInfo> {
@@ -177,6 +177,7 @@ type LargePlace = Extract<BlobPlace, { kind: "large" }>;
 
 interface BlockSources {
   readonly files: BlobFiles;
+  readonly damaged: DamagedContents;
   readonly packs: PackReader;
   readonly get: (hash: Hash) => Promise<Buffer | undefined>;
 }
@@ -190,6 +191,7 @@ interface Wanted {
   /** The wanted contents of packs, by block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
+  /** The contents that are in the index and not known to be damaged. */
   readonly known: ReadonlySet<Hash>;
 }
 
@@ -199,7 +201,7 @@ async function* readBlocks(
   hashes: readonly Hash[],
   mostBytes: number,
 ): AsyncGenerator<BlobBlock> {
-  const { groups, large, known } = await find(sources.files, hashes);
+  const { groups, large, known } = await find(sources, hashes);
   for (const group of groups) {
     const whole = wholeBlock(sources.packs, group, { known, mostBytes });
     if (whole !== undefined) yield whole;
@@ -211,14 +213,14 @@ async function* readBlocks(
   }
 }
 
-async function find({ index }: BlobFiles, hashes: readonly Hash[]): Promise<Wanted> {
+async function find({ files: { index }, damaged }: BlockSources, hashes: readonly Hash[]): Promise<Wanted> {
   const groups = new Map<string, Group>();
   const large = new Map<Hash, LargePlace>();
   const known = new Set<Hash>();
   for await (const some of inSlices([...new Set(hashes)], SLICE)) {
     for (const hash of some) {
       const place = index.find(hash);
-      if (place === undefined) continue;
+      if (place === undefined || damaged.has(hash)) continue;
       known.add(hash);
       if (place.kind === "large") {
         large.set(hash, place);
@@ -279,7 +281,8 @@ function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlac
       const fd = disk.open(layout.largePacked(hash), "read");
       try {
         const [first, ...rest] = splitBlocks(readAt(disk, fd, 0, place.stored));
-        return first?.head === undefined && first?.entries[0]?.hash === hash && rest.length === 0 ? first : undefined;
+        if (first === undefined || first.head !== undefined || rest.length > 0) return undefined;
+        return first.entries[0]?.hash === hash && isContainerWhole(first) ? first : undefined;
       } finally {
         disk.close(fd);
       }
