@@ -221,6 +221,24 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         expect(harness.edit.list(harness.base)).toEqual(["a", "store", "ws"]);
       });
 
+      test("what is refused makes no folders on the way to it", async () => {
+        const path = outsidePath(at("x/y/z"));
+        const after: Entry = { path, kind: "file", mode: 0o600, size: 1, mtimeMs: 0, hash: sha256("z") };
+        expect(await harness.outside.replace({ path, before: undefined, after, content: undefined })).toContain(
+          "not in the store",
+        );
+        harness.edit.makeFolder(at("x"));
+        const before: Entry = { ...after, hash: sha256("was") };
+        expect(await harness.outside.replace({ path, before, after, content: text("z") })).toContain("not what it was");
+        const folder: Entry = { path, kind: "dir", mode: 0o700, size: 0, mtimeMs: 0, hash: undefined };
+        expect(await harness.outside.replace({ path, before, after: folder, content: undefined })).toContain(
+          "not what it was",
+        );
+        expect(harness.edit.list(at("x"))).toEqual([]);
+        harness.edit.remove(at("x"));
+        expect(harness.edit.list(harness.base)).toEqual(["store", "ws"]);
+      });
+
       test("a folder that became a link leads nowhere", async () => {
         harness.edit.makeFolder(at("dir"));
         harness.edit.write(at("dir/f"), "f");

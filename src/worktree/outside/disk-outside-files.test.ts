@@ -107,6 +107,15 @@ function failing(method: "link" | "rename" | "makeFolder" | "removeFolder", end:
   });
 }
 
+/** A content of which nothing can be written. */
+const BROKEN: ContentReader = {
+  size: 8,
+  // oxlint-disable-next-line require-yield
+  async *pieces() {
+    throw Object.assign(new Error("full"), { code: "ENOSPC" });
+  },
+};
+
 test("nothing of ours stays beside a file that could not be replaced", async () => {
   using place = new Place();
   fs.mkdirSync(join(place.conf, "full"), { recursive: true });
@@ -115,15 +124,22 @@ test("nothing of ours stays beside a file that could not be replaced", async () 
   fs.rmSync(place.conf, { recursive: true });
   fs.writeFileSync(place.conf, "now");
   expect(await place.replace(text("restored"), failing("rename", "/conf", "EACCES"))).toBe("EACCES");
-  const broken: ContentReader = {
-    size: 8,
-    // oxlint-disable-next-line require-yield
-    async *pieces() {
-      throw Object.assign(new Error("full"), { code: "ENOSPC" });
-    },
-  };
-  expect(await place.replace(broken)).toBe("ENOSPC");
+  expect(await place.replace(BROKEN)).toBe("ENOSPC");
   expect([fs.readdirSync(place.base), fs.readFileSync(place.conf, "utf8")]).toEqual([["conf"], "now"]);
+});
+
+test.each([
+  ["its content cannot be read", undefined, "ENOSPC"],
+  ["a folder cannot be made", failing("makeFolder", "/deep", "EACCES"), "EACCES"],
+  ["it cannot be put there", failing("link", "/file", "EIO"), "EIO"],
+])("no folders are left of a file that is not put there, because %s", async (_, disk = new NodeDisk(), errno = "") => {
+  using place = new Place();
+  const outside = new DiskOutsideFiles({ disk, own: [], roots: [] });
+  const path = outsidePath(join(place.conf, "deep/file"));
+  const after: Entry = { path, kind: "file", mode: 0o600, size: 8, mtimeMs: 0, hash: sha256("restored") };
+  const content = errno === "ENOSPC" ? BROKEN : text("restored");
+  expect(await outside.replace({ path, before: undefined, after, content })).toBe(errno);
+  expect(fs.readdirSync(place.base)).toEqual([]);
 });
 
 test.each([true, false])("a disk without hard links has the file again (it was there: %s)", async (wasThere) => {

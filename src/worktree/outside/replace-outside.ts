@@ -16,15 +16,28 @@ export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideCha
   const { path, before, after } = change;
   const behind = linkOnTheWay(fs, path);
   if (behind !== undefined) return `/${behind} on the way to it is a link`;
-  const folder = parentOf(path);
+  if (before !== undefined && sameEntry(before, after)) return dropLeft(fs, path, keptOf(change));
+  const made: WorkspacePath[] = [];
+  let isDone = false;
+  try {
+    if (after !== undefined) makeParents(fs, parentOf(path), made);
+    const refused = await replaceIn(disk, fs, change);
+    isDone = refused === undefined;
+    return refused;
+  } finally {
+    if (!isDone) dropMade(fs, made);
+  }
+}
+
+/** Replaces an entry whose folder exists, if there is a new one. */
+async function replaceIn(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
+  const { path, after } = change;
   const isKept = keptOf(change);
-  if (before !== undefined && sameEntry(before, after)) return dropLeft(fs, path, isKept);
-  if (after !== undefined) makeParents(fs, folder);
   if (after?.kind === "dir") {
     await dropLeft(fs, path, isKept);
     return placeFolder(fs, change);
   }
-  const staged = childOf(folder, `${stagingName(path)}.new`);
+  const staged = childOf(parentOf(path), `${stagingName(path)}.new`);
   try {
     const unstaged = after === undefined ? undefined : await stage(disk, fs, staged, { ...change, after });
     if (unstaged !== undefined) return unstaged;
@@ -164,11 +177,28 @@ function isOneFile(a: FileStat | undefined, b: FileStat | undefined): boolean {
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
 
-function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
+/** Adds the folders that it makes to `made`, the topmost one first. */
+function makeParents(fs: ConfinedFs, folder: WorkspacePath, made: WorkspacePath[]): void {
   if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return;
-  makeParents(fs, parentOf(folder));
+  makeParents(fs, parentOf(folder), made);
   fs.makeFolder(folder, 0o755);
+  made.push(folder);
   fs.syncFolder(parentOf(folder));
+}
+
+/**
+ * Removes folders that were made for an entry that was not put there. A folder that holds something by now stays.
+ * Ignores any other failure, because the reason why the entry was not put there is what is reported.
+ */
+function dropMade(fs: ConfinedFs, made: readonly WorkspacePath[]): void {
+  try {
+    for (const folder of made.toReversed()) {
+      fs.removeFolder(folder);
+      fs.syncFolder(parentOf(folder));
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 /**
