@@ -42,6 +42,8 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
   const roots = [{ id: undefined, folder: "/w", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
   const intake = new FileIntake({ disk, layout, blobs, newPackId });
   const ingest = new FileIngest({ disk, intake, roots, threads: false });
+  /** Bytes that were told as read, in order. */
+  const told: number[] = [];
   const readAll = async (names: readonly string[]): Promise<IngestResult[]> => {
     lanes.clear();
     const results: IngestResult[] = [];
@@ -53,12 +55,12 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
         return { path: name as WorkspacePath, stat };
       }),
     );
-    await run.finish();
+    await run.finish((bytes) => told.push(bytes));
     return results;
   };
   const read = async (names: readonly string[]): Promise<(Hash | undefined)[]> =>
     (await readAll(names)).map((result) => ("entry" in result ? result.entry.hash : undefined));
-  return { disk, blobs, ingest, read, readAll, lanes };
+  return { disk, blobs, ingest, read, readAll, lanes, told };
 }
 
 function random(length: number, seed: number): Buffer {
@@ -74,6 +76,13 @@ test("what is stored already is only read: no lane is written", async () => {
   for (const [i, hash] of hashes.entries()) expect(await blobs.get(hash)).toEqual([files.a, files.b, files.c][i]);
   expect(await read(["a", "b", "c"])).toEqual(hashes);
   expect(lanes.size).toBe(0);
+});
+
+test("the bytes of files whose names are those of a database's companions are told after the others, in one sum", async () => {
+  const files = { a: random(10_000, 1), "x-wal": random(300, 2), b: random(500, 3) };
+  const { read, told } = await begin(files);
+  expect(await read(["a", "x-wal", "b"])).toEqual([files.a, files.b, files["x-wal"]].map((content) => sha256(content)));
+  expect(told).toEqual([10_500, 10_800]);
 });
 
 test("more than is held at once, large files and small ones are stored all the same", async () => {

@@ -66,6 +66,8 @@ class FileIngestRun implements IngestRun {
   #pool: Promise<IngestPool> | undefined;
   #sinks: ThreadSinks | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
+  /** The bytes of the files that were read. */
+  #doneBytes = 0;
 
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
     this.#options = options;
@@ -97,7 +99,7 @@ class FileIngestRun implements IngestRun {
     if (this.#pool === undefined) await this.#inline();
     else {
       const pool = await this.#pool;
-      pool.onBytes = onProgress;
+      pool.onBytes = (bytes) => this.#tell(bytes);
       const results = await pool.finish();
       await this.#sinks?.publish(results);
       this.#release();
@@ -152,8 +154,13 @@ class FileIngestRun implements IngestRun {
     const columns = this.#given.hashOnly
       ? read(hashingSink)
       : ((await this.#held(read)) ?? (await this.#stored((sink) => read(storingSink(sink)))));
-    this.#onProgress?.(columns.bytes);
+    this.#tell(this.#doneBytes + columns.bytes);
     for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
+  }
+
+  #tell(doneBytes: number): void {
+    this.#doneBytes = doneBytes;
+    this.#onProgress?.(doneBytes);
   }
 
   #read(sink: StableSink): IngestColumns {
