@@ -106,11 +106,13 @@ test("what is not in the store, is not of its size, or has no free name is left 
     if (i === 4) return { ...file, path: parsePath("none/f4") };
     return file;
   });
-  const stats = await crew.write(base, odd);
+  let told = 0;
+  const stats = await crew.write(base, odd, (count) => (told += count));
   const left = stats.flatMap((stat, i) => (stat === undefined ? [i] : []));
   // Two files have the same name, so only one of them is written.
   expect(left.filter((i) => i > 0 && i !== 3)).toEqual([1, 2, 4]);
   expect(left).toHaveLength(4);
+  expect(told).toBe(odd.length - left.length);
   expect(statSync(join(base, "f0")).isFile()).toBe(true);
   expect(readdirSync(base)).toHaveLength(1 + odd.filter(({ path }) => !path.includes("/")).length - 2);
 });

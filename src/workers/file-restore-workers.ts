@@ -76,7 +76,7 @@ export class FileRestoreWorkers implements RestoreWorkers {
           placed.map(({ file }) => file),
         );
       else rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
-      onWritten?.(columns === undefined ? 0 : rows.length);
+      onWritten?.(rows.filter(({ at }) => stats[at] !== undefined).length);
     });
     await Promise.all(work);
     return unknown;

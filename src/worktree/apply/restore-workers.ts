@@ -26,8 +26,8 @@ export interface StageFile {
  */
 export interface RestoreWorkers {
   /**
-   * Returns the stat of each file that was written, by position, or `undefined` for each that was skipped. Calls
-   * `onWritten` after every few files. Must not throw.
+   * Returns the stat of each file that was written, by position, or `undefined` for each that was skipped. After every
+   * few files, calls `onWritten` with the number of those that were written. Must not throw.
    */
   write(
     base: string,
