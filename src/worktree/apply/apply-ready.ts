@@ -38,21 +38,39 @@ export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean 
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
 
-/** Blocks all steps and returns true if the new bytes do not fit on the disk. */
-export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
-  for (const open of context.roots) {
-    let bytes = 0;
-    for (const { root, todo, after, early } of steps) {
-      const isNew = early === undefined && (todo === "create" || todo === "replace");
-      if (root.root === open.root && isNew) bytes += after?.size ?? 0;
-    }
+/** Blocks all steps and returns true if the new bytes do not fit on the disks. */
+export function lacksSpace({ disk, roots }: ApplyContext, steps: readonly Step[]): boolean {
+  const devices = new Map<bigint | undefined, SpaceNeed>();
+  const needs: SpaceNeed[] = [];
+  for (const open of roots) {
+    const bytes = newBytesIn(open, steps);
     if (bytes === 0) continue;
-    const { freeBytes } = context.disk.space(open.root.folder);
-    if (bytes <= freeBytes) continue;
-    blockAll(steps, "no-space", `${bytes} bytes are needed and ${freeBytes} are free`);
-    return true;
+    const { freeBytes } = disk.space(open.root.folder);
+    needs.push({ bytes, freeBytes });
+    // Quotas of folders can make the free bytes of two roots on one device differ.
+    const device = disk.lstat(open.root.folder)?.dev;
+    const before = devices.get(device) ?? { bytes: 0, freeBytes: 0 };
+    devices.set(device, { bytes: before.bytes + bytes, freeBytes: Math.max(before.freeBytes, freeBytes) });
   }
-  return false;
+  const unmet = [...needs, ...devices.values()].find(({ bytes, freeBytes }) => bytes > freeBytes);
+  if (unmet === undefined) return false;
+  blockAll(steps, "no-space", `${unmet.bytes} bytes are needed and ${unmet.freeBytes} are free`);
+  return true;
+}
+
+interface SpaceNeed {
+  readonly bytes: number;
+  readonly freeBytes: number;
+}
+
+/** The bytes of the files that are still to be staged for a root. */
+function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
+  let sum = 0;
+  for (const { root, todo, after, early } of steps) {
+    const isNew = early === undefined && (todo === "create" || todo === "replace");
+    if (root.root === open.root && isNew) sum += after?.size ?? 0;
+  }
+  return sum;
 }
 
 /**
