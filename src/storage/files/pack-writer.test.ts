@@ -83,6 +83,20 @@ it("a sync beside that fails poisons the writer, and what was appended meanwhile
   expect(disk.content(layout.activePack(0))?.length).toBe(bytes);
 });
 
+it("what a failed sync leaves, and cannot be cut off at once, is cut off when the writer is closed", () => {
+  const { disk, writer } = begin();
+  writer.append(blockOf("one"));
+  writer.sync();
+  const { bytes } = writer.stateOf(ULID);
+  writer.append(blockOf("two"));
+  disk.plan = ({ name }) => (name === "sync" || name === "truncate" ? { errno: "EIO" } : "go");
+  expect(() => writer.sync()).toThrow("EIO");
+  expect(disk.content(layout.activePack(0))?.length).toBeGreaterThan(bytes);
+  disk.plan = undefined;
+  writer.close();
+  expect(disk.content(layout.activePack(0))?.length).toBe(bytes);
+});
+
 it("what a failed write has left does not come back into a sealed pack, whatever a crash keeps", () => {
   const { disk, writer } = begin();
   writer.append(blockOf("one"));

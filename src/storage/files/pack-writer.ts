@@ -200,18 +200,20 @@ export class PackWriter {
       }
       this.#end += bytes;
     } catch (error) {
-      this.#hasRest = true;
       this.#cutRest(fd);
       throw error;
     }
   }
 
+  /** Cuts off the bytes after `#end`. */
   #cutRest(fd: number): void {
+    this.#hasRest = true;
     try {
       this.#disk.truncate(fd, this.#end);
       this.#hasRest = false;
     } catch {
-      // The next write cuts these bytes off first. Until then they are an unpublished tail, which nobody reads.
+      // The next write cuts these bytes off first, or else `close` does. Until then, or until the lane is taken again
+      // (`settleLane`), they are an unpublished tail, which nobody reads.
     }
   }
 
