@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../../src/compose/file-sync-places.ts";
+import { HistoryTrees } from "../../src/replication/origin/history-trees.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import { openContext, type StoreParts } from "../../src/compose/open-context.ts";
 import { collectStore, storeTasks } from "../../src/compose/store-tasks.ts";
@@ -270,6 +271,30 @@ describe("life of a full reconciliation", () => {
       await expect.poll(() => entriesOf(mirror), { timeout: 10_000 }).toEqual(await pair.rows());
     });
     expect(ends.map(({ error }) => error)).toEqual([undefined, undefined]);
+  });
+
+  it("of a state that the origin drops meanwhile: that is said, and the next connection offers a later one", async () => {
+    await using pair = await Pair.of(FILES);
+    const { here, id } = pair.ends;
+    const { context, close } = await openContext(here, id, { tasks: storeTasks(here, id) });
+    const trees = new HistoryTrees(context);
+    const root = { path: ROOT, after: undefined, hash: undefined };
+    const { seq } = await trees.anchor();
+    const view = await trees.view(seq, 0);
+    await work(pair.origin);
+    expect((await view.list(root)).children.map(({ name }) => name)).toContain("gone");
+    await pair.origin.compact({ dropArchive: true });
+    await pair.origin.putFile("a.txt", Buffer.from("three\n"));
+    const refused = { code: "UNAVAILABLE", data: { seq } };
+    await expect(view.list(root)).rejects.toMatchObject(refused);
+    await expect(trees.view(seq, 0)).rejects.toMatchObject(refused);
+    const later = await trees.anchor();
+    const { children } = await (await trees.view(later.seq, 0)).list(root);
+    expect(children.map(({ name, row }) => [name, row.entry !== undefined])).toContainEqual(["gone", false]);
+    await close();
+    await pair.push({}, async ({ mirror }) => {
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+    });
   });
 
   it("of equal trees moves next to nothing", async () => {

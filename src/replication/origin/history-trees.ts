@@ -1,9 +1,11 @@
 import { type BaseRecord, encodeRecordRows } from "../../core/log/base.ts";
 import { ERASE } from "../../core/records/erase-record.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import { EMPTY_HASH, type Hash } from "../../core/values/hash.ts";
 import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { catchUp } from "../../engine/log/catch-up.ts";
+import { indexedFrom } from "../../engine/log/history-start.ts";
 import { workspaceRecord } from "../../engine/log/own-record.ts";
 import type { Context } from "../../engine/log/context.ts";
 import { readEvent, readEvents } from "../../engine/log/read-events.ts";
@@ -41,7 +43,28 @@ export class HistoryTrees implements TreeSource {
   }
 
   async view(seq: number, since: number): Promise<TreeView> {
-    return IndexedView.since(this.#context.index, seq, since);
+    const view = await IndexedView.since(this.#context.index, seq, since);
+    await this.#refuseDropped(seq);
+    return {
+      list: async (folder) => {
+        const listed = await view.list(folder);
+        await this.#refuseDropped(seq);
+        return listed;
+      },
+    };
+  }
+
+  /**
+   * Called after a read of the index. Once the lines up to an event are dropped, the index begins after that event, and
+   * what it says of the state is wrong.
+   */
+  async #refuseDropped(seq: number): Promise<void> {
+    const from = await indexedFrom(this.#context);
+    if (from !== undefined && from <= seq) return;
+    throw new ChronicleError("UNAVAILABLE", `the origin has dropped the state after its event ${seq} by now`, {
+      hint: "this replica asks again by itself",
+      data: { seq },
+    });
   }
 }
 

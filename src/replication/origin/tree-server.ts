@@ -241,7 +241,10 @@ export interface ListedFolder {
 export interface TreeSource {
   /** Returns the present state. `view` can be called for it as long as this `TreeSource` exists. */
   anchor(): Promise<TreeAnchor>;
-  /** The state for a replica that holds the events up to `since`. With 0 (no event), every deletion is new. */
+  /**
+   * The state for a replica that holds the events up to `since`. With 0 (no event), every deletion is new. Rejects with
+   * `UNAVAILABLE`, as the view does, once the history begins after that state.
+   */
   view(seq: number, since: number): Promise<TreeView>;
 }
 
