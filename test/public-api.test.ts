@@ -16,7 +16,7 @@ it("the package's entry points", () => {
   expect({ bin: manifest.bin, exports: manifest.exports }).toMatchInlineSnapshot(`
     {
       "bin": {
-        "chronicle": "bin/chronicle.js",
+        "chronicle": "bin/chronicle.cjs",
       },
       "exports": {
         ".": {
@@ -291,6 +291,7 @@ it("the workspace", async () => {
       "configure(change: Partial<ConfigShape>): Promise<ConfigShape>",
       "retention(): Promise<RetentionSourcesShape>",
       "refuse?(what: string, unlisted?: number): Promise<never>",
+      "owners?(): Promise<readonly number[]>",
       "as(who: ActingAs): WorkspaceApi",
       "close(): Promise<void>",
       "[Symbol.asyncDispose](): Promise<void>",

@@ -158,9 +158,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       present,
       gone: [...new Set([...report.gone, ...gone])],
       omitted: [...report.omitted.filter(({ path }) => !decided.has(path)), ...omitted],
-      offRecord,
-      unclean,
-      erased,
+      ...{ offRecord, unclean, erased },
     };
     return offRecord === undefined ? all : await withoutOffRecord(all, offRecord);
   } catch (error) {

@@ -130,7 +130,7 @@ describe("the folders of a state", () => {
     ["names that are longer in JSON", "\u{1}".repeat(240)],
   ])("go in answers that fit in frames, with %s", async (_, filler) => {
     const children = Array.from({ length: 4_000 }, (_child, i) => child(`${String(i).padStart(4, "0")}${filler}`));
-    const { server, next, ended } = await serving(Buffer.alloc(0), children);
+    const { server, next, ended } = await serving(Buffer.alloc(0), () => stateWith(Buffer.alloc(0), children));
     server.ask({
       type: "TreeRequest",
       sequence: 9,
