@@ -439,15 +439,19 @@ export class ModelHistory {
 
   /**
    * What is left of some changes. A change right before one that is left is taken along where its own undo found nothing to
-   * do, because the later one had undone it.
+   * do, because a later one had undone it. What is void between the two, and leads back to where it began, is passed over.
    */
   #leftOf(isMeant: (step: Step) => boolean): (step: Step) => boolean {
     const left = new Set<number>();
-    const next = new Map<string, number>();
+    const next = new Map<string, FileStep>();
+    const { isVoid } = this.between;
     for (const step of this.steps.toReversed()) {
-      const isFollowed = left.has(next.get(step.path) ?? 0);
-      next.set(step.path, step.seq);
-      if (isMeant(step) && (!this.isTaken(step) || (isFollowed && this.#isUnchanged(step)))) left.add(step.seq);
+      const later = next.get(step.path);
+      const isFollowed = later !== undefined && later.before === step.after;
+      if (isMeant(step) && (!this.isTaken(step) || (isFollowed && this.#isUnchanged(step)))) {
+        left.add(step.seq);
+        next.set(step.path, step);
+      } else if (!isVoid(step)) next.delete(step.path);
     }
     return (step) => left.has(step.seq);
   }
