@@ -254,6 +254,20 @@ describe("rollback", () => {
     expect(Object.keys(project.tree())).toEqual(["made", "made/b"]);
   });
 
+  test("an action that goes on: a folder that it made, and that is not recorded yet, goes as well", async () => {
+    await using project = new Project();
+    project.write("dir/keep", "keep");
+    const workspace = await project.init();
+    const before = project.tree();
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "dir/made/deep/a" } });
+    project.write("dir/made/deep/a", "1");
+    const dry = await workspace.rollback(action?.id ?? "", { dryRun: true });
+    const done = await workspace.rollback(action?.id ?? "");
+    expect(project.tree()).toEqual(before);
+    expect(done.changes.map((one) => one.path)).toEqual(["dir/made", "dir/made/deep", "dir/made/deep/a"]);
+    expect(dry.changes).toEqual(done.changes);
+  });
+
   test("a file comes back with the folder that is gone by now", async () => {
     await using project = new Project();
     project.write("dir/sub/a", "1");

@@ -78,6 +78,13 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
+/** Returns unrecorded changes as a capture would attribute them. Only a dry run has any, because it captures nothing. */
+export async function attributePending(context: Context, unrecorded: readonly Change[]): Promise<AttributedChange[]> {
+  if (unrecorded.length === 0) return [];
+  const attribute = await attributor(context, { cause: "capture", head: await context.index.head() });
+  return unrecorded.map((change) => ({ ...change, by: attribute(change), iteration: 0 }));
+}
+
 /** True if the path of the change was declared, or if the change makes a folder around a declared path. */
 function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";

@@ -32,6 +32,7 @@ import { finishedNotes } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { changedShape, changeFiles, type FilePlan, type Present } from "../capture/change-files.ts";
 import { changesBetween, refuseCompacted } from "../read/diff.ts";
+import { attributePending } from "../facts/attribution.ts";
 import { changesOfAction } from "../facts/changes-within.ts";
 import { allOffRecord } from "../capture/off-record.ts";
 import { tellStale } from "../facts/stale-states.ts";
@@ -130,26 +131,35 @@ export async function rollback(
   if (outside.length > 0) return restoreOutside(context, action, outside, { dryRun });
   await refuseCompacted(context, action);
   const finished = finishedNotes(before, dryRun);
-  const own = await ownPaths(context, action);
+  const known = await ownPaths(context, action);
   // Captures only the paths of the action, including paths that the rules have left out since.
-  const look = { only: [...action.paths, ...own], exact: true };
-  return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => ({
-    kind: "restore",
-    summary: `rollback of ${action.summary}`,
-    wanted: await changesTo(context, action.fromSeq, present),
-    isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
-    back: () => ({ seqs: [action.fromSeq], action: action.id }),
-    // If others have put something into a folder of the action since, the folder stays. All other changes are made.
-    folders: "part",
-    brings: action.id,
-    report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
-  }));
+  const look = { only: [...action.paths, ...known], exact: true };
+  return changeFiles<RestoreShape>(context, { dryRun, force, look }, async (present) => {
+    // If the action is open, this capture may have found folders that the action has made.
+    const own = await ownPaths(context, action, present.unrecorded);
+    return {
+      kind: "restore",
+      summary: `rollback of ${action.summary}`,
+      wanted: await changesTo(context, action.fromSeq, present),
+      isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
+      back: () => ({ seqs: [action.fromSeq], action: action.id }),
+      // If others have put something into a folder of the action since, the folder stays. All other changes are made.
+      folders: "part",
+      brings: action.id,
+      report: (done) => ({ ...changedShape(done), finished, notes: asideNotes(done.aside.applied, done) }),
+    };
+  });
 }
 
 /** Returns the paths that the action itself changed, including folders that were made for the paths that it named. */
-async function ownPaths(context: Context, action: LoggedAction): Promise<ReadonlySet<WorkspacePath>> {
+async function ownPaths(
+  context: Context,
+  action: LoggedAction,
+  unrecorded: readonly Change[] = [],
+): Promise<ReadonlySet<WorkspacePath>> {
   const { seq } = await context.index.head();
-  const { changes } = await changesOfAction(context, action, action.toSeq ?? seq);
+  const next = await attributePending(context, unrecorded);
+  const { changes } = await changesOfAction(context, action, action.toSeq ?? seq, next);
   return new Set(changes.map((change) => change.path));
 }
 

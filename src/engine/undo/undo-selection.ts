@@ -4,7 +4,7 @@ import type { UndoOptions } from "../../api/workspace-api.ts";
 import type { Change } from "../../core/values/entry.ts";
 import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
-import { attributor } from "../facts/attribution.ts";
+import { attributePending } from "../facts/attribution.ts";
 import { beforeNotes, onlyFinished } from "./before-change.ts";
 import { type BeforeChange, NOTHING_BEFORE } from "../capture/operation-queue.ts";
 import { changeFiles } from "../capture/change-files.ts";
@@ -101,18 +101,12 @@ function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
   return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
-/**
- * Returns the unrecorded changes that a capture would attribute to the work. Only a dry run has any, because it
- * captures nothing.
- */
+/** Returns the unrecorded changes that a capture would attribute to the work. */
 async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
-  if (unrecorded.length === 0) return [];
-  const head = await context.index.head();
-  const attribute = await attributor(context, { cause: "capture", head });
-  return unrecorded.flatMap((change) => {
-    const by = attribute(change);
-    const record = { entry: change.after, iteration: 0, ...by };
-    return work.isOwn(record, change.path, head.seq + 1) ? [{ ...change, action: by.action }] : [];
+  const { seq } = await context.index.head();
+  return (await attributePending(context, unrecorded)).flatMap(({ by, iteration, ...change }) => {
+    const record = { entry: change.after, iteration, ...by };
+    return work.isOwn(record, change.path, seq + 1) ? [{ ...change, action: by.action }] : [];
   });
 }
 
