@@ -31,7 +31,8 @@ interface Between {
 /**
  * Takes the own steps back, from the newest to the oldest, each merged with what is there then. Own steps count as one
  * where all between them is void and leads back to where it began. Void steps around them may count as theirs, and the
- * undo may have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells.
+ * undo may have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells, where the
+ * usual way does not explain what is there.
  */
 export function takeBack(
   history: readonly Step[],
@@ -39,21 +40,37 @@ export function takeBack(
   present: Tree,
   between?: Between,
 ): Outcome {
+  const chosen = new Map<string, Folded>();
+  const ways = new Map<string, readonly Folded[]>();
+  for (const path of new Set(history.filter(isOwn).map((step) => step.path))) {
+    const steps = history.filter((step) => step.path === path);
+    const isVoid = between?.isVoid ?? ((): boolean => false);
+    const groups = [groupsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false), runsOf(steps, isOwn, isVoid)];
+    const [joined, apart, around] = groups.map((some) => ({
+      ours: fold(some, present.get(path), "ours"),
+      theirs: fold(some, present.get(path), "theirs"),
+    })) as [Folded, Folded, Folded];
+    const isApart = joined.ours.clash && !apart.ours.clash;
+    chosen.set(path, isApart ? apart : joined);
+    ways.set(path, [joined, apart, around]);
+  }
+  let outcome = outcomeOf(present, chosen);
+  // What is in a folder comes before it: a folder may be there only because of that.
+  for (const path of [...ways.keys()].sort().toReversed()) {
+    const left = between?.left.get(path);
+    const asLeft = ways.get(path)?.find((one) => one.ours.state === left);
+    if (between === undefined || asLeft === undefined || outcome.tree.get(path) === left) continue;
+    chosen.set(path, asLeft);
+    outcome = outcomeOf(present, chosen);
+  }
+  return outcome;
+}
+
+function outcomeOf(present: Tree, ways: ReadonlyMap<string, Folded>): Outcome {
   const wanted = new Map<string, State>();
   const unmerged = new Set<string>();
   const offered = new Map<string, string>();
-  const own = new Set(history.filter(isOwn).map((step) => step.path));
-  for (const path of own) {
-    const steps = history.filter((step) => step.path === path);
-    const isVoid = between?.isVoid ?? ((): boolean => false);
-    const ways = [groupsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false), runsOf(steps, isOwn, isVoid)];
-    const [joined, apart, around] = ways.map((groups) => ({
-      ours: fold(groups, present.get(path), "ours"),
-      theirs: fold(groups, present.get(path), "theirs"),
-    })) as [Folded, Folded, Folded];
-    const likely = joined.ours.clash && !apart.ours.clash ? [apart, joined, around] : [joined, apart, around];
-    const asLeft = likely.find((one) => one.ours.state === between?.left.get(path));
-    const { ours, theirs } = asLeft ?? (likely[0] as Folded);
+  for (const [path, { ours, theirs }] of ways) {
     wanted.set(path, ours.state);
     if (!ours.clash || ours.state === theirs.state) continue;
     unmerged.add(path);
