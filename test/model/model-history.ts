@@ -279,10 +279,14 @@ export class ModelHistory {
   ): void {
     const label = intent.selection ?? "";
     const history = this.steps.slice(0, before.steps);
-    // A step back takes an undo that was redone back once more; where its work was given up meanwhile, it names none.
+    // A step back takes an undo that was redone back once more; where its work was given up meanwhile, it names none. An
+    // operation that has gone on since the undo is taken back anew.
+    const operation = /^operation (.*)$/.exec(label)?.[1];
+    const hasGoneOn = ({ at }: Took): boolean =>
+      operation !== undefined && history.some((step) => step.seq > at && this.#isOf(operation, step));
     const named = [...(intent.takes ?? []), ...(intent.passes ?? [])].map((one) => this.#everTook.get(one));
-    const known = [...named, ...[...this.#everTook.values()].toReversed()];
-    const again = asked.isStep === true ? known.find((one) => one?.label === label) : undefined;
+    const known = [...named, ...[...this.#everTook.values()].toReversed()].find((one) => one?.label === label);
+    const again = asked.isStep !== true || known === undefined || hasGoneOn(known) ? undefined : known;
     const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
     // What was left alone is not taken back.
     const alone = new Set<string>(intent.left?.map((path) => shown(path)));
