@@ -7,7 +7,9 @@ import type { Inheritance } from "../process/inheritance.ts";
 import type { Io, Sink } from "../process/io.ts";
 import { ownHome, retentionDefaults } from "../process/environment.ts";
 import { standingFolder } from "../process/user-path.ts";
+import { tellLost } from "./resident/tell-lost.ts";
 import { runCli } from "./run-cli.ts";
+import { optional } from "../util/optional.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** Resolves to the exit code. */
@@ -23,15 +25,6 @@ export async function start(inherited: Inheritance): Promise<number> {
   // This turn of the event loop is needed, because a stream emits its errors in a later turn.
   await setImmediate();
   return out.failure === undefined ? code : tellLost(out.failure, code);
-}
-
-/** Returns the exit code of the command if the command failed, and else `failed`. */
-function tellLost(failure: Error, code: number): number {
-  process.stderr.write(
-    `chronicle: the answer could not be written: ${failure.message}\n` +
-      "  the command itself has ended: `chronicle list` and `chronicle status` show what it did\n",
-  );
-  return code === EXIT.done ? EXIT.failed : code;
 }
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -163,7 +156,7 @@ export function processIo(
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
-    ...(asked?.state === "lost" ? { request: asked.request } : {}),
+    ...(asked !== undefined && "request" in asked ? optional({ request: asked.request }) : {}),
     runInside: runCli,
     onInterrupt,
     endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),

@@ -12,8 +12,8 @@ export const ASKED_VARIABLE = "CHRONICLE_ASKED";
 export type Asked =
   /** There is no process for the store in the folder `home`. */
   | { readonly state: "missing"; readonly home: string }
-  /** The process wants the command line to do the command itself. */
-  | { readonly state: "direct" }
+  /** The process wants the command line to do the command itself. It has begun the request with this id, if there is one. */
+  | { readonly state: "direct"; readonly request?: string }
   /** The process has not answered. It may have carried out the request with this id. */
   | { readonly state: "lost"; readonly home: string; readonly request: string };
 
@@ -90,14 +90,17 @@ function spacesOf(disk: Disk): string | null {
 /** A part of the output: the file descriptor (1 or 2) and the bytes. */
 export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
 
-/** `direct`: the reason why the command line must do the command itself. Nothing was printed or changed then. */
+/**
+ * `direct`: the reason why the command line must do the command itself. Nothing was printed then. `isBegun`: the command
+ * was begun, so the request keeps its id: it may have changed something before it turned out that it needs its client.
+ */
 export type CommandAnswer =
-  | { readonly direct: string }
+  | { readonly direct: string; readonly isBegun?: true }
   | { readonly code: number; readonly output: readonly OutputPart[] };
 
 /** The first line of an answer. The bytes of the output follow it. */
 type AnswerHead =
-  | { readonly direct: string }
+  | Extract<CommandAnswer, { readonly direct: string }>
   | { readonly code: number; readonly parts: readonly (readonly [fd: 1 | 2, length: number])[] };
 
 export function encodeAnswer(answer: CommandAnswer): Uint8Array {

@@ -112,7 +112,8 @@ export class Sandbox {
     const isReady = existsSync(folder) && (await this.#resident.ready(folder, 3_000));
     const answer = isReady && allowsResident(env) ? await this.#resident.ask(args, folder, env) : undefined;
     const isDone = answer !== undefined && "code" in answer;
-    if (answer !== undefined && "request" in answer) throw new Error("the store's process did not answer in time");
+    if (answer !== undefined && "state" in answer && answer.state === "lost")
+      throw new Error("the store's process did not answer in time");
     if (process.env["TEST_RESIDENT"] === "verbose") process.stderr.write(isDone ? "+" : "-");
     if (!isDone) return undefined;
     const text = (of: number): string =>

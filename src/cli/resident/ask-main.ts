@@ -11,8 +11,9 @@ import { programMark } from "../../daemon/hook-image.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ownHome } from "../../process/environment.ts";
 import { placesOf } from "../../process/places.ts";
-import { askProcess } from "./ask-process.ts";
+import { askProcess, type Done } from "./ask-process.ts";
 import { allowsResident } from "./asks-resident.ts";
+import { tellLost } from "./tell-lost.ts";
 
 // The beginning of every command line. It asks the store's long-lived process to carry out the command, and loads only
 // what that needs. The whole program is loaded if there is no such process, or if it wants the command line to do the
@@ -33,9 +34,22 @@ export async function main(direct: () => Promise<void>): Promise<void> {
     process.env[ASKED_VARIABLE] = JSON.stringify(answer);
     return direct();
   }
-  for (const [fd, bytes] of answer.output) write(fd, bytes);
-  process.exitCode = answer.code;
+  process.exitCode = printed(answer);
   return undefined;
+}
+
+/** Returns the exit code. An error of stderr is ignored, because nobody could be told. */
+function printed({ output, code }: Done): number {
+  let failure: Error | undefined;
+  for (const [fd, bytes] of output) {
+    try {
+      if (fd === 2 || failure === undefined) write(fd, bytes);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      if (fd === 1) failure = error as Error;
+    }
+  }
+  return failure === undefined ? code : tellLost(failure, code);
 }
 
 /** A quick look: the process itself decides. */

@@ -16,7 +16,7 @@ const LOOK_MS = 1_000;
 /** The time in which it must answer that question. */
 const HEALTH_MS = 2_000;
 
-type Done = Extract<CommandAnswer, { readonly code: number }>;
+export type Done = Extract<CommandAnswer, { readonly code: number }>;
 
 /** Asks the long-lived process of the store in `home` to carry out a command. Never rejects. */
 export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Done> {
@@ -33,7 +33,8 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request: call.request };
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "the process refuses" };
-  return "direct" in answer ? { state: "direct" } : answer;
+  if (!("direct" in answer)) return answer;
+  return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
 }
 
 interface Reply {

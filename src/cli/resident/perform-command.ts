@@ -85,7 +85,7 @@ class ServedCommand {
   }
 
   answer(code: number): CommandAnswer {
-    return this.#needed === undefined ? { code, output: this.#output } : { direct: this.#needed };
+    return this.#needed === undefined ? { code, output: this.#output } : { direct: this.#needed, isBegun: true };
   }
 
   /** The reason is remembered, because a command may catch the error. */
