@@ -121,9 +121,10 @@ interface Found {
 const found = memoKey<Found>("erased contents");
 
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
+  // The head is read first: an erasure between the two reads belongs to a later head, for which nothing is remembered.
+  const { seq } = await history.index.head();
   const { all } = await erasuresInForce(history);
   if (all.length === 0) return NONE;
-  const { seq } = await history.index.head();
   const known = history.memo.get(found);
   if (known?.seq === seq) return known.erased;
   const erased = await erasedAmong(

@@ -31,8 +31,8 @@ export class DirtyPaths {
   #omitted: readonly Omission[] = [];
   /** Files with several links. They are scanned each time, because a write through another link is not reported. */
   #linked: readonly WorkspacePath[] = [];
-  /** The time of the last full scan (from `timers`). */
-  #lookedAt = -Infinity;
+  /** The start of the last full scan (from `timers`). */
+  #lookedAt = 0;
   readonly #timers: Pick<Timers, "now">;
   #erasures: object | undefined;
   #rules: string | undefined;
@@ -92,6 +92,7 @@ export class DirtyPaths {
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const settled = (await this.#handle?.settled()) ?? false;
     const everything = this.#everything || !settled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
+    if (everything) this.#lookedAt = this.#timers.now;
     const paths = [...new Set([...this.#dirty, ...this.#linked])];
     this.#dirty.clear();
     this.#everything = false;
@@ -149,7 +150,6 @@ export class DirtyPaths {
    */
   looked({ only, omitted, linked }: Look): readonly Omission[] {
     if (linked !== undefined) this.#noteLinked(only, linked);
-    if (only === undefined) this.#lookedAt = this.#timers.now;
     const seen = new Set(omitted.map((one) => one.path));
     const others =
       only === undefined

@@ -70,7 +70,10 @@ export class ReplicaListener {
     if (named === null) return endUpgrade(socket, 400);
     const slot = this.#slots.take(caller.id);
     if (slot === undefined) return endUpgrade(socket, RATE_LIMITED);
-    socket.once("close", () => slot[Symbol.dispose]());
+    const giveBack = (): void => slot[Symbol.dispose]();
+    socket.once("close", giveBack);
+    // If the client left during the admission, "close" was emitted before the listener was added.
+    if (socket.destroyed) giveBack();
     this.#protocol.handleUpgrade(request, socket, head, (client) => {
       const endPulse = this.#keepPulse(client, isStillAdmitted);
       client.once("close", endPulse);
