@@ -1,4 +1,5 @@
 import type { Disk } from "../disk/disk.ts";
+import { procText } from "./agent-process.ts";
 
 // This module has what a command line and the store's long-lived process tell each other.
 
@@ -31,7 +32,6 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "manifest",
   "redo",
   "restore",
-  "rm",
   "rollback",
   "sessions",
   "show",
@@ -69,6 +69,11 @@ export interface CommandCall {
 export interface FileSystemView {
   /** The mount and PID namespaces; `null` on a machine without /proc. */
   readonly spaces: string | null;
+  /**
+   * The users, groups, capabilities, sandbox marks and limits on files of the process; `null` on a machine without /proc.
+   * A process with others may do more or less than the command.
+   */
+  readonly rights: string | null;
   /** The device and inode of `/`, which differs after chroot(2). */
   readonly root: string;
   /** The device and inode of the working folder. */
@@ -79,7 +84,27 @@ export interface FileSystemView {
 export function viewFrom(disk: Disk, cwd: string): FileSystemView | undefined {
   const [root, folder] = ["/", cwd].map((path) => disk.lstat(path));
   if (root === undefined || folder === undefined) return undefined;
-  return { spaces: spacesOf(disk), root: `${root.dev} ${root.ino}`, cwd: `${folder.dev} ${folder.ino}` };
+  return {
+    spaces: spacesOf(disk),
+    rights: rightsOf(disk),
+    root: `${root.dev} ${root.ino}`,
+    cwd: `${folder.dev} ${folder.ino}`,
+  };
+}
+
+/** The lines of proc_pid_status(5) and of proc_pid_limits(5) that say what a process may do. */
+const RIGHTS = /^(?:Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp):.*$/gm;
+const LIMITS = /^Max (?:file size|open files|address space|data size) .*$/gm;
+
+function rightsOf(disk: Disk): string | null {
+  const [status, limits] = ["status", "limits"].map((name) => procText(disk, `/proc/self/${name}`));
+  if (status === undefined || limits === undefined) return null;
+  return [...(status.match(RIGHTS) ?? []), ...(limits.match(LIMITS) ?? [])].join("\n");
+}
+
+/** True if a sandbox may hold the process: its descendants can gain no rights. */
+export function mayBeSandboxed(disk: Disk): boolean {
+  return /^NoNewPrivs:\s*[^0\s]/m.test(procText(disk, "/proc/self/status") ?? "");
 }
 
 function spacesOf(disk: Disk): string | null {

@@ -18,3 +18,24 @@ export function readDiskFile(disk: Disk, path: string): Buffer | undefined {
     disk.close(fd);
   }
 }
+
+/** The size of a file of the kernel is not known in advance. `undefined` if the file cannot be read. */
+export function readProcFile(disk: Disk, path: string): string | undefined {
+  try {
+    const fd = disk.open(path, "read");
+    try {
+      const pieces: Buffer[] = [];
+      for (;;) {
+        const piece = Buffer.alloc(64 * 1024);
+        const count = disk.read(fd, piece, null);
+        if (count === 0) return Buffer.concat(pieces).toString("utf8");
+        pieces.push(piece.subarray(0, count));
+      }
+    } finally {
+      disk.close(fd);
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -38,9 +38,10 @@ export interface Io {
   openStore(options: StoreOptions): Promise<StoreApi>;
   /**
    * Set in the store's long-lived process, which carries out a command for another process. `needsClient` returns the
-   * error with which the command is given back to that process (see `NeedsClient`).
+   * error with which the command is given back to that process (see `NeedsClient`). `changing` must be called before each
+   * change.
    */
-  readonly served?: { readonly needsClient: (reason: string) => NeedsClient };
+  readonly served?: { readonly needsClient: (reason: string) => NeedsClient; readonly changing: () => void };
   /** The id of the request. A change that was made under this id is not made again. */
   readonly request?: string;
   /** Runs a command line in other surroundings. Resolves to its exit code. */

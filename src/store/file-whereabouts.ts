@@ -2,7 +2,7 @@ import { ChronicleError, errnoOf } from "../core/values/errors.ts";
 import { decodeWhereabouts, encodeWhereabouts, type RootPlace, type Whereabouts } from "../core/records/whereabouts.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
-import { readDiskFile } from "../disk/read-disk-file.ts";
+import { readDiskFile, readProcFile } from "../disk/read-disk-file.ts";
 import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
@@ -135,27 +135,6 @@ function mountingOf(disk: Disk, { device, type, source }: Mount): string | undef
   }
   const stat = candidates.map((folder) => statOf(disk, folder)).find((one) => one !== undefined);
   return stat === undefined ? undefined : `${type} ${stat.ino}`;
-}
-
-/** The size of a file of the kernel is not known in advance. `undefined` if the file cannot be read. */
-function readProcFile(disk: Disk, path: string): string | undefined {
-  try {
-    const fd = disk.open(path, "read");
-    try {
-      const pieces: Buffer[] = [];
-      for (;;) {
-        const piece = Buffer.alloc(64 * 1024);
-        const count = disk.read(fd, piece, null);
-        if (count === 0) return Buffer.concat(pieces).toString("utf8");
-        pieces.push(piece.subarray(0, count));
-      }
-    } finally {
-      disk.close(fd);
-    }
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }
 
 function statOf(disk: Disk, path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {

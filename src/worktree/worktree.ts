@@ -80,6 +80,11 @@ export interface Worktree {
    */
   haveRulesMoved(): boolean;
   /**
+   * True if something was mounted or unmounted in a tracked folder since the last call. A watcher does not report that,
+   * and goes on watching the folders that a mount hides.
+   */
+  haveMountsMoved(): boolean;
+  /**
    * Returns a function that finds the outermost git folder that is, or contains, a path. That function returns
    * `undefined` if there is no such folder or the folder is recorded. It recognises git folders by device and inode,
    * whatever their names. It looks up each folder once: call `gitTops` again after changes.

@@ -29,13 +29,36 @@ export async function main(direct: () => Promise<void>): Promise<void> {
   const home = isForProcess(process.argv.slice(2), process.env) ? homeOf() : undefined;
   if (home === undefined) return direct();
   const call = callOf();
+  const endTelling = tellInterrupt(process.argv);
   const answer = call === undefined ? ({ state: "direct" } as const) : await askProcess(disk, home, call);
+  endTelling();
   if ("state" in answer) {
     process.env[ASKED_VARIABLE] = JSON.stringify(answer);
     return direct();
   }
   process.exitCode = printed(answer);
   return undefined;
+}
+
+/** The commands that change something. */
+const CHANGING = new Set(["redo", "restore", "rollback", "snapshot", "undo", "versions"]);
+
+/** If the user interrupts a change, says that the process goes on with it. Returns a function that stops this. */
+function tellInterrupt(argv: readonly string[]): () => void {
+  if (!argv.some((word) => CHANGING.has(word))) return () => undefined;
+  const tell = (signal: NodeJS.Signals): void => {
+    process.stderr.write(
+      "chronicle: the store's process finishes what it has begun\n" +
+        "  `chronicle list` shows it, and the command that takes it back\n",
+    );
+    process.off(signal, tell);
+    process.kill(process.pid, signal);
+  };
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, tell);
+  return () => {
+    for (const signal of signals) process.off(signal, tell);
+  };
 }
 
 /** Returns the exit code. An error of stderr is ignored, because nobody could be told. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
+import { EXIT } from "../../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
 import { procText } from "../../daemon/agent-process.ts";
 import type { CommandAnswer, CommandCall, OutputPart, Terminal } from "../../daemon/command-call.ts";
@@ -11,7 +12,10 @@ import { NeedsClient } from "../../process/needs-client.ts";
 import type { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
 import { LeasedStore } from "./leased-store.ts";
 
-/** Above this size of its output, in bytes, a command needs its client, which can print while it works. */
+/**
+ * Above this size of its output, in bytes, a command that has changed nothing needs its client, which can print while it
+ * works.
+ */
 const MOST_OUTPUT = 8 * 1024 ** 2;
 
 /** The long-lived process, as far as commands need it. */
@@ -39,14 +43,20 @@ export async function performCommand(
   const difference = differenceTo(call, host);
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
-  const code = await run(served.io);
-  return served.answer(code);
+  try {
+    return served.answer(await run(served.io));
+  } catch (error) {
+    // Even the report of an error may need the client.
+    if (error instanceof NeedsClient) return served.answer(EXIT.failed);
+    throw error;
+  }
 }
 
 function differenceTo({ view, cwd, env }: CommandCall, { zone }: CommandHost): string | undefined {
   const own = viewFrom(new NodeDisk(), cwd);
   const isSame = own?.root === view.root && own.cwd === view.cwd && own.spaces === view.spaces;
   if (!isSame) return "another view of the file system";
+  if (own.rights !== view.rights) return "other rights or limits";
   return env["TZ"] === zone ? undefined : "another time zone";
 }
 
@@ -59,6 +69,7 @@ class ServedCommand {
   #size = 0;
   #cwd: string;
   #needed: string | undefined;
+  #isChanging = false;
 
   constructor(call: CommandCall, host: CommandHost) {
     this.#call = call;
@@ -79,7 +90,7 @@ class ServedCommand {
       onInterrupt: () => () => undefined,
       endBy: () => undefined,
       onUncaught: () => () => undefined,
-      served: { needsClient: (reason) => this.#needs(reason) },
+      served: { needsClient: (reason) => this.#needs(reason), changing: () => (this.#isChanging = true) },
       request,
     };
   }
@@ -97,7 +108,7 @@ class ServedCommand {
   #sink(fd: 1 | 2, { isTerminal, colours, columns }: Terminal): Sink {
     const add = (bytes: Uint8Array): void => {
       this.#size += bytes.length;
-      if (this.#size > MOST_OUTPUT) throw this.#needs("its output is large");
+      if (this.#size > MOST_OUTPUT && !this.#isChanging) throw this.#needs("its output is large");
       this.#output.push([fd, bytes]);
     };
     return {

@@ -1,4 +1,5 @@
 import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
+import { mayBeSandboxed } from "../../daemon/command-call.ts";
 import { launcherPath } from "../../daemon/program-paths.ts";
 import { makeRunFolder, ownUid, runFolder } from "../../daemon/run-folder.ts";
 import { startServer } from "../../daemon/start-server.ts";
@@ -12,7 +13,8 @@ export function startProcess(home: string, env: Readonly<Record<string, string |
   const disk = new NodeDisk();
   const uid = ownUid();
   try {
-    if (disk.lstat(`${home}/workspaces`)?.uid !== uid) return;
+    // The process would have the rights of this one, also for commands from outside of a sandbox.
+    if (disk.lstat(`${home}/workspaces`)?.uid !== uid || mayBeSandboxed(disk)) return;
     const run = runFolder(disk, { env, home, uid });
     makeRunFolder(disk, run, uid);
     startServer(disk, { run, home, launcher: launcherPath(), env });

@@ -253,7 +253,8 @@ export class CommandContext {
    */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
-    const requesting = this.io.request === undefined ? workspace : withRequestIds(workspace, this.io.request);
+    const { request, served } = this.io;
+    const requesting = request === undefined ? workspace : withRequestIds(workspace, request, served?.changing);
     return secretsForPeople(requesting, {
       isAgent: () => this.#isAgentAnyhow(),
       isRemote: this.remote !== undefined,

@@ -76,6 +76,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   await rememberRecorded(context);
   const { live } = context;
   if (!live.started || options.only !== undefined) return scanAndRead(context, options);
+  if (context.worktree.haveMountsMoved()) await live.restart();
   live.noteErasures(await erasuresInForce(context));
   const haveRulesMoved = context.worktree.haveRulesMoved();
   const hinted = options.paranoid === true ? undefined : await live.take();

@@ -41,6 +41,7 @@ import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cac
 import type { CacheFile } from "../scan/stat-cache-file.ts";
 import type { RestoreWorkers } from "../apply/restore-workers.ts";
 import { StatCache } from "../scan/stat-cache.ts";
+import { mountsBeneath } from "./mounts-beneath.ts";
 import { type RootsWatchHandle, watchRoots } from "./watch.ts";
 import { optional } from "../../util/optional.ts";
 
@@ -96,6 +97,8 @@ export class DiskWorktree implements Worktree {
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
+  /** The mounts in the tracked folders at the last call of `haveMountsMoved`. */
+  #mounts: string | undefined;
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the store notes no leftovers of applies that were interrupted before this object was made. */
@@ -146,6 +149,13 @@ export class DiskWorktree implements Worktree {
 
   haveRulesMoved(): boolean {
     return this.#git.files.moved();
+  }
+
+  haveMountsMoved(): boolean {
+    const folders = this.roots.map(({ folder }) => folder);
+    const before = this.#mounts;
+    this.#mounts = mountsBeneath(this.#options.disk, folders);
+    return before !== undefined && before !== this.#mounts;
   }
 
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {

@@ -119,6 +119,10 @@ export class HostedWorktree implements Worktree {
     return false;
   }
 
+  haveMountsMoved(): boolean {
+    return false;
+  }
+
   gitTops(): () => undefined {
     return () => undefined;
   }

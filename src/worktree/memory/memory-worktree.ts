@@ -194,6 +194,11 @@ export class MemoryWorktree implements Worktree {
     return false;
   }
 
+  /** Returns false, because nothing can be mounted in memory. */
+  haveMountsMoved(): boolean {
+    return false;
+  }
+
   gitTops(): () => undefined {
     return () => undefined;
   }
