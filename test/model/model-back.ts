@@ -75,10 +75,9 @@ export class ModelBack {
     if (!this.#play.machine.veil.isEmpty) return;
     if (dry !== undefined) found(plainOf(dry)).toEqual(plainOf(done));
     if (done.undo_id !== null) return;
-    const isOwn = this.#play.history.ownOf(done.selection ?? "");
-    if (isOwn === undefined) return;
-    const { steps, between } = this.#play.history;
-    const wanted = takeBack(steps, isOwn, this.#play.machine.tree(), between);
+    const own = this.#play.history.ownOf(done.selection ?? "");
+    if (own === undefined) return;
+    const wanted = takeBack(this.#play.history.steps, own, this.#play.machine.tree());
     found({ ...sorted(wanted.tree), unmerged: [...wanted.unmerged] }).toEqual({
       ...sorted(this.#play.machine.tree()),
       unmerged: [],
@@ -167,7 +166,7 @@ export class ModelBack {
     const { path } = conflict;
     if (keep === "undo") {
       const step: Step = { path, seq: 0, before: wanted, after: current };
-      return { restores: (before) => takeBack([step], () => true, before).tree };
+      return { restores: (before) => takeBack([step], { isMeant: () => true, undos: [] }, before).tree };
     }
     return {
       restores: (before) => {

@@ -13,7 +13,7 @@ import { shown } from "./model-roots.ts";
 import { ownerBy, type OpenAction, type OpenTransaction, type Owner } from "./model-owner.ts";
 import type { State } from "./model-tree.ts";
 import type { Veil } from "./model-veil.ts";
-import { fit, takeBack, type Step } from "./model-undo.ts";
+import { fit, takeBack, type Meant, type Step, type Undo } from "./model-undo.ts";
 
 /** A recorded change of a file. */
 export interface FileStep extends Step {
@@ -287,13 +287,13 @@ export class ModelHistory {
     const named = [...(intent.takes ?? []), ...(intent.passes ?? [])].map((one) => this.#everTook.get(one));
     const known = [...named, ...[...this.#everTook.values()].toReversed()].find((one) => one?.label === label);
     const again = asked.isStep !== true || known === undefined || hasGoneOn(known) ? undefined : known;
-    const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
+    const own = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
     // What was left alone is not taken back.
     const alone = new Set<string>(intent.left?.map((path) => shown(path)));
     const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
     const took = new Set(meant.map((step) => step.seq));
     const transaction = /^transaction (.*)$/.exec(label)?.[1];
-    const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree, this.between);
+    const wanted = own === undefined ? undefined : takeBack(history, own, before.tree);
     if (wanted !== undefined) {
       this.#expectTree(wanted.tree, intent.summary);
       if (this.veil.isEmpty) this.#unmerged.set(id, wanted.unmerged);
@@ -301,8 +301,8 @@ export class ModelHistory {
       this.see(wanted.offered);
       // What did not merge is not taken back.
       const isLeft = (path: string): boolean => wanted.stayed.has(path) || wanted.unmerged.has(path);
-      const own = history.filter((step) => isOwn?.(step) === true && !isLeft(step.path));
-      if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
+      const taken = history.filter((step) => wanted.own.includes(step.seq) && !isLeft(step.path));
+      if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: taken.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
     const { met = [] } = intent;
     this.undos.set(id, { seqs: took, met, label, at: this.seq });
@@ -332,18 +332,21 @@ export class ModelHistory {
 
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    const own = this.#leftOf((step) => this.#isOf(target, step as FileStep));
-    const wanted = takeBack(history, own, before.tree, this.between);
+    const wanted = takeBack(
+      history,
+      this.#without((step) => this.#isOf(target, step)),
+      before.tree,
+    );
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.set(target, { id, seqs: new Set(history.filter(own).map((step) => step.seq)), at: this.seq });
+    this.#whole.set(target, { id, seqs: new Set(wanted.own), at: this.seq });
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
   #redo(target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     if (this.undos.has(target)) {
-      const own = (step: Step): boolean => (step as FileStep).record.intent === target;
-      this.#expectTree(takeBack(history, own, before.tree).tree, `redo of ${target}`);
+      const isMeant = (step: Step): boolean => (step as FileStep).record.intent === target;
+      this.#expectTree(takeBack(history, { isMeant, undos: [] }, before.tree).tree, `redo of ${target}`);
     } else {
       // What the undo found as it was before already, it did not write.
       const undo = this.#whole.get(target)?.id;
@@ -356,12 +359,12 @@ export class ModelHistory {
     this.#whole.delete(target);
   }
 
-  #ofUndo({ seqs, met, label }: Took): (step: Step) => boolean {
+  #ofUndo({ seqs, met, label }: Took): Meant {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
     const isAll = isEverybodys || /^(?:file|since) /.test(label);
     const isMeant = (step: Step): boolean => seqs.has(step.seq) || holdsSeq(met, step.seq);
-    return isAll ? isMeant : this.#leftOf(isMeant);
+    return isAll ? { isMeant, undos: [] } : this.#without(isMeant);
   }
 
   /** The operations to which a change belongs. */
@@ -389,11 +392,17 @@ export class ModelHistory {
     return seq > fromSeq && seq <= toSeq && this.#owners(record).has(target);
   }
 
-  /** What an undo passes over between its own steps, and what is recorded now. */
-  get between(): { readonly isVoid: (step: Step) => boolean; readonly left: ReadonlyMap<string, string> } {
-    const undos = new Set([...this.undos.keys(), ...[...this.#whole.values()].map(({ id }) => id)]);
-    const isVoid = (step: FileStep): boolean => this.isTaken(step) || undos.has(step.record.intent ?? "");
-    return { isVoid: isVoid as (step: Step) => boolean, left: this.#recorded };
+  /** Steps without those that were taken back already, by the undos that hold now. */
+  #without(isMeant: (step: FileStep) => boolean): Meant {
+    const parts = [...this.undos].map(([id, { seqs, met, at }]) => ({ id, seqs, at, hasConflict: met.length > 0 }));
+    const whole = [...this.#whole.values()].map((one) => ({ ...one, hasConflict: false }));
+    const undos = [...parts, ...whole]
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ id, seqs, hasConflict }): Undo => {
+        const took = ({ seq }: Step): boolean => seqs.has(seq);
+        return { took, wrote: (step) => (step as FileStep).record.intent === id, hasConflict };
+      });
+    return { isMeant: isMeant as (step: Step) => boolean, undos };
   }
 
   /** Was it taken back, by an undo up to this event? */
@@ -402,10 +411,10 @@ export class ModelHistory {
   }
 
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
-  ownOf(label: string): ((step: Step) => boolean) | undefined {
+  ownOf(label: string): Meant | undefined {
     const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
-    if (by === "since") return (step) => step.seq > Number(value.replace("seq:", ""));
-    if (by === "file") return (step) => step.path === value || step.path.startsWith(`${value}/`);
+    if (by === "since") return { isMeant: ({ seq }) => seq > Number(value.replace("seq:", "")), undos: [] };
+    if (by === "file") return { isMeant: ({ path }) => path === value || path.startsWith(`${value}/`), undos: [] };
     const transaction = this.transactions.get(value);
     if (by === "transaction" && transaction?.record.session === undefined) return undefined;
     const family = this.#family(value);
@@ -424,7 +433,7 @@ export class ModelHistory {
         return [record.transaction, action?.record.transaction].some((one) => one !== undefined && family.has(one));
       return record.actor === value;
     };
-    return this.#leftOf(isMeant as (step: Step) => boolean);
+    return this.#without(isMeant);
   }
 
   /** Can nobody but an action, a turn or a session have done it? Of actions that were all abandoned, none may have run. */
@@ -441,25 +450,6 @@ export class ModelHistory {
     return candidates.every(isWithin) && candidates.some(mayHaveRun);
   }
 
-  /**
-   * What is left of some changes. A change right before one that is left is taken along where its own undo found nothing to
-   * do, because a later one had undone it. What is void between the two, and leads back to where it began, is passed over.
-   */
-  #leftOf(isMeant: (step: Step) => boolean): (step: Step) => boolean {
-    const left = new Set<number>();
-    const next = new Map<string, FileStep>();
-    const { isVoid } = this.between;
-    for (const step of this.steps.toReversed()) {
-      const later = next.get(step.path);
-      const isFollowed = later !== undefined && later.before === step.after;
-      if (isMeant(step) && (!this.isTaken(step) || (isFollowed && this.#isUnchanged(step)))) {
-        left.add(step.seq);
-        next.set(step.path, step);
-      } else if (!isVoid(step)) next.delete(step.path);
-    }
-    return (step) => left.has(step.seq);
-  }
-
   /** Once a conflict is settled for the undo, or by a merge, what the undo had met at the path is taken back: until that is undone. */
   #settle(undo: string, path: string, isTaken: boolean): void {
     const took = this.undos.get(undo);
@@ -468,13 +458,6 @@ export class ModelHistory {
       if (isTaken) took?.seqs.add(step.seq);
       else took?.seqs.delete(step.seq);
     }
-  }
-
-  /** Did no undo that took this change back change the path? */
-  #isUnchanged(step: FileStep): boolean {
-    const [whole, parts] = [[...this.#whole.values()], [...this.undos].map(([id, { seqs }]) => ({ id, seqs }))];
-    const undos = new Set([...whole, ...parts].filter(({ seqs }) => seqs.has(step.seq)).map(({ id }) => id));
-    return !this.steps.some(({ path, record }) => path === step.path && undos.has(record.intent ?? ""));
   }
 
   /**

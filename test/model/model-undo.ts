@@ -21,49 +21,85 @@ export interface Outcome {
 
 type Side = "ours" | "theirs";
 
-/** What is known of the steps between the own ones, and what is there after the undo. */
-interface Between {
-  /** Was it undone, or written by an undo that still holds? */
-  readonly isVoid: (step: Step) => boolean;
-  readonly left: Tree;
+/** An undo that holds. */
+export interface Undo {
+  readonly took: (step: Step) => boolean;
+  readonly wrote: (step: Step) => boolean;
+  readonly hasConflict: boolean;
+}
+
+/** Whose steps an undo is about, and the undos that it passes over; none where it is about everybody's. */
+export interface Meant {
+  readonly isMeant: (step: Step) => boolean;
+  readonly undos: readonly Undo[];
+}
+
+/** Takes the own steps back, from the newest to the oldest, each merged with what is there then. `own`: their events. */
+export function takeBack(
+  history: readonly Step[],
+  meant: Meant,
+  present: Tree,
+): Outcome & { readonly own: readonly number[] } {
+  const ways = new Map<string, Folded>();
+  const all = new Set<Step>();
+  for (const path of new Set(history.filter(meant.isMeant).map((step) => step.path))) {
+    const steps = history.filter((step) => step.path === path);
+    const { own, passed } = partsOf(steps, meant);
+    if (own.size === 0) continue;
+    for (const step of own) all.add(step);
+    const groups = [
+      groupsOf(steps, (step) => own.has(step) || passed.has(step)),
+      groupsOf(steps, (step) => own.has(step)),
+    ];
+    const [joined, apart] = groups.map((some) => ({
+      ours: fold(some, present.get(path), "ours"),
+      theirs: fold(some, present.get(path), "theirs"),
+    })) as [Folded, Folded];
+    ways.set(path, joined.ours.clash && !apart.ours.clash ? apart : joined);
+  }
+  return { ...outcomeOf(present, ways), own: history.filter((step) => all.has(step)).map((step) => step.seq) };
 }
 
 /**
- * Takes the own steps back, from the newest to the oldest, each merged with what is there then. Own steps count as one
- * where all between them is void and leads back to where it began. Void steps around them may count as theirs, and the
- * undo may have taken them one by one, since an undo whose work reaches further is not passed over: `left` tells, where the
- * usual way does not explain what is there.
+ * The own steps of a path, and those beside them that are passed over: what other undos took and wrote, where all of that
+ * lies in one run of own and passed steps. Where the undo of a step wrote nothing, because a later step had undone it, the
+ * step is own again right before such a run.
  */
-export function takeBack(
-  history: readonly Step[],
-  isOwn: (step: Step) => boolean,
-  present: Tree,
-  between?: Between,
-): Outcome {
-  const chosen = new Map<string, Folded>();
-  const ways = new Map<string, readonly Folded[]>();
-  for (const path of new Set(history.filter(isOwn).map((step) => step.path))) {
-    const steps = history.filter((step) => step.path === path);
-    const isVoid = between?.isVoid ?? ((): boolean => false);
-    const groups = [groupsOf(steps, isOwn, isVoid), groupsOf(steps, isOwn, () => false), runsOf(steps, isOwn, isVoid)];
-    const [joined, apart, around] = groups.map((some) => ({
-      ours: fold(some, present.get(path), "ours"),
-      theirs: fold(some, present.get(path), "theirs"),
-    })) as [Folded, Folded, Folded];
-    const isApart = joined.ours.clash && !apart.ours.clash;
-    chosen.set(path, isApart ? apart : joined);
-    ways.set(path, [joined, apart, around]);
+function partsOf(
+  steps: readonly Step[],
+  { isMeant, undos }: Meant,
+): { readonly own: ReadonlySet<Step>; readonly passed: ReadonlySet<Step> } {
+  const standing: Undo[] = [];
+  for (const undo of undos.toReversed())
+    if (!steps.some((step) => undo.wrote(step) && standing.some((later) => later.took(step)))) standing.push(undo);
+  const isTaken = (step: Step): boolean => undos.some((one) => one.took(step));
+  const hasWritten = (one: Undo): boolean => steps.some((step) => one.wrote(step));
+  const takers = (step: Step): Undo[] => standing.filter((one) => one.took(step));
+  const isVain = (step: Step): boolean => takers(step).length > 0 && !takers(step).some(hasWritten);
+  let passing = standing.filter((one) => hasWritten(one) && !one.hasConflict);
+  for (;;) {
+    const isPassed = (step: Step): boolean =>
+      passing.some((one) => one.wrote(step)) ||
+      (takers(step).some(hasWritten) && takers(step).every((one) => passing.includes(one) || !hasWritten(one)));
+    const runs: Step[][] = [];
+    let next: Step[] | undefined;
+    for (const step of steps.toReversed()) {
+      const isOwn = isMeant(step) && (!isTaken(step) || (next !== undefined && isVain(step)));
+      if (isOwn || isPassed(step)) {
+        if (next === undefined) runs.push((next = []));
+        next.push(step);
+      } else next = undefined;
+    }
+    const near = runs.filter((run) => run.some((step) => isMeant(step) && !isTaken(step)));
+    const isWhole = (one: Undo): boolean =>
+      near.some((run) => steps.every((step) => (!one.took(step) && !one.wrote(step)) || run.includes(step)));
+    if (passing.every(isWhole)) {
+      const isOwn = (step: Step): boolean => isMeant(step) && (!isTaken(step) || isVain(step));
+      const [own, passed] = [near.flat().filter(isOwn), near.flat().filter((step) => !isOwn(step))];
+      return { own: new Set(own), passed: new Set(passed) };
+    }
+    passing = passing.filter(isWhole);
   }
-  let outcome = outcomeOf(present, chosen);
-  // What is in a folder comes before it: a folder may be there only because of that.
-  for (const path of [...ways.keys()].sort().toReversed()) {
-    const left = between?.left.get(path);
-    const asLeft = ways.get(path)?.find((one) => one.ours.state === left);
-    if (between === undefined || asLeft === undefined || outcome.tree.get(path) === left) continue;
-    chosen.set(path, asLeft);
-    outcome = outcomeOf(present, chosen);
-  }
-  return outcome;
 }
 
 function outcomeOf(present: Tree, ways: ReadonlyMap<string, Folded>): Outcome {
@@ -84,35 +120,16 @@ interface Group {
   after: State;
 }
 
-function groupsOf(steps: readonly Step[], isOwn: (step: Step) => boolean, isVoid: (step: Step) => boolean): Group[] {
+/** Steps right after one another count as one. */
+function groupsOf(steps: readonly Step[], isPart: (step: Step) => boolean): Group[] {
   const groups: Group[] = [];
-  let isVoidSince = false;
+  let last: Group | undefined;
   for (const step of steps) {
-    const last = groups.at(-1);
-    if (!isOwn(step)) {
-      isVoidSince &&= isVoid(step);
-      continue;
-    }
-    if (last !== undefined && isVoidSince && last.after === step.before) last.after = step.after;
-    else groups.push({ before: step.before, after: step.after });
-    isVoidSince = true;
+    if (!isPart(step)) last = undefined;
+    else if (last === undefined) groups.push((last = { before: step.before, after: step.after }));
+    else last.after = step.after;
   }
   return groups;
-}
-
-/** As `groupsOf`, and the void steps right before and after own ones count as theirs. */
-function runsOf(steps: readonly Step[], isOwn: (step: Step) => boolean, isVoid: (step: Step) => boolean): Group[] {
-  const runs: Step[][] = [[]];
-  for (const step of steps) {
-    if (isOwn(step) || isVoid(step)) runs.at(-1)?.push(step);
-    else runs.push([]);
-  }
-  return runs.flatMap((run) => {
-    const [first, last] = [run[0], run.at(-1)];
-    return first === undefined || last === undefined || !run.some(isOwn)
-      ? []
-      : [{ before: first.before, after: last.after }];
-  });
 }
 
 interface Folded {
