@@ -330,13 +330,11 @@ export class ModelHistory {
     return family;
   }
 
+  /** An operation as a whole: each path gets exactly the state before it, and nothing is passed over. */
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    const wanted = takeBack(
-      history,
-      this.#without((step) => this.#isOf(target, step)),
-      before.tree,
-    );
+    const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
+    const wanted = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
     this.#whole.set(target, { id, seqs: new Set(wanted.own), at: this.seq });
   }
