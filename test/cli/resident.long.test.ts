@@ -94,7 +94,6 @@ const LOOKS: readonly (readonly string[])[] = [
   ["undo", "--dry-run"],
   ["restore", "baseline", "--dry-run", "--json"],
   ["restore", "nosuch"],
-  ["-w", "nosuch", "status"],
   ["-C", "src", "status"],
 ];
 
