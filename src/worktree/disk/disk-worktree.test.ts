@@ -3,6 +3,8 @@ import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorktreeEditor, WorktreeHarness, HarnessOptions } from "../../testing/worktree-harness.ts";
+import { expect, it } from "vitest";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../core/filter/filter.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { worktreeSuite } from "../../testing/worktree-suite.ts";
 import { DiskWorktree } from "./disk-worktree.ts";
@@ -59,6 +61,28 @@ function harnessOf(inStore: boolean): (options: HarnessOptions) => WorktreeHarne
     };
   };
 }
+
+it("knows that git's exclude file has changed since the last full scan: a watcher does not report it", async () => {
+  const { worktree, edit, dispose } = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
+  const scan = (): Promise<unknown> => worktree.scan({}, () => undefined);
+  try {
+    edit.makeFolder(".git");
+    edit.makeFolder(".git/info");
+    expect(worktree.haveRulesMoved()).toBe(false);
+    await scan();
+    expect(worktree.haveRulesMoved()).toBe(false);
+    for (const rules of ["ignored\n", "", "other\n"]) {
+      edit.write(".git/info/exclude", rules);
+      expect(worktree.haveRulesMoved()).toBe(true);
+      await worktree.scan({ only: [] }, () => undefined);
+      expect(worktree.haveRulesMoved()).toBe(true);
+      await scan();
+      expect(worktree.haveRulesMoved()).toBe(false);
+    }
+  } finally {
+    dispose();
+  }
+});
 
 worktreeSuite("DiskWorktree, staging in the store", harnessOf(true));
 worktreeSuite("DiskWorktree, staging in the root", harnessOf(false));

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Entry } from "../../core/values/entry.ts";
 import { HOLDS_ALL, type FolderTraits } from "../../core/tree/folder-traits.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
@@ -31,7 +32,7 @@ import { GitFiles } from "../git/git-files.ts";
 import { GitFolders, GitsOwn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import type { GitUser } from "../git/git-settings.ts";
-import { gitOf } from "../scan/root-filter.ts";
+import { EXCLUDE_FILE, gitOf } from "../scan/root-filter.ts";
 import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
 import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
@@ -97,6 +98,8 @@ export class DiskWorktree implements Worktree {
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
+  /** The stats of the exclude files of the tracked folders at the last full scan. */
+  #excludes: string | undefined;
   /** The mounts in the tracked folders at the last call of `haveMountsMoved`. */
   #mounts: string | undefined;
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
@@ -138,8 +141,10 @@ export class DiskWorktree implements Worktree {
     const known = { cache, remembered, recordedSeq };
     const given = { disk, roots: this.#open, storeFolders, workspace };
     const context = { ...given, ...known, startedAtNs, ...this.#scanned() };
+    const excludes = this.#excludesNow();
     const report = await scanRoots(context, request, onChanged);
     if (request.only === undefined) {
+      this.#excludes = excludes;
       this.#unapplied = report.unapplied;
       // Only a full scan tells which folders the rules leave out. Folders that they no longer leave out get watched.
       for (const watch of this.#watches) watch.looked();
@@ -148,7 +153,13 @@ export class DiskWorktree implements Worktree {
   }
 
   haveRulesMoved(): boolean {
-    return this.#git.files.moved();
+    return this.#git.files.moved() || (this.#excludes !== undefined && this.#excludes !== this.#excludesNow());
+  }
+
+  /** The watcher does not watch git's folder, so it does not report a change of the exclude file in it. */
+  #excludesNow(): string {
+    const stats = this.roots.map(({ folder }) => this.#git.files.peek(join(folder, EXCLUDE_FILE)));
+    return stats.map((stat) => [stat?.ino, stat?.size, stat?.mtimeNs, stat?.ctimeNs].join(" ")).join("\n");
   }
 
   haveMountsMoved(): boolean {
