@@ -63,7 +63,8 @@ function harnessOf(inStore: boolean): (options: HarnessOptions) => WorktreeHarne
 }
 
 it("knows that git's exclude file has changed since the last full scan: a watcher does not report it", async () => {
-  const { worktree, edit, dispose } = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
+  const harness = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
+  const { worktree, edit } = harness;
   const scan = (): Promise<unknown> => worktree.scan({}, () => undefined);
   try {
     edit.makeFolder(".git");
@@ -80,7 +81,7 @@ it("knows that git's exclude file has changed since the last full scan: a watche
       expect(worktree.haveRulesMoved()).toBe(false);
     }
   } finally {
-    dispose();
+    harness.dispose();
   }
 });
 
