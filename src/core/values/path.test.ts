@@ -61,6 +61,18 @@ describe("bytes", () => {
     );
   });
 
+  it("a character of two surrogates keeps its bytes beside bytes that are not UTF-8", () => {
+    // U+1F480 is D83D DC80, whose second half also stands for the byte 0x80.
+    for (const text of ["\u{1F480}", "\u{10880}", "\u{1F4FF}"]) {
+      for (const bytes of [
+        [...Buffer.from(text), 0x80],
+        [0x80, ...Buffer.from(text)],
+        [0xff, ...Buffer.from(text), 0x61],
+      ])
+        expect([...pathToBytes(decodeName(Buffer.from(bytes)))]).toEqual(bytes);
+    }
+  });
+
   it("is well-formed exactly when the bytes are UTF-8", () => {
     expect(isUtf8Path(decodeName(Buffer.from("é")))).toBe(true);
     expect(isUtf8Path(decodeName(Buffer.from([0x61, 0xff])))).toBe(false);

@@ -65,7 +65,8 @@ export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
 export function pathToBytes(path: string): Buffer {
   if (path.isWellFormed()) return Buffer.from(path);
   const parts: Buffer[] = [];
-  for (const run of path.split(/([\uDC80-\uDCFF]+)/)) {
+  // With `u`, the second half of a surrogate pair is no match.
+  for (const run of path.split(/([\uDC80-\uDCFF]+)/u)) {
     if (run === "") continue;
     const code = run.charCodeAt(0);
     const escaped = code >= 0xdc80 && code <= 0xdcff;
