@@ -20,7 +20,7 @@ class Project extends Sandbox {
 
   /** The environment of a command that may ask the process. */
   get asking(): NodeJS.ProcessEnv {
-    return { ...this.env(), CI: undefined };
+    return { ...this.env(), CHRONICLE_DIRECT: undefined };
   }
 
   async begin(): Promise<this> {

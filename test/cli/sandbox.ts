@@ -62,7 +62,7 @@ export class Sandbox {
   /** The environment of every command. */
   env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
     return {
-      CI: "true",
+      CHRONICLE_DIRECT: "1",
       PATH: process.env["PATH"],
       HOME: join(this.folder, "home"),
       XDG_CONFIG_HOME: join(this.folder, "config"),
@@ -107,7 +107,7 @@ export class Sandbox {
 
   /** Resolves to `undefined` if the command line must do the command itself. */
   async #asked(args: readonly string[], folder: string, how: RunHow): Promise<Ran | undefined> {
-    const env = { ...this.env(how.env), CI: undefined };
+    const env = { ...this.env(how.env), CHRONICLE_DIRECT: undefined };
     this.#resident ??= new ResidentServer(env, this.store);
     const isReady = existsSync(folder) && (await this.#resident.ready(folder, 3_000));
     const answer = isReady && allowsResident(env) ? await this.#resident.ask(args, folder, env) : undefined;
