@@ -36,7 +36,7 @@ import { boundTo, movedTo, nearestAround, trackedFurther, type FoundWorkspace } 
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { openParts, notePartsOf } from "./open-parts.ts";
-import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
+import type { RootsCache, ListedWorkspace } from "../store/roots-cache.ts";
 import { refuseUnsafe, resolved, rootsFrom } from "../store/roots.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
@@ -58,7 +58,7 @@ class FileStore implements StoreApi {
   constructor(parts: StoreParts, options: StoreOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#cache = new RootsCache(parts.backends, parts.layout);
+    this.#cache = parts.roots;
   }
 
   get home(): string {

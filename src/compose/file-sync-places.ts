@@ -41,7 +41,6 @@ import { listConflicts } from "../engine/undo/conflicts.ts";
 import { refuseOwnFolders } from "../disk/refuse-own-folders.ts";
 import { refuseProcessPath } from "../store/roots.ts";
 import { refuseSystemFolder } from "../store/refuse-place.ts";
-import { RootsCache } from "../store/roots-cache.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { watchLog } from "../store/watch-log.ts";
 import { optional } from "../util/optional.ts";
@@ -147,7 +146,7 @@ export class FileSyncPlaces implements SyncPlaces {
         nameRules: rulesForNames(context.worktree.traitsOf(ROOT)),
         apart: this.#apart(id, folder),
         watchOwn: (onGrown) => watchLog(this.#disk, ownLog, { timers: NODE_TIMERS, onGrown }),
-        beforeMove: () => new RootsCache(this.#parts.backends, this.#parts.layout).drop(id),
+        beforeMove: () => this.#parts.roots.drop(id),
       },
       [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),
     };

@@ -1,7 +1,7 @@
 import type { RootRecord } from "../core/records/workspace-record.ts";
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { identityAt, isFolderOf } from "../store/folder-identity.ts";
-import { type ListedWorkspace, RootsCache } from "../store/roots-cache.ts";
+import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { resolved, rootsFrom } from "../store/roots.ts";
 import type { StoreParts } from "./open-context.ts";
 import { isPresent } from "./workspace-shape.ts";
@@ -73,7 +73,7 @@ export async function nearestAround(
  * and also if it was moved or is bind-mounted here, because that is decided when it is opened. `folder` is absolute.
  */
 export async function workspaceAround(parts: StoreParts, folder: string): Promise<string | undefined> {
-  const all = await new RootsCache(parts.backends, parts.layout).list();
+  const all = await parts.roots.list();
   const found = await nearestAround(parts, resolved(parts.backends.disk, folder), (root) => {
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     const away = here === undefined ? (movedTo(parts, root, all) ?? boundTo(parts, root, all)) : undefined;

@@ -10,7 +10,7 @@ import { refuseAtOnce } from "../engine/capture/operation-queue.ts";
 import { workspaceLayout } from "../storage/layout.ts";
 import { makeFolders } from "../store/file-head-keeper.ts";
 import { lastWorkspaceRecord } from "../store/last-workspace-record.ts";
-import { listedWorkspace, RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
+import { listedWorkspace, type ListedWorkspace } from "../store/roots-cache.ts";
 import { refuseOthersStore } from "../store/store-owner.ts";
 import { SyncTokens } from "../store/sync-tokens.ts";
 import { tombstoneOf } from "./note-given-up.ts";
@@ -99,7 +99,7 @@ export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<str
     const part = new Tombstones(parts).get(found.id)?.part;
     if (part !== undefined) return unforgetPart(parts, { id: found.id, part });
     const one = { ...found, ...(await ownNames(parts, found.id)) };
-    const all = await new RootsCache(parts.backends, parts.layout).list();
+    const all = await parts.roots.list();
     const inTheWay = all.find(
       ({ id, name, folders }) =>
         id === one.id || (name !== undefined && name === one.name) || (one.path !== "" && folders[0] === one.path),

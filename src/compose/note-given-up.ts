@@ -1,6 +1,6 @@
 import { GRACE_MS, partId, type GivenUpPart, type Tombstone } from "../core/records/tombstone.ts";
 import type { StoreParts } from "./open-context.ts";
-import { RootsCache, type ListedWorkspace } from "../store/roots-cache.ts";
+import type { ListedWorkspace } from "../store/roots-cache.ts";
 import { Tombstones } from "../store/tombstones.ts";
 import { optional } from "../util/optional.ts";
 
@@ -36,7 +36,7 @@ export async function tombstoneOf(
 
 /** Writes the note beside the key. The part can be brought back during the grace period. */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
-  const listed = (await new RootsCache(parts.backends, parts.layout).list()).find((one) => one.id === id);
+  const listed = (await parts.roots.list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });
   new Tombstones(parts).put(stone);
 }

@@ -48,6 +48,8 @@ import { Memo } from "../engine/log/memo.ts";
 export interface StoreParts extends OpenedBlobs {
   readonly backends: Backends;
   readonly layout: StoreLayout;
+  /** The known folders of the store's workspaces. */
+  readonly roots: RootsCache;
   readonly heads: HeadKeeper;
   readonly headPace: HeadPace;
   readonly actor: string;

@@ -9,6 +9,7 @@ import { Signal } from "../util/signal.ts";
 import { HeadPace } from "../engine/commit/head-follower.ts";
 import type { Backends } from "../store/backends.ts";
 import { FileHeadKeeper, makeFolders } from "../store/file-head-keeper.ts";
+import { RootsCache } from "../store/roots-cache.ts";
 import { StoreGauge } from "../store/store-gauge.ts";
 import { keepOwners } from "../store/store-owner.ts";
 
@@ -57,6 +58,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     backends,
     layout,
     ...opened,
+    roots: new RootsCache(backends, layout),
     heads: new FileHeadKeeper(disk, { configFolder, home: options.home, pid: processes.pid }),
     headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? nameOfRole(options.role),

@@ -15,14 +15,19 @@ const MOST_STEPS = 6;
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;
   for (let step = 0; step < MOST_STEPS && pid !== undefined && pid > 1; step += 1) {
-    // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters, including `)`.
-    const stat = procText(disk, `/proc/${pid}/stat`);
-    const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(stat ?? "");
-    if (fields === null) return null;
-    if (!isBetween(disk, pid, fields[1] ?? "")) return pid;
-    pid = Number(fields[2]);
+    const found = processAt(disk, pid);
+    if (found === undefined) return null;
+    if (!isBetween(disk, pid, found.name)) return pid;
+    pid = found.parent;
   }
   return null;
+}
+
+/** Returns the name and the parent of a process. Returns `undefined` if it cannot be found (see `agentProcess`). */
+export function processAt(disk: Disk, pid: number): { readonly name: string; readonly parent: number } | undefined {
+  // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters, including `)`.
+  const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(procText(disk, `/proc/${pid}/stat`) ?? "");
+  return fields === null ? undefined : { name: fields[1] ?? "", parent: Number(fields[2]) };
 }
 
 /**

@@ -65,7 +65,10 @@ export interface CommandCall {
   readonly request: string;
 }
 
-/** What tells apart two processes for which the same path leads to different files, or the same id to different processes. */
+/**
+ * The surroundings of a process. Two processes with equal ones see the same files and processes, and may do the same with
+ * them.
+ */
 export interface FileSystemView {
   /** The mount and PID namespaces; `null` on a machine without /proc. */
   readonly spaces: string | null;

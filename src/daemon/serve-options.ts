@@ -21,7 +21,7 @@ export interface PortPlan {
   readonly optional?: true;
 }
 
-/** What a command uses of the process that carries it out. */
+/** The parts of the process that a command uses while the process carries it out. */
 export interface PerformHost {
   readonly workspaces: OpenWorkspaces;
   readonly onError: OnError;

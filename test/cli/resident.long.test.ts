@@ -167,6 +167,7 @@ describe("a command that the store's process carries out", () => {
       { argv: ["--direct", "status"] },
       { argv: ["--wait", "1", "status"] },
       { argv: ["restore", "0", "--to", "out"] },
+      { argv: ["versions", "--restore", "0fd1:17"] },
       { argv: ["snapshot", "--pin"] },
       { argv: ["init", "elsewhere"] },
       { argv: ["cat", "a.txt"] },
@@ -252,6 +253,27 @@ describe("the installed command line", () => {
     expect(await ended(client(["status"]))).toBe(0);
     return processOfStore();
   };
+
+  it("says at Ctrl-C that the process goes on with a change", async () => {
+    const pid = await startedProcess();
+    process.kill(pid, "SIGSTOP");
+    const restoring = spawn(process.execPath, [join(dirname(chronicleBin()), "chronicle.cjs"), "restore", "baseline"], {
+      cwd: box.project,
+      env: box.asking,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let told = "";
+    restoring.stderr.on("data", (piece: Buffer) => (told += piece.toString()));
+    // The call waits in the socket of the stopped process.
+    await sleep(500);
+    restoring.kill("SIGINT");
+    expect(await ended(restoring)).toBeNull();
+    expect([restoring.signalCode, told]).toEqual(["SIGINT", expect.stringContaining("finishes what it has begun")]);
+    process.kill(pid, "SIGCONT");
+    const file = join(box.project, "a.txt");
+    await vi.waitUntil(() => readFileSync(file, "utf8") === "one\ntwo\nthree\n", { timeout: 30_000, interval: 20 });
+    await endProcess(pid);
+  });
 
   it.each(["SIGKILL", "SIGSTOP"] as const)(
     "does every change once, also when the process gets %s in it",

@@ -41,7 +41,7 @@ export async function main(direct: () => Promise<void>): Promise<void> {
 }
 
 /** The commands that change something. */
-const CHANGING = new Set(["redo", "restore", "rollback", "snapshot", "undo", "versions"]);
+const CHANGING = new Set(["redo", "restore", "rollback", "snapshot", "undo"]);
 
 /** If the user interrupts a change, says that the process goes on with it. Returns a function that stops this. */
 function tellInterrupt(argv: readonly string[]): () => void {

@@ -32,7 +32,8 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
   const reply = await post(address, COMMAND_PATH, JSON.stringify(call));
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request: call.request };
-  const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "the process refuses" };
+  // Another reply, such as that of an unexpected error, may come after a change.
+  const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
 }

@@ -21,7 +21,8 @@ export function allowsResident(env: Environment): boolean {
 export function whyDirect(env: Environment, input: Input, command = "list"): string | undefined {
   if (!RESIDENT_COMMANDS.includes(command)) return "the command is not one for the process";
   if (!allowsResident(env) || input.flag("direct")) return "it was asked for";
-  const own = ["remote", "wait", "tokenFile", "to", "tool", "outside"].find((name) => input.has(name));
+  // The log does not remember the request of `versions --restore`.
+  const own = ["remote", "wait", "tokenFile", "to", "outside", "restore"].find((name) => input.has(name));
   if (own !== undefined || input.flag("upstream")) return `--${own ?? "upstream"} is about the client`;
   const persons = ["pin", "acceptDeletions"].some((name) => input.flag(name)) || input.list("onRecord").length > 0;
   return persons ? "only a person may do it" : undefined;

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
-import { procText } from "../../daemon/agent-process.ts";
+import { processAt } from "../../daemon/agent-process.ts";
 import type { CommandAnswer, CommandCall, OutputPart, Terminal } from "../../daemon/command-call.ts";
 import { viewFrom } from "../../daemon/command-call.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -146,11 +146,9 @@ function isWithin(pid: number, owners: readonly number[]): boolean {
   if (owners.length === 0) return false;
   const disk = new NodeDisk();
   for (let at = pid; at > 1;) {
-    // The format is `pid (name) state ppid …` (proc_pid_stat(5)). The name may contain any characters.
-    const parent = /^.*\) \S (\d+) /s.exec(procText(disk, `/proc/${at}/stat`) ?? "")?.[1];
-    if (parent === undefined) return true;
-    at = Number(parent);
-    if (owners.includes(at)) return true;
+    const found = processAt(disk, at);
+    if (found === undefined || owners.includes(found.parent)) return true;
+    at = found.parent;
   }
   return false;
 }

@@ -3,16 +3,7 @@ import type { ActingAs, WorkspaceApi } from "../../api/workspace-api.ts";
 type Name = keyof WorkspaceApi & string;
 
 /** The operations that the log recognises by the id of their request. */
-const REMEMBERED: ReadonlySet<string> = new Set<Name>([
-  "snapshot",
-  "restore",
-  "undo",
-  "redo",
-  "rollback",
-  "makeFolder",
-  "deleteFile",
-  "moveFile",
-]);
+const REMEMBERED: ReadonlySet<string> = new Set<Name>(["snapshot", "restore", "undo", "redo", "rollback"]);
 
 type Method = (this: WorkspaceApi, ...args: unknown[]) => unknown;
 
