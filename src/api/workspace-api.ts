@@ -371,8 +371,8 @@ export interface ActingAs {
   readonly actor?: string;
   readonly client?: string;
   /**
-   * Identifies the request that is made with this view. If a `restore` (in place), `undo`, `redo`, `rollback` or write
-   * of a file was already done under this id, it is not done again, and the answer describes what was done the first
+   * Identifies the request that is made with this view. If a `snapshot`, `restore` (in place), `undo`, `redo`,
+   * `rollback` or write of a file was already done under this id, it is not done again, and the answer describes what was done the first
    * time. A caller can therefore repeat a request whose answer was lost, even in a crash. A request that found nothing
    * to do is not remembered. At most 200 characters; over a client, at most 128 in percent-encoded form. Throws `USAGE`
    * if the id was used for a different request.

@@ -11,6 +11,7 @@ import { programMark } from "../../daemon/hook-image.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ownHome } from "../../process/environment.ts";
 import { placesOf } from "../../process/places.ts";
+import { writeOut } from "../../process/write-out.ts";
 import { askProcess, type Done } from "./ask-process.ts";
 import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
@@ -18,9 +19,6 @@ import { tellLost } from "./tell-lost.ts";
 // The beginning of every command line. It asks the store's long-lived process to carry out the command, and loads only
 // what that needs. The whole program is loaded if there is no such process, or if it wants the command line to do the
 // command itself.
-
-/** The time between two attempts to write into a full pipe, in milliseconds. */
-const FULL_PIPE_MS = 5;
 
 const disk = new NodeDisk();
 
@@ -66,7 +64,7 @@ function printed({ output, code }: Done): number {
   let failure: Error | undefined;
   for (const [fd, bytes] of output) {
     try {
-      if (fd === 2 || failure === undefined) write(fd, bytes);
+      if (fd === 2 || failure === undefined) writeOut(disk, fd, bytes);
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
       if (fd === 1) failure = error as Error;
@@ -122,19 +120,4 @@ function terminalOf(fd: 1 | 2, stream: () => NodeJS.WriteStream): Terminal {
   if (!isatty(fd)) return { isTerminal: false, colours: false, columns: 80 };
   const { columns } = stream();
   return { isTerminal: true, colours: stream().hasColors(), columns: columns || 80 };
-}
-
-/** Writes everything, even into a full pipe. If the reader is gone, the rest is not needed. */
-function write(fd: number, bytes: Uint8Array): void {
-  let rest = bytes;
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(disk.write(fd, rest, null));
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (errno === "EPIPE") return;
-      if (errno !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
-    }
-  }
 }
