@@ -46,6 +46,7 @@ import { signingShape } from "./log/signing.ts";
 import { statusOf } from "./read/status.ts";
 import { insideAction, surroundingActions } from "./actions/session.ts";
 import * as transactions from "./undo/transaction.ts";
+import { RequestMeanwhile } from "./facts/taken-ids.ts";
 import { type AskedCall, requestOf, restoredBefore, undoneBefore } from "./undo/answer-again.ts";
 import { type BeforeChange, onceMore, type OperationQueue } from "./capture/operation-queue.ts";
 import { redo, undo } from "./undo/undo.ts";
@@ -462,18 +463,25 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   /** If the call was done before under the caller's request id, returns its answer instead of doing it again. */
-  #once<T>(
+  async #once<T>(
     call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
     doneBefore: (context: Context, request: NonNullable<Caller["request"]>) => Promise<T | undefined>,
     work: (context: Context, before: BeforeChange) => Promise<T>,
   ): Promise<T> {
     const context = this.#context;
-    return this.#queue.changeAfter(async (before) => {
-      const request = call.options.dryRun === true ? undefined : requestOf(context.caller, call);
-      if (request === undefined) return work(context, before);
-      const known = await doneBefore(context, request);
-      return known ?? work({ ...context, caller: { ...context.caller, request } }, before);
-    }, call.options);
+    const request = call.options.dryRun === true ? undefined : requestOf(context.caller, call);
+    if (request === undefined) return this.#queue.changeAfter((before) => work(context, before), call.options);
+    const asked = { ...context, caller: { ...context.caller, request } };
+    const attempt = (): Promise<T> =>
+      this.#queue.changeAfter(async (before) => (await doneBefore(context, request)) ?? work(asked, before));
+    // Another process may have carried out or begun the same request since it was looked up.
+    return attempt().catch(async (error: unknown) => {
+      if (error instanceof RequestMeanwhile) return attempt();
+      // If it cannot be looked up, the first error says more.
+      const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
+      if (known === undefined) throw error;
+      return known;
+    });
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {

@@ -28,6 +28,7 @@ import {
 } from "../log/database-units.ts";
 import { closing, doneDrafts, opening } from "../commit/operation-drafts.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
+import { RequestMeanwhile } from "../facts/taken-ids.ts";
 import { shownPath } from "../log/shape.ts";
 import { NEVER_SET } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
@@ -94,6 +95,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   const plan = await keepPlan(context, operation.changes);
   return await withCommit(context, async (commit) => {
     const head = await commit.head();
+    if (request !== undefined && (await isBegun(context, id))) throw new RequestMeanwhile(request.id);
     const intent: IntentRecord = {
       kind: operation.kind,
       state: "open",
@@ -120,6 +122,12 @@ export async function operate(context: Context, operation: Operation): Promise<O
     const done = await perform(context, commit, { id, intent, operation });
     return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
   });
+}
+
+/** True if there is an intent with this id, unless it changed nothing. */
+async function isBegun(context: Context, id: string): Promise<boolean> {
+  const row = await context.index.record(`intent:${id}`);
+  return row !== undefined && decodeIntent((await readEvent(context, row)).record).state !== "abandoned";
 }
 
 /** Returns the mark of this process. Returns none for a replica's step, because no process asks for that step. */

@@ -99,6 +99,19 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
   return intent.state === "done" ? { intent, row } : undefined;
 }
 
+/**
+ * Thrown, with the lock held and before anything is changed, if another process has carried out or begun the same request
+ * since this one looked it up. The caller looks it up again.
+ */
+export class RequestMeanwhile extends ChronicleError {
+  constructor(request: string) {
+    super("LOCKED", `the request with the id ${JSON.stringify(request)} is being carried out by another process`, {
+      hint: "ask again in a moment, with the same id",
+      data: { request },
+    });
+  }
+}
+
 export function usedBefore(request: string): ChronicleError {
   return new ChronicleError("USAGE", `the request id ${JSON.stringify(request)} was used for something else`, {
     hint: "give each request an id of its own; the same id is for the same request again",

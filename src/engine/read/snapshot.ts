@@ -118,7 +118,16 @@ function idOfRequest({ caller: { requestId } }: Context): string | undefined {
 async function takenBefore(context: Context, { name, message }: SnapshotOptions): Promise<Snapshot | undefined> {
   const id = idOfRequest(context);
   if (id === undefined || (await context.index.record(`snapshot:${id}`)) === undefined) return undefined;
-  const taken = (await listSnapshots(context)).find((one) => one.id === id);
+  return takenAmong(context, await listSnapshots(context), { id, ...optional({ name, message }) });
+}
+
+/** Returns the snapshot with this id. Throws `USAGE` if it has another name or message. */
+function takenAmong(
+  context: Context,
+  all: readonly Snapshot[],
+  { id, name, message }: Pick<SnapshotDraft, "id" | "name" | "message">,
+): Snapshot | undefined {
+  const taken = all.find((one) => one.id === id);
   if (taken === undefined) return undefined;
   if (taken.name === name && taken.message === message?.toWellFormed()) return taken;
   throw usedBefore(context.caller.requestId ?? "");
@@ -157,6 +166,9 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
   return await withCommit(context, async (commit) => {
     const head = await commit.head();
     const all = await listSnapshots(context);
+    // Another process may have carried out the same request meanwhile.
+    const taken = takenAmong(context, all, draft);
+    if (taken !== undefined) return taken;
     const previous = all.at(-1);
     if (draft.name !== undefined && all.some((one) => one.name === draft.name)) {
       throw new ChronicleError("REFUSED", `there is a snapshot named ${JSON.stringify(draft.name)} already`, {
