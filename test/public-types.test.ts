@@ -133,6 +133,8 @@ it("the options", () => {
         "readonly notes?: readonly string[]",
         "readonly onStart?: () => void",
         "readonly onCapture?: (changes: number) => void",
+        "readonly runner?: CommandRunner",
+        "readonly ended?: CommandEnd & { readonly session: string }",
       ],
       "Selection": [
         "readonly action?: string",

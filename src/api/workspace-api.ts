@@ -149,6 +149,35 @@ export interface CompactOptions extends ProgressOptions {
   readonly dropArchive?: boolean;
 }
 
+/** How a command is started, as `RunOptions` says. */
+export interface CommandSurroundings {
+  readonly cwd: string;
+  /** Default: the environment of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Variables that the command gets besides. */
+  readonly moreEnv?: Readonly<Record<string, string>>;
+  readonly descriptors?: readonly number[];
+  readonly bytes?: RunOptions["bytes"];
+}
+
+export interface CommandEnd {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The exit code for a shell: the process's own, or 128 + the signal's number. */
+  readonly code: number;
+}
+
+/** Another process that starts the command of a run. */
+export interface CommandRunner {
+  /** The process that owns the session. If it is gone, the session is ended by the next change of the workspace. */
+  readonly pid: number;
+  /**
+   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if that cannot be known any more. The session then
+   * stays open (see `RunOptions.ended`).
+   */
+  run(command: readonly string[], surroundings: CommandSurroundings): Promise<CommandEnd>;
+}
+
 export interface RunOptions extends ProgressOptions {
   readonly command: readonly string[];
   /** The working folder of the command. Default: the workspace's folder. */
@@ -181,6 +210,13 @@ export interface RunOptions extends ProgressOptions {
   readonly onStart?: () => void;
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
+  /**
+   * Starts the command in another process. Other operations of this workspace do not wait for the command then. Default:
+   * this process starts it.
+   */
+  readonly runner?: CommandRunner;
+  /** Records the end of an open run, whose command has ended meanwhile, and starts no command. */
+  readonly ended?: CommandEnd & { readonly session: string };
 }
 
 export interface WatchOptions extends ProgressOptions {
@@ -354,6 +390,11 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    * of such a process does belongs to that work. A workspace of a client has no such method.
    */
   owners?(): Promise<readonly number[]>;
+  /**
+   * Signs and keeps the head now, as closing the workspace would. Otherwise it is kept within two seconds. A workspace of
+   * a client has no such method.
+   */
+  keepHead?(): Promise<void>;
   /**
    * Returns a view of the same workspace that acts on behalf of somebody else. All views use the same open workspace.
    * Closing a view has no effect.

@@ -157,6 +157,7 @@ export function processIo(
     now: () => Date.now(),
     openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
     ...(asked !== undefined && "request" in asked ? optional({ request: asked.request }) : {}),
+    ...(asked?.state === "ended" ? { ended: asked.end } : {}),
     runInside: runCli,
     onInterrupt,
     endBy: (signal) => void process.once("beforeExit", () => endSelf(signal)),

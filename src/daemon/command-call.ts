@@ -1,3 +1,4 @@
+import type { CommandEnd, RunOptions } from "../api/workspace-api.ts";
 import type { Disk } from "../disk/disk.ts";
 import { procText } from "./agent-process.ts";
 
@@ -5,6 +6,9 @@ import { procText } from "./agent-process.ts";
 
 /** The path of the request by which a command line asks the process to carry out a command. */
 export const COMMAND_PATH = "/command";
+
+/** The path of the request by which a command line reports the end of the command of its run. */
+export const COMMAND_ENDED_PATH = "/command/ended";
 
 /** The variable by which a command line tells the program that it starts instead how the process was asked. */
 export const ASKED_VARIABLE = "CHRONICLE_ASKED";
@@ -16,7 +20,9 @@ export type Asked =
   /** The process wants the command line to do the command itself. It has begun the request with this id, if there is one. */
   | { readonly state: "direct"; readonly request?: string }
   /** The process has not answered. It may have carried out the request with this id. */
-  | { readonly state: "lost"; readonly home: string; readonly request: string };
+  | { readonly state: "lost"; readonly home: string; readonly request: string }
+  /** The process that recorded a run did not answer when the command had ended. */
+  | { readonly state: "ended"; readonly home: string; readonly end: NonNullable<RunOptions["ended"]> };
 
 /** The commands that the process carries out. */
 export const RESIDENT_COMMANDS: readonly string[] = [
@@ -33,6 +39,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "redo",
   "restore",
   "rollback",
+  "run",
   "sessions",
   "show",
   "snapshot",
@@ -118,23 +125,47 @@ function spacesOf(disk: Disk): string | null {
 /** A part of the output: the file descriptor (1 or 2) and the bytes. */
 export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
 
+/** The command of a run, which the command line starts. */
+export interface RunOrder {
+  /** Names the run in the report of its end. */
+  readonly token: string;
+  /** The id of the session. */
+  readonly session: string;
+  readonly command: readonly string[];
+  readonly cwd: string;
+  /** Variables that the command gets besides those of the command line. */
+  readonly moreEnv: Readonly<Record<string, string>>;
+}
+
+/** `errno` and `message`: those of the error if the command could not be started. */
+export interface RunReport {
+  readonly token: string;
+  readonly end: CommandEnd | { readonly errno: string; readonly message: string };
+}
+
 /**
  * `direct`: the reason why the command line must do the command itself. Nothing was printed then. `isBegun`: the command
  * was begun, so the request keeps its id: it may have changed something before it turned out that it needs its client.
  */
 export type CommandAnswer =
   | { readonly direct: string; readonly isBegun?: true }
-  | { readonly code: number; readonly output: readonly OutputPart[] };
+  | (Outcome & { readonly output: readonly OutputPart[] });
+
+/**
+ * The exit code, or the command that the command line is to start. `endBy`: the signal by which the command line must
+ * end itself instead of with the code.
+ */
+type Outcome = { readonly code: number; readonly endBy?: string } | { readonly run: RunOrder };
 
 /** The first line of an answer. The bytes of the output follow it. */
 type AnswerHead =
   | Extract<CommandAnswer, { readonly direct: string }>
-  | { readonly code: number; readonly parts: readonly (readonly [fd: 1 | 2, length: number])[] };
+  | (Outcome & { readonly parts: readonly (readonly [fd: 1 | 2, length: number])[] });
 
 export function encodeAnswer(answer: CommandAnswer): Uint8Array {
   if ("direct" in answer) return Buffer.from(`${JSON.stringify(answer)}\n`);
-  const { code, output } = answer;
-  const head: AnswerHead = { code, parts: output.map(([fd, { length }]) => [fd, length]) };
+  const { output, ...outcome } = answer;
+  const head: AnswerHead = { ...outcome, parts: output.map(([fd, { length }]) => [fd, length]) };
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...output.map(([, bytes]) => bytes)]);
 }
 
@@ -143,6 +174,7 @@ export function decodeAnswer(bytes: Uint8Array): CommandAnswer {
   const head = JSON.parse(Buffer.from(bytes.subarray(0, end)).toString("utf8")) as AnswerHead;
   if ("direct" in head) return head;
   let at = end + 1;
-  const output = head.parts.map(([fd, length]): OutputPart => [fd, bytes.subarray(at, (at += length))]);
-  return { code: head.code, output };
+  const { parts, ...outcome } = head;
+  const output = parts.map(([fd, length]): OutputPart => [fd, bytes.subarray(at, (at += length))]);
+  return { ...outcome, output };
 }

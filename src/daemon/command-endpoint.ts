@@ -1,31 +1,52 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { ServerRoute } from "../server/answers/server-route.ts";
-import { COMMAND_PATH, type CommandAnswer, type CommandCall, encodeAnswer } from "./command-call.ts";
+import {
+  COMMAND_ENDED_PATH,
+  COMMAND_PATH,
+  type CommandAnswer,
+  type CommandCall,
+  encodeAnswer,
+  type RunReport,
+} from "./command-call.ts";
 
 /** The maximum size of a call, in bytes: arguments and environment may have 2 MiB together (execve(2)). */
 const MAX_BODY = 8 * 1024 ** 2;
 
 interface CommandEndpointOptions {
   readonly version: string;
-  /** The program that this process runs, when it was started. */
-  readonly program: string;
+  /** Returns the mark of the program that this process runs; an empty text if it was replaced. */
+  readonly program: () => string;
   readonly perform: (call: CommandCall) => Promise<CommandAnswer>;
+  /** Resolves to the answer of the run whose command has ended. */
+  readonly ended: (report: RunReport) => Promise<CommandAnswer>;
 }
 
 /**
- * Returns the route by which a command line asks this process to carry out a command. A command line of another version
- * or program does the command itself.
+ * Returns the routes by which a command line asks this process to carry out a command, and reports the end of the command
+ * of its run. A command line of another version or program does the command itself.
  */
-export function commandRoute({ version, program, perform }: CommandEndpointOptions): ServerRoute {
+export function commandRoutes({ version, program, perform, ended }: CommandEndpointOptions): readonly ServerRoute[] {
+  return [
+    routeOf(COMMAND_PATH, (body, headers) => {
+      const call = JSON.parse(body) as CommandCall;
+      const isSame = headers["x-chronicle-version"] === version && call.program === program();
+      return isSame ? perform(call) : Promise.resolve({ direct: "another program" });
+    }),
+    routeOf(COMMAND_ENDED_PATH, (body) => ended(JSON.parse(body) as RunReport)),
+  ];
+}
+
+function routeOf(
+  path: string,
+  answer: (body: string, headers: IncomingHttpHeaders) => Promise<CommandAnswer>,
+): ServerRoute {
   return {
     method: "POST",
-    path: COMMAND_PATH,
+    path,
     maxBody: MAX_BODY,
     handle: async ({ headers, body }) => {
-      const call = JSON.parse(body.toString("utf8")) as CommandCall;
-      const isSame = headers["x-chronicle-version"] === version && call.program === program;
-      const answer: CommandAnswer = isSame ? await perform(call) : { direct: "another program" };
       const headersOf = { "content-type": "application/octet-stream", connection: "close" };
-      return { status: 200, headers: headersOf, body: encodeAnswer(answer) };
+      return { status: 200, headers: headersOf, body: encodeAnswer(await answer(body.toString("utf8"), headers)) };
     },
   };
 }

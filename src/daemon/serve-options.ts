@@ -7,6 +7,7 @@ import type { PortPlace } from "../server/http-server.ts";
 import type { OpenWorkspaces } from "../server/callers/open-workspaces.ts";
 import type { ServerLimits } from "../server/limits/limits.ts";
 import type { OidcOptions } from "../server/callers/oidc.ts";
+import type { ClientRuns } from "./client-runs.ts";
 import type { CommandAnswer, CommandCall } from "./command-call.ts";
 import type { RunFolder } from "./run-folder.ts";
 
@@ -24,6 +25,7 @@ export interface PortPlan {
 /** The parts of the process that a command uses while the process carries it out. */
 export interface PerformHost {
   readonly workspaces: OpenWorkspaces;
+  readonly runs: ClientRuns;
   readonly onError: OnError;
 }
 

@@ -22,7 +22,9 @@ import { HostedFolder, WatchedFolders } from "./watched-folders.ts";
 import { ServedReplicas, ServedSyncs } from "./served-replicas.ts";
 import { OF_CALLER, OF_REPLICA, ServerDiagnostics } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
-import { commandRoute } from "./command-endpoint.ts";
+import { ClientRuns } from "./client-runs.ts";
+import type { CommandAnswer, RunReport } from "./command-call.ts";
+import { commandRoutes } from "./command-endpoint.ts";
 import { guardedOf } from "../hooks/refuse-persons-commands.ts";
 import { HookEndpoint } from "./hook-endpoint.ts";
 import { programMark } from "./hook-image.ts";
@@ -60,6 +62,7 @@ export class StoreServer {
   readonly #syncs: ServedSyncs | undefined;
   readonly #replicas: ServedReplicas | undefined;
   readonly #tally = new RequestTally();
+  readonly #runs: ClientRuns;
   readonly #settledFolder = Promise.withResolvers<void>();
   readonly #diagnostics: ServerDiagnostics;
   readonly #health: StoreHealth;
@@ -86,6 +89,7 @@ export class StoreServer {
     });
     this.#hosted =
       folder === undefined ? undefined : new HostedFolder({ store, disk, workspaces: this.#workspaces, folder });
+    this.#runs = new ClientRuns(disk);
     this.#syncs = this.#servedSyncs();
     const replicas = this.#servedReplicas();
     this.#replicas = replicas;
@@ -131,6 +135,7 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket?.release();
       await this.#http.close();
+      this.#runs.giveUp();
       // The syncs are counted only after the last requests, which may have started some, and before they are closed,
       // because closed syncs cannot be counted.
       this.#leavesSyncs = this.#runsSyncs;
@@ -327,10 +332,12 @@ export class StoreServer {
     const { idleMs } = this.#options;
     const again = (error: unknown): void => this.#onTimerError(error);
     if (this.#health.isTroubled) this.#health.look();
-    const idle = this.#runsSyncs ? 0 : this.#http.idleMs(Date.now());
+    this.#runs.look();
+    const isRecording = this.#runs.size > 0;
+    const idle = this.#runsSyncs || isRecording ? 0 : this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
     else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch(again);
-    else if (codeMark(this.#options.disk) !== this.#code) this.leave("changed code");
+    else if (!isRecording && this.#isCodeChanged()) this.leave("changed code");
     else this.#keepUp().catch(again);
   }
 
@@ -365,6 +372,10 @@ export class StoreServer {
     this.leave("replaced");
   }
 
+  #isCodeChanged(): boolean {
+    return codeMark(this.#options.disk) !== this.#code;
+  }
+
   async #keepUp(): Promise<void> {
     const { idleMs } = this.#options;
     await this.#workspaces.closeIdle(idleMs > 0 ? idleMs : CLOSE_AFTER_MS);
@@ -394,9 +405,12 @@ export class StoreServer {
   #commandRoutes(): readonly ServerRoute[] {
     const { disk, version, perform } = this.#options;
     if (perform === undefined) return [];
-    const program = programMark(disk);
-    const host = { workspaces: this.#workspaces, onError: (error: unknown) => this.#onError(error) };
-    return [commandRoute({ version, program, perform: (call) => perform(call, host) })];
+    // The mark of an unchanged program may differ from the one at the start: a new link to one of its files is enough.
+    const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
+    const runs = this.#runs;
+    const host = { workspaces: this.#workspaces, runs, onError: (error: unknown) => this.#onError(error) };
+    const ended = (report: RunReport): Promise<CommandAnswer> => runs.ended(report);
+    return commandRoutes({ version, program, perform: (call) => perform(call, host), ended });
   }
 
   #healthRoute(path: string): ServerRoute {

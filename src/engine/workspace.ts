@@ -37,7 +37,7 @@ import { rebuildIndex } from "./log/catch-up.ts";
 import { recentWork } from "./undo/recent.ts";
 import { record } from "./capture/recorder.ts";
 import { restoreTo, restore, rollback } from "./undo/restore.ts";
-import { run, watch } from "./undo/run.ts";
+import { endRun, run, watch } from "./undo/run.ts";
 import { changesOfSelection } from "./undo/selection.ts";
 import { everySession, findSessionAnywhere } from "./actions/every-session.ts";
 import { snapshotAction } from "./actions/snapshot-action.ts";
@@ -248,7 +248,10 @@ export class Workspace implements api.WorkspaceApi {
 
   run(options: api.RunOptions): Promise<shapes.RunShape> {
     const within = surroundingActions();
-    return this.#queue.change(() => run(this.#context, options, within));
+    const { ended } = options;
+    if (ended !== undefined) return this.#queue.change(() => endRun(this.#context, ended));
+    if (options.runner === undefined) return this.#queue.change(() => run(this.#context, options, { within }));
+    return this.#queue.whileOpen(() => run(this.#context, options, { within, queue: this.#queue }));
   }
 
   async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
@@ -291,6 +294,10 @@ export class Workspace implements api.WorkspaceApi {
 
   head(): Promise<shapes.HeadShape> {
     return this.#queue.readInTurn(() => showHead(this.#context));
+  }
+
+  keepHead(): Promise<void> {
+    return this.#queue.inTurn(() => this.#context.headFollower.keepNow());
   }
 
   acceptHead(): Promise<shapes.AcceptedHeadShape> {

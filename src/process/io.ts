@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
+import type { CommandRunner, RunOptions } from "../api/workspace-api.ts";
 import type { Inheritance } from "./inheritance.ts";
 import type { NeedsClient } from "./needs-client.ts";
 
@@ -44,6 +45,10 @@ export interface Io {
   readonly served?: { readonly needsClient: (reason: string) => NeedsClient; readonly changing: () => void };
   /** The id of the request. A change that was made under this id is not made again. */
   readonly request?: string;
+  /** Starts the command of a run in the process for which this one carries out `chronicle run`. */
+  readonly runner?: CommandRunner;
+  /** The end of a run whose command has ended after the store's process, which recorded it. */
+  readonly ended?: RunOptions["ended"];
   /** Runs a command line in other surroundings. Resolves to its exit code. */
   readonly runInside?: (io: Io) => Promise<number>;
   /**

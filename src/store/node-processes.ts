@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { constants } from "node:os";
-import { hintOfErrno } from "../core/values/errno.ts";
-import { ChronicleError, errnoOf } from "../core/values/errors.ts";
-import { quoteCommand } from "../core/shell/quote-command.ts";
+import { errnoOf } from "../core/values/errors.ts";
+import { notStarted } from "../core/shell/not-started.ts";
 import { sha256 } from "../core/values/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { runCommand } from "../util/run-command.ts";
-import type { ProcessEnd, Processes, ProcessOptions } from "../engine/log/context.ts";
+import type { CommandEnd, CommandSurroundings } from "../api/workspace-api.ts";
+import type { Processes } from "../engine/log/context.ts";
 import { optional } from "../util/optional.ts";
 
 /** Returns the processes of this machine. If the machine has a /proc, it must be on `disk`. */
@@ -118,38 +117,15 @@ function readStart(disk: Disk, path: string): string | undefined {
   }
 }
 
-async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+async function run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd> {
   const { cwd, descriptors, bytes, moreEnv } = options;
   // The environment decides nothing here. It is only passed to the child, which would inherit it anyway.
   // oxlint-disable-next-line node/no-process-env
   const env = { ...(options.env ?? process.env), ...moreEnv };
   try {
     const more = { ...optional({ descriptors, bytes }) };
-    const { exitCode, signal } = await runCommand(command, { cwd, env, ...more });
-    return { exitCode, signal, code: signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal] };
+    return await runCommand(command, { cwd, env, ...more });
   } catch (error) {
     throw notStarted(command[0] ?? "", error);
   }
-}
-
-/** Advises checking the program itself if permission was refused or no hint is known. */
-function hintOfStart(errno: string | undefined): string {
-  const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
-  return (
-    (isRefused ? undefined : hintOfErrno(errno)) ?? "check its permissions, and that it is a program for this machine"
-  );
-}
-
-function hintOfMissing(program: string): string {
-  if (!/\s/.test(program)) return "is it installed, and on the PATH?";
-  return `it was taken as the name of one program; for a line of a shell: \`chronicle run -- ${quoteCommand(["sh", "-c", program])}\``;
-}
-
-function notStarted(program: string, cause: unknown): ChronicleError {
-  const missing = errnoOf(cause) === "ENOENT";
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
-    hint: missing ? hintOfMissing(program) : hintOfStart(errnoOf(cause)),
-    cause,
-  });
 }

@@ -12,7 +12,7 @@ import type { BlobIndexOpener } from "../storage/blob-index.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
-import type { ProcessEnd } from "../engine/log/context.ts";
+import type { CommandEnd } from "../api/workspace-api.ts";
 import { optional } from "../util/optional.ts";
 
 /** A machine in memory: whatever is not on its disk is gone when it is opened again, including the indexes. */
@@ -80,7 +80,7 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
       ancestors: () => Promise.resolve([]),
       markOf: (pid) => (pid === own ? `process-${options.pid ?? `opening-${options.firstId}`}` : undefined),
       pidSpace: options.pidSpace,
-      run: async (command): Promise<ProcessEnd> => {
+      run: async (command): Promise<CommandEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };
       },

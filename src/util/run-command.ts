@@ -1,4 +1,5 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { isatty } from "node:tty";
@@ -18,6 +19,8 @@ interface CommandOptions {
 interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** The exit code for a shell: the process's own, or 128 + the signal's number. */
+  readonly code: number;
 }
 
 /**
@@ -31,7 +34,10 @@ export async function runCommand(command: readonly string[], options: CommandOpt
   if (child.pid !== undefined) signals.to(child);
   const { promise, resolve, reject } = Promise.withResolvers<CommandEnd>();
   child.on("error", reject);
-  child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+  child.on("exit", (exitCode, signal) => {
+    const code = signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
+    resolve({ exitCode, signal, code });
+  });
   return await promise;
 }
 

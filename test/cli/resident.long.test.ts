@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -194,6 +194,29 @@ describe("a command that the store's process carries out", () => {
     }
   });
 
+  it("tells its client, and nobody else, what was done besides", async () => {
+    const owner = spawn("sleep", ["60"]);
+    const begun = await box.must(["transaction", "begin", "--pid", String(owner.pid), "--keep"]);
+    box.write("a.txt", "after\n");
+    await box.served(["status"]);
+    owner.kill("SIGKILL");
+    await ended(owner);
+    const [one, two] = await Promise.all([box.served(["snapshot"]), box.served(["list"])]);
+    const told = `that began the transaction ${begun.stdout.slice(0, 8)} is gone: it was committed`;
+    expect(one.stderr).toContain(told);
+    expect(two.stderr).toBe("");
+    expect((await box.served(["snapshot"])).stderr).toBe("");
+  });
+
+  it("signs what it has recorded before it ends", async () => {
+    box.write("a.txt", "new\n");
+    for (const words of [["snapshot"], ["restore", "baseline"], ["undo"]]) {
+      expect((await box.served(words)).code).toBe(0);
+      const { stdout } = await box.must(["verify", "--quick"]);
+      expect([words, /at seq (\d+)/.exec(stdout)?.[1]]).toEqual([words, /^ok: (\d+) events/.exec(stdout)?.[1]]);
+    }
+  });
+
   it("is reached only by its own user", async () => {
     await box.served(["status"]);
     const run = join(box.store, "run");
@@ -253,6 +276,19 @@ describe("the installed command line", () => {
     expect(await ended(client(["status"]))).toBe(0);
     return processOfStore();
   };
+
+  it("uses the process also after another link was made to the program, as package managers do", async () => {
+    await startedProcess();
+    const hook = join(dirname(dirname(chronicleBin())), "dist", "hook.cjs");
+    const [node, before] = [process.execPath, hook].map((path) => lstatSync(path, { bigint: true }));
+    const program = (ctime = before?.ctimeNs): string =>
+      [node?.ino, node?.size, node?.mtimeNs, before?.ino, before?.size, before?.mtimeNs, ctime].join(" ");
+    expect(await box.asked({ program: program() })).toMatchObject({ code: 0 });
+    linkSync(hook, join(box.folder, "link"));
+    const { ctimeNs } = lstatSync(hook, { bigint: true });
+    expect(ctimeNs).not.toBe(before?.ctimeNs);
+    expect(await box.asked({ program: program(ctimeNs) })).toMatchObject({ code: 0 });
+  });
 
   it("says at Ctrl-C that the process goes on with a change", async () => {
     const pid = await startedProcess();

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { openStore } from "../../src/open.ts";
+import { reportEnd } from "../../src/cli/resident/ask-process.ts";
 import { allowsResident } from "../../src/cli/resident/asks-resident.ts";
+import type { OutputPart, RunOrder, RunReport } from "../../src/daemon/command-call.ts";
 import { ResidentServer } from "../helpers/resident-server.ts";
 import { innerIo } from "./memory-io.ts";
 
@@ -29,6 +31,12 @@ export interface RunHow {
   readonly cwd?: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
+}
+
+function textsOf(output: readonly OutputPart[]): Pick<Ran, "stdout" | "stderr"> {
+  const text = (of: number): string =>
+    Buffer.concat(output.flatMap(([fd, bytes]) => (fd === of ? [bytes] : []))).toString("utf8");
+  return { stdout: text(1), stderr: text(2) };
 }
 
 /** Resolves to a child's exit code, `null` if a signal ended it. */
@@ -88,10 +96,10 @@ export class Sandbox {
 
   /** Runs `chronicle` with these words: a process of its own where it has a command to run, else within this one. */
   async call(args: readonly string[], how: RunHow = {}): Promise<Ran> {
-    if (args.includes("run")) return this.run(args, how);
     let folder = join(this.folder, how.cwd ?? "project");
     const asked = RESIDENT ? await this.#asked(args, folder, how) : undefined;
     if (asked !== undefined) return asked;
+    if (args.includes("run")) return this.run(args, how);
     const io = innerIo(args, {
       env: this.env(how.env),
       userHome: join(this.folder, "home"),
@@ -111,15 +119,39 @@ export class Sandbox {
     this.#resident ??= new ResidentServer(env, this.store);
     const isReady = existsSync(folder) && (await this.#resident.ready(folder, 3_000));
     const answer = isReady && allowsResident(env) ? await this.#resident.ask(args, folder, env) : undefined;
+    if (answer !== undefined && "run" in answer) {
+      const { stdout, stderr, end } = await this.#ordered(answer.run, env, how.input ?? "");
+      const rest = await reportEnd(this.store, { token: answer.run.token, end });
+      if (rest === undefined || !("code" in rest)) throw new Error("the process has lost the run");
+      const more = textsOf([...answer.output, [1, stdout], [2, stderr], ...rest.output]);
+      return { ...more, code: rest.endBy === undefined ? rest.code : null };
+    }
     const isDone = answer !== undefined && "code" in answer;
     if (answer !== undefined && "state" in answer && answer.state === "lost")
       throw new Error("the store's process did not answer in time");
     if (process.env["TEST_RESIDENT"] === "verbose") process.stderr.write(isDone ? "+" : "-");
     if (!isDone) return undefined;
-    const text = (of: number): string =>
-      answer.output.map(([fd, bytes]) => (fd === of ? Buffer.from(bytes).toString("latin1") : "")).join("");
-    const decoded = (of: number): string => Buffer.from(text(of), "latin1").toString("utf8");
-    return { code: answer.code, stdout: decoded(1), stderr: decoded(2) };
+    return { ...textsOf(answer.output), code: answer.code };
+  }
+
+  /** Starts the command of a run, as its client does. */
+  async #ordered(
+    { command: [program = "", ...words], cwd, moreEnv }: RunOrder,
+    env: NodeJS.ProcessEnv,
+    input: string,
+  ): Promise<{ readonly stdout: Buffer; readonly stderr: Buffer; readonly end: RunReport["end"] }> {
+    const child = spawn(program, words, { cwd, env: { ...env, ...moreEnv }, stdio: "pipe" });
+    const output = [child.stdout, child.stderr].map((stream) => stream.toArray() as Promise<Buffer[]>);
+    child.stdin.on("error", () => undefined).end(input);
+    const { promise, resolve } = Promise.withResolvers<RunReport["end"]>();
+    child.on("error", (error: NodeJS.ErrnoException) => resolve({ errno: error.code ?? "", message: error.message }));
+    child.on("close", (exitCode, signal) => {
+      const code = signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
+      resolve({ exitCode, signal, code });
+    });
+    const end = await promise;
+    const [stdout, stderr] = await Promise.all(output.map((one) => one.then((pieces) => Buffer.concat(pieces))));
+    return { stdout: stdout ?? Buffer.alloc(0), stderr: stderr ?? Buffer.alloc(0), end };
   }
 
   /** Runs `chronicle` with these words in a process of its own. */

@@ -1,9 +1,11 @@
 import { isatty } from "node:tty";
 import { errnoOf } from "../../core/values/errors.ts";
 import {
+  type Asked,
   ASKED_VARIABLE,
   type CommandCall,
   RESIDENT_COMMANDS,
+  type RunOrder,
   type Terminal,
   viewFrom,
 } from "../../daemon/command-call.ts";
@@ -12,7 +14,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { ownHome } from "../../process/environment.ts";
 import { placesOf } from "../../process/places.ts";
 import { writeOut } from "../../process/write-out.ts";
-import { askProcess, type Done } from "./ask-process.ts";
+import { type Answered, askProcess, reportEnd } from "./ask-process.ts";
 import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
@@ -22,20 +24,50 @@ import { tellLost } from "./tell-lost.ts";
 
 const disk = new NodeDisk();
 
-/** Carries out the command line. `direct` starts the whole program in this process. */
-export async function main(direct: () => Promise<void>): Promise<void> {
+/** Carries out the command line. `start` starts the whole program in this process. */
+export async function main(start: () => Promise<void>): Promise<void> {
+  const direct: Direct = (asked) => {
+    if (asked !== undefined) process.env[ASKED_VARIABLE] = JSON.stringify(asked);
+    return start();
+  };
   const home = isForProcess(process.argv.slice(2), process.env) ? homeOf() : undefined;
   if (home === undefined) return direct();
   const call = callOf();
   const endTelling = tellInterrupt(process.argv);
   const answer = call === undefined ? ({ state: "direct" } as const) : await askProcess(disk, home, call);
   endTelling();
-  if ("state" in answer) {
-    process.env[ASKED_VARIABLE] = JSON.stringify(answer);
-    return direct();
-  }
-  process.exitCode = printed(answer);
+  if ("state" in answer) return direct(answer);
+  const code = printed(answer);
+  if ("run" in answer) return runCommandFor(home, answer.run, direct);
+  process.exitCode = code;
   return undefined;
+}
+
+type Direct = (asked?: Asked) => Promise<void>;
+
+/** Starts the command of a run, and has its end recorded. */
+async function runCommandFor(home: string, order: RunOrder, direct: Direct): Promise<void> {
+  const { startOrdered } = await import("./start-ordered.ts");
+  const end = await startOrdered(order);
+  const answer = await reportEnd(home, { token: order.token, end });
+  if (answer !== undefined && !("run" in answer)) {
+    const code = printed(answer);
+    if (answer.endBy === undefined) process.exitCode = code;
+    else endBy(answer.endBy as NodeJS.Signals, code);
+    return undefined;
+  }
+  // The process has ended, or does not answer.
+  if (!("errno" in end)) return direct({ state: "ended", home, end: { ...end, session: order.session } });
+  process.stderr.write(`chronicle: ${order.command[0] ?? ""} could not be started: ${end.message}\n`);
+  process.exitCode = end.errno === "ENOENT" ? 127 : 126;
+  return undefined;
+}
+
+/** Ends this process by the signal. If it ignores the signal, it ends with the code instead. */
+function endBy(signal: NodeJS.Signals, code: number): void {
+  process.exitCode = code;
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
 
 /** The commands that change something. */
@@ -60,7 +92,8 @@ function tellInterrupt(argv: readonly string[]): () => void {
 }
 
 /** Returns the exit code. An error of stderr is ignored, because nobody could be told. */
-function printed({ output, code }: Done): number {
+function printed({ output, ...outcome }: Answered): number {
+  const code = "code" in outcome ? outcome.code : 0;
   let failure: Error | undefined;
   for (const [fd, bytes] of output) {
     try {
@@ -76,8 +109,14 @@ function printed({ output, code }: Done): number {
 /** A quick look: the process itself decides. */
 function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
   if (!allowsResident(env) || argv.includes("--direct")) return false;
+  const isRun = argv.includes("run");
+  // The words after `--` are those of the command that a run starts.
+  const end = argv.indexOf("--");
+  const own = isRun && end >= 0 ? argv.slice(0, end) : argv;
   // These paths mean something else in another process.
-  if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
+  if (own.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
+  // The command gets its words and variables as bytes if they are not UTF-8, and those are only at hand here.
+  if (isRun && [...argv, ...Object.values(env)].some((text) => text?.includes("\uFFFD"))) return false;
   const isBare = argv.every((word) => word.startsWith("-"));
   return isBare || argv.some((word) => RESIDENT_COMMANDS.includes(word));
 }

@@ -3,10 +3,12 @@ import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
 import {
   type Asked,
+  COMMAND_ENDED_PATH,
   COMMAND_PATH,
   type CommandAnswer,
   type CommandCall,
   decodeAnswer,
+  type RunReport,
 } from "../../daemon/command-call.ts";
 import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
@@ -16,10 +18,11 @@ const LOOK_MS = 1_000;
 /** The time in which it must answer that question. */
 const HEALTH_MS = 2_000;
 
-export type Done = Extract<CommandAnswer, { readonly code: number }>;
+/** An answer that is no refusal. */
+export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
 
 /** Asks the long-lived process of the store in `home` to carry out a command. Never rejects. */
-export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Done> {
+export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Answered> {
   const address = join(home, "run", "serve.sock");
   try {
     if (disk.lstat(address) === undefined) return { state: "missing", home };
@@ -36,6 +39,13 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
+}
+
+/** Reports the end of the command of a run. Never rejects. */
+export async function reportEnd(home: string, report: RunReport): Promise<Answered | undefined> {
+  const reply = await post(join(home, "run", "serve.sock"), COMMAND_ENDED_PATH, JSON.stringify(report));
+  const answer = typeof reply === "object" && reply.status === 200 ? decodeAnswer(reply.body) : undefined;
+  return answer === undefined || "direct" in answer ? undefined : answer;
 }
 
 interface Reply {

@@ -22,8 +22,11 @@ export function whyDirect(env: Environment, input: Input, command = "list"): str
   if (!RESIDENT_COMMANDS.includes(command)) return "the command is not one for the process";
   if (!allowsResident(env) || input.flag("direct")) return "it was asked for";
   // The log does not remember the request of `versions --restore`.
-  const own = ["remote", "wait", "tokenFile", "to", "outside", "restore"].find((name) => input.has(name));
+  const own = ["remote", "wait", "tokenFile", "to", "outside", "restore", "summary", "networkEvents"].find((name) =>
+    input.has(name),
+  );
   if (own !== undefined || input.flag("upstream")) return `--${own ?? "upstream"} is about the client`;
+  if (input.flag("otr")) return "nothing is recorded";
   const persons = ["pin", "acceptDeletions"].some((name) => input.flag(name)) || input.list("onRecord").length > 0;
   return persons ? "only a person may do it" : undefined;
 }

@@ -3,13 +3,16 @@ import { PassThrough, Readable } from "node:stream";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
 import { processAt } from "../../daemon/agent-process.ts";
-import type { CommandAnswer, CommandCall, OutputPart, Terminal } from "../../daemon/command-call.ts";
+import type { ClientRuns } from "../../daemon/client-runs.ts";
+import type { CommandAnswer, CommandCall, OutputPart, RunOrder, Terminal } from "../../daemon/command-call.ts";
 import { viewFrom } from "../../daemon/command-call.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { ownHome } from "../../process/environment.ts";
 import type { Io, Sink } from "../../process/io.ts";
 import { NeedsClient } from "../../process/needs-client.ts";
 import type { OpenWorkspaces } from "../../server/callers/open-workspaces.ts";
+import { optional } from "../../util/optional.ts";
+import { withNotes } from "./command-notes.ts";
 import { LeasedStore } from "./leased-store.ts";
 
 /**
@@ -22,6 +25,7 @@ const MOST_OUTPUT = 8 * 1024 ** 2;
 export interface CommandHost {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
+  readonly runs: ClientRuns;
   readonly configFolder: string;
   readonly userHome: string | undefined;
   readonly version: string;
@@ -43,13 +47,10 @@ export async function performCommand(
   const difference = differenceTo(call, host);
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
-  try {
-    return served.answer(await run(served.io));
-  } catch (error) {
-    // Even the report of an error may need the client.
-    if (error instanceof NeedsClient) return served.answer(EXIT.failed);
-    throw error;
-  }
+  const answered = served.run(run);
+  // The answer to `ended` reports a failure after the order.
+  answered.catch(() => undefined);
+  return Promise.race([answered, served.ordered]);
 }
 
 function differenceTo({ view, cwd, env }: CommandCall, { zone }: CommandHost): string | undefined {
@@ -62,21 +63,26 @@ function differenceTo({ view, cwd, env }: CommandCall, { zone }: CommandHost): s
 
 /** One command that this process carries out for another one. */
 class ServedCommand {
-  readonly io: Io;
+  readonly #io: Io;
+  readonly #answered = Promise.withResolvers<CommandAnswer>();
+  readonly #ordered = Promise.withResolvers<CommandAnswer>();
+  #isOrdered = false;
+  #tellTo: (tell: StoreOptions["onNote"]) => void = () => undefined;
   readonly #call: CommandCall;
   readonly #host: CommandHost;
-  readonly #output: OutputPart[] = [];
+  #output: OutputPart[] = [];
   #size = 0;
   #cwd: string;
   #needed: string | undefined;
   #isChanging = false;
+  #endBy: NodeJS.Signals | undefined;
 
   constructor(call: CommandCall, host: CommandHost) {
     this.#call = call;
     this.#host = host;
     this.#cwd = call.cwd;
     const { argv, env, stdinIsTerminal, request } = call;
-    this.io = {
+    this.#io = {
       ...{ argv, env, stdinIsTerminal, version: host.version, userHome: ownHome(env) },
       inherited: { descriptors: () => [], bytes: () => undefined },
       out: this.#sink(1, call.out),
@@ -88,15 +94,47 @@ class ServedCommand {
       now: () => Date.now(),
       openStore: (options) => Promise.resolve(this.#openStore(options)),
       onInterrupt: () => () => undefined,
-      endBy: () => undefined,
+      endBy: (signal) => (this.#endBy = signal),
       onUncaught: () => () => undefined,
       served: { needsClient: (reason) => this.#needs(reason), changing: () => (this.#isChanging = true) },
       request,
+      runner: host.runs.runnerOf(call.pid, (order) => this.#order(order), this.#answered.promise),
     };
   }
 
-  answer(code: number): CommandAnswer {
-    return this.#needed === undefined ? { code, output: this.#output } : { direct: this.#needed, isBegun: true };
+  /** Resolves to the command that the client must start, with the output so far. `run` goes on meanwhile. */
+  get ordered(): Promise<CommandAnswer> {
+    return this.#ordered.promise;
+  }
+
+  run(run: (io: Io) => Promise<number>): Promise<CommandAnswer> {
+    const noted = withNotes((tellTo) => {
+      this.#tellTo = tellTo;
+      return run(this.#io);
+    });
+    const answered = noted.then(
+      (code) => this.#answer(code),
+      (error: unknown) => {
+        // Even the report of an error may need the client.
+        if (error instanceof NeedsClient) return this.#answer(EXIT.failed);
+        throw error;
+      },
+    );
+    this.#answered.resolve(answered);
+    return answered;
+  }
+
+  #order(run: RunOrder): void {
+    // From now on, the client must not do the whole command again.
+    this.#isOrdered = true;
+    this.#isChanging = true;
+    this.#ordered.resolve({ run, output: this.#output });
+    this.#output = [];
+  }
+
+  #answer(code: number): CommandAnswer {
+    if (this.#needed !== undefined && !this.#isOrdered) return { direct: this.#needed, isBegun: true };
+    return { code, output: this.#output, ...optional({ endBy: this.#endBy }) };
   }
 
   /** The reason is remembered, because a command may catch the error. */
@@ -131,6 +169,7 @@ class ServedCommand {
     const { store, workspaces, configFolder, userHome, onError } = this.#host;
     const isSame = options.home === store.home && options.configFolder === configFolder;
     if (!isSame || options.userHome !== userHome) throw this.#needs("another store, configuration or home folder");
+    this.#tellTo(options.onNote);
     return new LeasedStore({
       ...{ store, workspaces, options, onError },
       refuseWithin: (owners) => {

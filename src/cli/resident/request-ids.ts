@@ -3,7 +3,7 @@ import type { ActingAs, WorkspaceApi } from "../../api/workspace-api.ts";
 type Name = keyof WorkspaceApi & string;
 
 /** The operations that the log recognises by the id of their request. */
-const REMEMBERED: ReadonlySet<string> = new Set<Name>(["snapshot", "restore", "undo", "redo", "rollback"]);
+const REMEMBERED: ReadonlySet<string> = new Set<Name>(["snapshot", "restore", "undo", "redo", "rollback", "run"]);
 
 type Method = (this: WorkspaceApi, ...args: unknown[]) => unknown;
 

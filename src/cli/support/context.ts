@@ -24,7 +24,7 @@ import { optional } from "../../util/optional.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
+interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onNote" | "onUnsigned"> {
   /** True if a server that does not answer is not asked again, because the user is waiting for completions. */
   readonly once?: boolean;
 }
@@ -237,7 +237,7 @@ export class CommandContext {
       try {
         const { state, detail, hint } = await workspace.signing();
         // At its end, a command of its own process signs what it has recorded.
-        if (state === "signed" && this.io.served !== undefined) await workspace.head();
+        if (state === "signed" && this.io.served !== undefined) await workspace.keepHead?.();
         if (state !== "unsigned") continue;
         this.#isUnsigned = true;
         this.note(`what is recorded is not signed: ${[detail, hint].join("; ")}`);

@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { errnoOf } from "../../core/values/errors.ts";
 import { EXIT } from "../../api/problems.ts";
 import { runCommand } from "../../util/run-command.ts";
@@ -14,14 +13,14 @@ export async function runUnrecorded(command: readonly string[], io: Io): Promise
   const [file = ""] = command;
   const bytes = io.inherited.bytes(command);
   try {
-    const { exitCode, signal } = await runCommand(command, {
+    const { signal, code } = await runCommand(command, {
       cwd: io.cwd(),
       env: { ...io.env },
       descriptors: io.inherited.descriptors(),
       ...optional({ bytes }),
     });
     if (signal === "SIGINT") io.endBy(signal);
-    return signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
+    return code;
   } catch (error) {
     const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
     io.err.write(`chronicle: could not start ${shownCommand([file])}: ${printable(why)}\n`);

@@ -6,7 +6,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { EventDraft, Json } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
-import { encodeSession, type SessionRecord } from "../../core/records/records.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../../core/records/records.ts";
 import { changedAsOmitted, changedAside, endOfAside } from "../capture/keep-aside.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "../facts/brackets.ts";
@@ -14,6 +14,8 @@ import { withCommit } from "../commit/commit.ts";
 import { type Context, foldersOf } from "../log/context.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
 import { loggedSessions, type Session } from "../facts/actions.ts";
+import { RequestMeanwhile } from "../facts/taken-ids.ts";
+import { readEvent } from "../log/read-events.ts";
 import type { Place } from "../facts/nesting.ts";
 import { isOwnerAlive, ownerOf } from "../log/owner-process.ts";
 import { omittedChangeShape } from "../facts/omitted-changes.ts";
@@ -32,12 +34,29 @@ interface SessionDraft {
   readonly aside?: Aside | undefined;
 }
 
+/**
+ * Returns the run with this id if this process began it earlier, for the same request, and it has not ended.
+ * `undefined` if there is no such run. Throws `LOCKED` if it belongs to another process, or has ended.
+ */
+async function begunBefore(context: Context, id: string): Promise<Session | undefined> {
+  const row = await context.index.record(`session:${id}`);
+  if (row === undefined) return undefined;
+  const event = await readEvent(context, row);
+  const record = decodeSession(event.record);
+  if (record.state === "running" && record.pid === context.processes.pid && isOwnerAlive(context, record)) {
+    return { ...record, id, seq: event.seq, depth: event.recursionDepth };
+  }
+  throw new RequestMeanwhile(context.caller.requestId ?? id);
+}
+
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
   const id = draft.id ?? context.newId();
   const { within, depth } = draft.place ?? { within: {}, depth: 0 };
   const networkEvents = (draft.networkEvents ?? []).map(asJson);
   return withCommit(context, async (commit) => {
     const head = await commit.head();
+    const known = draft.kind === "run" ? await begunBefore(context, id) : undefined;
+    if (known !== undefined) return known;
     const record: SessionRecord = {
       kind: draft.kind,
       state: "running",

@@ -23,6 +23,8 @@ const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
 interface RecorderOptions {
   readonly cause: IterationCause;
+  /** Runs a scan when no other change of the workspace is under way. Default: at once. */
+  readonly inTurn?: (scan: () => Promise<void>) => Promise<void>;
   readonly onCapture?: (changes: number) => void;
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
   /** Called when another process has changed what is tracked, after the first capture that applies the change. */
@@ -46,6 +48,9 @@ export class Recorder {
    */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
+  /** The paths that were hinted at. */
+  readonly #seen = new Set<WorkspacePath>();
+  #listening: Disposable | undefined;
   #failure: unknown;
   /** Keeps the process alive. A watcher does not, and its first hint may come after days. */
   #alive: NodeJS.Timeout | undefined;
@@ -55,11 +60,12 @@ export class Recorder {
   constructor(context: Context, options: RecorderOptions) {
     this.#context = context;
     this.#options = options;
-    this.#dirty = new DirtyPaths(context.worktree);
+    // One watcher is enough for the workspace and its recorder.
+    this.#dirty = new DirtyPaths(context.live.started ? context.live : context.worktree);
     this.#hinted = new HintedCapture({
       dirty: this.#dirty,
       ...{ quietMs: SETTLE_MS, mostMs: SETTLE_MS, timers: LASTING_TIMERS },
-      inTurn: (scan) => scan(),
+      inTurn: options.inTurn ?? ((scan) => scan()),
       prepare: () => this.#prepare(),
       capture: (only) => this.#captureHinted(only),
       onScanned: (error) => {
@@ -72,19 +78,28 @@ export class Recorder {
   async start(): Promise<void> {
     await this.#dirty.take();
     this.#hinted.start();
+    this.#listening = this.#dirty.hinted.listen((paths) => this.#note(paths));
     await this.#dirty.start();
     this.#alive ??= setInterval(() => undefined, LONGEST_INTERVAL_MS);
   }
 
   /** Stops watching, and captures everything once more. The last error of an earlier capture is in `failure`. */
   async stop(): Promise<Recorded> {
-    clearInterval(this.#alive);
-    this.#alive = undefined;
-    await this.#hinted.stop();
-    await this.#dirty.stop();
+    await this.giveUp();
     await followSettings(this.#context);
+    // A file that was written may still be mapped into memory, and no watcher reports what is written to the map.
+    this.#context.live.giveBack([...this.#seen]);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
+  }
+
+  /** Stops watching, and captures nothing more. */
+  async giveUp(): Promise<void> {
+    clearInterval(this.#alive);
+    this.#alive = undefined;
+    this.#listening?.[Symbol.dispose]();
+    await this.#hinted.stop();
+    await this.#dirty.stop();
   }
 
   /** Records these paths whatever the rules say. Call it after `stop`. */
@@ -98,6 +113,10 @@ export class Recorder {
    */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  #note(paths: readonly WorkspacePath[] = []): void {
+    for (const path of paths) this.#seen.add(path);
   }
 
   async #prepare(): Promise<boolean> {

@@ -119,6 +119,11 @@ export class PacedHeadFollower implements HeadFollower {
     );
   }
 
+  async keepNow(): Promise<void> {
+    if (this.#behindSince === undefined || this.#ended) return;
+    await withCode(() => this.#catchUpAndKeep(this.#contextOf().waitMs));
+  }
+
   #arm(ms: number): void {
     if (this.#ended || this.#timer !== undefined) return;
     this.#timer = this.#pace.timers?.after(ms, () => {

@@ -135,4 +135,5 @@ const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,
   end: () => Promise.resolve(undefined),
+  keepNow: () => Promise.resolve(),
 };

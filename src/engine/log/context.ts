@@ -1,6 +1,6 @@
 import type { RetentionShape } from "../../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../../api/shapes.ts";
-import type { RepairPlace, RunOptions } from "../../api/workspace-api.ts";
+import type { CommandEnd, CommandSurroundings, RepairPlace } from "../../api/workspace-api.ts";
 import type { AnnouncedContent } from "../../core/records/announced-content.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Hash } from "../../core/values/hash.ts";
@@ -303,6 +303,8 @@ export interface HeadFollower {
    * was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
+  /** Signs and keeps an outstanding head, as `end` does, and goes on. */
+  keepNow(): Promise<void>;
 }
 
 export interface HeadToSign {
@@ -343,24 +345,7 @@ export interface Processes {
   /** The PID namespace of the process numbers here; absent if the system does not report it. */
   readonly pidSpace?: string | undefined;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot start. */
-  run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
-}
-
-export interface ProcessOptions {
-  readonly cwd: string;
-  /** Default: the environment of this process. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly moreEnv?: Readonly<Record<string, string>>;
-  /** See `RunOptions`. */
-  readonly descriptors?: readonly number[];
-  readonly bytes?: RunOptions["bytes"];
-}
-
-export interface ProcessEnd {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  /** The exit code for a shell: the process's own, or 128 + the signal's number. */
-  readonly code: number;
+  run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd>;
 }
 
 /** True if the roots are those of a hosted workspace. Its files are only in its log and the contents. */

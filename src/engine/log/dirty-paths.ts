@@ -4,6 +4,10 @@ import { Signal } from "../../util/signal.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
 import type { WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
+interface Watched extends Pick<Worktree, "watch" | "isUnchanged"> {
+  restart?(): Promise<void>;
+}
+
 interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
@@ -24,7 +28,7 @@ const MOST_AGE_MS = 600_000;
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
-  readonly #worktree: Pick<Worktree, "watch" | "isUnchanged">;
+  readonly #worktree: Watched;
   readonly #dirty = new Set<WorkspacePath>();
   #everything = true;
   #handle: WatchHandle | undefined;
@@ -37,7 +41,8 @@ export class DirtyPaths {
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  constructor(worktree: Pick<Worktree, "watch" | "isUnchanged">, timers: Pick<Timers, "now"> = NODE_TIMERS) {
+  /** `worktree`: the files, or dirty paths whose watcher is shared. */
+  constructor(worktree: Watched, timers: Pick<Timers, "now"> = NODE_TIMERS) {
     this.#worktree = worktree;
     this.#timers = timers;
   }
@@ -52,8 +57,26 @@ export class DirtyPaths {
    */
   async restart(): Promise<void> {
     await this.stop();
+    await this.#worktree.restart?.();
     await this.start();
     this.giveBack(undefined);
+  }
+
+  /** Shares the watcher of these dirty paths, which must have been started. Closing the handle leaves it running. */
+  watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
+    const listening = this.hinted.listen((paths) => onHint({ paths }));
+    const isDegraded = (): boolean => this.degraded;
+    return Promise.resolve({
+      get degraded() {
+        return isDegraded();
+      },
+      settled: async () => (await this.#handle?.settled()) ?? false,
+      close: () => Promise.resolve(listening[Symbol.dispose]()),
+    });
+  }
+
+  isUnchanged(path: WorkspacePath): boolean {
+    return this.#worktree.isUnchanged(path);
   }
 
   /** Ends the watcher. Later changes are unknown, so the next scan is a full one. */

@@ -2,31 +2,42 @@ import type { RunShape, UndoShape, SessionShape } from "../../api/shapes.ts";
 import type { Change } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Json } from "../../core/values/event.ts";
+import type { Hash } from "../../core/values/hash.ts";
 import { coverageOf } from "../../core/records/coverage.ts";
+import { idOfText } from "../../core/records/records.ts";
 import { isRestored, type OmittedChange } from "../../core/records/omitted-change.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { quotePath, quoteCommand } from "../../core/shell/quote-command.ts";
 import { endBefore } from "./before-change.ts";
 import { type Capture, capture } from "../capture/capture.ts";
-import { type Context, type ProcessEnd, refuseHosted } from "../log/context.ts";
+import { type Context, refuseHosted } from "../log/context.ts";
 import { unrecordedSince, statOmitted } from "../facts/omitted-changes.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "../capture/omitted-of-action.ts";
-import { changesAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
+import { changesAside, endOfAside, type KeptAside, stillKept, keepAside } from "../capture/keep-aside.ts";
 import { changesOfSession } from "../facts/changes-within.ts";
+import type { OperationQueue } from "../capture/operation-queue.ts";
 import { Recorder } from "../capture/recorder.ts";
 import type { Session } from "../facts/actions.ts";
-import { asJson, endSession, beginSession, sessionShape } from "../actions/session.ts";
+import { asJson, endSession, beginSession, findSession, sessionShape } from "../actions/session.ts";
 import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { commitRun, rollbackTransaction, openTransaction } from "./transaction.ts";
 import { unknownBeforeRun } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
-import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../../api/workspace-api.ts";
+import type {
+  CommandEnd,
+  CommandRunner,
+  ProgressOptions,
+  Recording,
+  RunOptions,
+  WatchOptions,
+} from "../../api/workspace-api.ts";
 import { maskCommand } from "../../core/shell/mask-secrets.ts";
 import { ROLE_VARIABLE } from "../../core/values/agents-role.ts";
 import { overLimit } from "../capture/baseline.ts";
 import { openBrackets } from "../facts/brackets.ts";
+import { activeTransactions } from "../facts/transactions.ts";
 import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
@@ -47,6 +58,19 @@ async function prepare(context: Context, options: ProgressOptions): Promise<Befo
 
 /** The environment variable that tells the command and its children the id of the run. */
 const RUN_VARIABLE = "CHRONICLE_RUN";
+
+/** Derived from the caller's request id, so that a repeated request is recognised. `undefined` without a request id. */
+function idOfRequest({ caller: { requestId } }: Context): string | undefined {
+  return requestId === undefined ? undefined : idOfText(`chronicle run\0${requestId}`);
+}
+
+/** Returns what was recorded of the run with the caller's request id; `undefined` if it has not ended. */
+async function recordedBefore(context: Context): Promise<RunShape | undefined> {
+  const id = idOfRequest(context);
+  if (id === undefined || (await context.index.record(`session:${id}`)) === undefined) return undefined;
+  const session = await findSession(context, id);
+  return session.state === "running" ? undefined : recordedRun(context, session);
+}
 
 interface AskedRun extends RunOptions {
   readonly around: readonly string[];
@@ -70,7 +94,7 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   const { pid } = context.processes;
   const nesting = await Nesting.of(context, await openBrackets(context));
   const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
-  const id = context.newId();
+  const id = idOfRequest(context) ?? context.newId();
   // Protects the contents that are kept aside from the collector until the session's record names them.
   using _lease = await context.blobs.lease();
   const { entries, aside } = await keepAside(context, before.omitted);
@@ -92,18 +116,35 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
   };
 }
 
-/** Runs a command and records what it changes. `within`: the ids of the actions whose functions make this call. */
-export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
-  refuseHosted(context, "run a command");
+export interface HowToRun {
+  /** The ids of the actions whose functions make this call. */
+  readonly within?: readonly string[];
+  /** The queue in which the run takes turns with other operations. Default: it is in the queue as a whole. */
+  readonly queue?: OperationQueue;
+}
+
+/** Runs a command and records what it changes. */
+export async function run(given: Context, options: RunOptions, how: HowToRun = {}): Promise<RunShape> {
+  refuseHosted(given, "run a command");
+  const { runner } = options;
+  const context = runner === undefined ? given : { ...given, processes: { ...given.processes, ...ofRunner(runner) } };
+  const { within = [], queue } = how;
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => queue?.inTurn(work) ?? work();
+  const prepared = async (): Promise<Begun> => begin(context, { ...options, around }, await prepare(context, options));
   const around = [...within, ...(options.within === undefined ? [] : [options.within])];
-  const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
+  const look = (): Promise<RunShape | undefined> => recordedBefore(context);
+  const before = await (queue?.readInTurn(look) ?? look());
+  if (before !== undefined) return before;
+  const begun = await (queue?.change(prepared) ?? prepared());
+  const { session, transaction, kept } = begun;
   const recorder = new Recorder(context, {
     cause: "run",
     // The root existed when the command began. If it is gone at the end, the command has removed it.
     ends: { absentRoot: "removed" },
-    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+    inTurn,
+    ...optional({ onCapture: options.onCapture }),
   });
-  let end: ProcessEnd;
+  let end: CommandEnd;
   try {
     await recorder.start();
     options.onStart?.();
@@ -113,17 +154,32 @@ export async function run(context: Context, options: RunOptions, within: readonl
       moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {
-    await orTell(context, "its end was not recorded", () => finish(context, session, { recorder, kept }));
-    if (transaction !== undefined) {
-      await orTell(context, "it was not rolled back", async () =>
-        tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts),
-      );
-    }
+    const isOpen = runner !== undefined && error instanceof ChronicleError && error.code === "UNAVAILABLE";
+    if (isOpen) await recorder.giveUp();
+    else await inTurn(() => endUnstarted(context, begun, recorder));
     throw error;
   }
-  const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
-  const ended =
-    transaction === undefined ? NOTHING_ROLLED_BACK : await endTransaction(context, transaction, { end, done });
+  return inTurn(async () => {
+    const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
+    return runShape(done, end, await endTransaction(context, transaction, { end, done }));
+  });
+}
+
+function ofRunner(runner: CommandRunner): Pick<Context["processes"], "pid" | "run"> {
+  return { pid: runner.pid, run: (command, surroundings) => runner.run(command, surroundings) };
+}
+
+/** Ends the session of a command that could not be started or followed. */
+async function endUnstarted(context: Context, begun: Begun, recorder: Recorder): Promise<void> {
+  const { session, transaction, kept } = begun;
+  await orTell(context, "its end was not recorded", () => finish(context, session, { recorder, kept }));
+  if (transaction === undefined) return;
+  await orTell(context, "it was not rolled back", async () =>
+    tellOfCopies(context, (await rollbackTransaction(context, transaction)).undo.conflicts),
+  );
+}
+
+function runShape(done: Finished, { code, signal }: CommandEnd, ended: TransactionEnd): RunShape {
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
@@ -131,13 +187,77 @@ export async function run(context: Context, options: RunOptions, within: readonl
     ...(done.unknown.length === 0 ? {} : { notes: [...done.unknown] }),
     coverage: done.coverage,
     not_recorded: ended.isRolledBack ? null : done.notRecorded,
-    exit_code: end.code,
-    signal: end.signal,
-    undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? session.id : null,
+    exit_code: code,
+    signal,
+    undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? done.session.id : null,
     rolled_back: ended.isRolledBack && ended.left === null,
     not_rolled_back: ended.left,
     skipped: ended.skipped,
     conflicts: ended.conflicts,
+  };
+}
+
+const UNSEEN_END =
+  "the process that recorded this run ended before the command: files outside of the record that it changed since are not listed";
+
+/**
+ * Records the end of an open run of this process, whose command has ended after the process that recorded it. Throws
+ * `NOT_FOUND` if there is no such session, and `USAGE` if another process has begun it. If its end is recorded already,
+ * returns the record.
+ */
+export async function endRun(
+  context: Context,
+  { session: id, ...end }: NonNullable<RunOptions["ended"]>,
+): Promise<RunShape> {
+  const session = await findSession(context, id);
+  if (session.state !== "running") return recordedRun(context, session);
+  if (session.kind !== "run" || session.pid !== context.processes.pid) {
+    throw new ChronicleError("USAGE", `the end of ${id.slice(0, 8)} is recorded by the process that began it`, {
+      hint: "`chronicle sessions` shows what is being recorded",
+    });
+  }
+  // The session may also be within a transaction of somebody else.
+  const transaction = (await activeTransactions(context)).find(({ holds }) => holds === id)?.id;
+  const done = await orNotRecorded(context, session, end, () => finishLate(context, session, end));
+  return runShape(done, end, await endTransaction(context, transaction, { end, done }));
+}
+
+async function recordedRun(context: Context, session: Session): Promise<RunShape> {
+  const { exitCode, signal } = session;
+  const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
+  const coverage = { complete: false, omitted: [] };
+  const done = { session, changes, ambiguous, unknown: [], coverage, notRecorded: null };
+  return runShape(done, { exitCode, signal, code: exitCode ?? 1 }, NOTHING_ROLLED_BACK);
+}
+
+async function finishLate(context: Context, session: Session, end: CommandEnd): Promise<Finished> {
+  const { id, fromSeq } = session;
+  const last = await capture(context, { cause: "run", root: true, absentRoot: "removed" });
+  const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
+  if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: id });
+  using _lease = await context.blobs.lease();
+  const { aside: before, ...begun } = session;
+  const { changes: omittedChanges, aside } =
+    before === undefined ? { changes: [] } : await endOfAside(context, id, before);
+  const ended = await endSession(
+    context,
+    { ...begun, notes: [...session.notes, UNSEEN_END], omittedChanges, ...optional({ aside }) },
+    endOf(end, { roots: last.root === undefined ? [] : [last.root], changed: changes.length }),
+  );
+  return { session: ended, changes, ambiguous, unknown: [], coverage: coverageShape(last.coverage), notRecorded: null };
+}
+
+function endOf(
+  end: CommandEnd | undefined,
+  { roots, changed }: { readonly roots: readonly Hash[]; readonly changed: number },
+): Parameters<typeof endSession>[2] {
+  return {
+    state: "ended",
+    exitCode: end?.exitCode ?? null,
+    signal: end?.signal ?? null,
+    merkleRoots: roots,
+    snapshots: changed > 0 ? 1 : 0,
+    changed,
   };
 }
 
@@ -201,7 +321,7 @@ type Kept = BeforeSession & Pick<KeptAside, "entries">;
 interface Ending {
   readonly recorder: Recorder;
   readonly kept: Kept;
-  readonly end?: ProcessEnd;
+  readonly end?: CommandEnd;
   /** Returns the network events that a proxy wrote while the command ran. */
   readonly networkEvents?: () => readonly unknown[];
 }
@@ -224,14 +344,7 @@ async function finish(context: Context, session: Session, ending: Ending): Promi
   const ended = await endSession(
     context,
     { ...begun, notes, networkEvents, omittedChanges, ...optional({ aside }) },
-    {
-      state: "ended",
-      exitCode: end?.exitCode ?? null,
-      signal: end?.signal ?? null,
-      merkleRoots: roots,
-      snapshots: changes.length > 0 ? 1 : 0,
-      changed: changes.length,
-    },
+    endOf(end, { roots, changed: changes.length }),
   );
   const unknown = await unknownBeforeRun(context, changes, { fromSeq, omitted: kept.omitted });
   return { session: ended, changes, ambiguous, unknown, coverage: coverageShape(last.coverage), notRecorded: null };
@@ -284,13 +397,25 @@ function reasonOf(error: unknown): string {
 }
 
 /** If the end of the command cannot be recorded, returns the reason, a command that helps, and the known changes. */
-async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
+function finishRun(
+  context: Context,
+  session: Session,
+  ending: Ending & { readonly end: CommandEnd },
+): Promise<Finished> {
+  return orNotRecorded(context, session, ending.end, () => finish(context, session, ending));
+}
+
+async function orNotRecorded(
+  context: Context,
+  session: Session,
+  { exitCode, signal }: CommandEnd,
+  work: () => Promise<Finished>,
+): Promise<Finished> {
   try {
-    return await finish(context, session, ending);
+    return await work();
   } catch (error) {
     const { id, fromSeq } = session;
     const { changes, ambiguous } = await recordedSoFar(context, id, fromSeq);
-    const { exitCode = null, signal = null } = ending.end ?? {};
     const hint = `chronicle restore seq:${fromSeq}`;
     const advice = error instanceof ChronicleError && error.hint !== undefined ? ` (${error.hint})` : "";
     return {
@@ -327,16 +452,17 @@ interface TransactionEnd {
 
 const NOTHING_ROLLED_BACK: TransactionEnd = { isRolledBack: false, left: null, skipped: [], conflicts: [] };
 
-interface CommandEnd {
-  readonly end: ProcessEnd;
+interface EndedRun {
+  readonly end: CommandEnd;
   readonly done: Finished;
 }
 
 async function endTransaction(
   context: Context,
-  transaction: string,
-  { end, done }: CommandEnd,
+  transaction: string | undefined,
+  { end, done }: EndedRun,
 ): Promise<TransactionEnd> {
+  if (transaction === undefined) return NOTHING_ROLLED_BACK;
   try {
     if (end.code === 0) {
       await commitRun(context, transaction);

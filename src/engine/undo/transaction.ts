@@ -82,13 +82,20 @@ export async function openTransaction(
   around: Surroundings,
 ): Promise<string> {
   const { holds } = around;
-  const id = context.newId();
+  let id = context.newId();
   const { name, session } = options;
   const pid = options.pid === undefined ? context.processes.pid : options.pid;
   await withCommit(context, async (commit) => {
     const { seq } = await commit.head();
+    const active = await activeTransactions(context);
+    // The run may have been begun earlier, for the same request.
+    const known = holds === undefined ? undefined : active.find((one) => one.holds === holds.id && !one.orphaned);
+    if (known !== undefined) {
+      id = known.id;
+      return;
+    }
     const within = around.holds?.within ?? (await placeFor(context, pid, around.actions ?? []));
-    const parent = parentFor(await activeTransactions(context), { pid, session, scope: options.scope, within, holds });
+    const parent = parentFor(active, { pid, session, scope: options.scope, within, holds });
     const { run, action } = within;
     const owner = ownerOf(context, pid);
     const record: TransactionRecord = {

@@ -322,6 +322,7 @@ class WatchBarrier {
   #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
   #events = 0;
   #mayHaveLost = false;
+  #last: Promise<unknown> = Promise.resolve();
 
   /** `folder`: absolute, made when it is needed. `queue`: the number of events that the kernel's queue holds. */
   constructor(disk: Disk, folder: string, queue: number) {
@@ -358,9 +359,15 @@ class WatchBarrier {
     return mayHaveLost;
   }
 
-  /** Resolves to true once all earlier events have come; to false if some may have been lost. */
-  async pass(): Promise<boolean> {
-    if (this.#watch === undefined || this.#waiting !== undefined) return false;
+  /** Resolves to true once all earlier events have come; to false if some may have been lost. Calls take turns. */
+  pass(): Promise<boolean> {
+    const passed = this.#last.then(() => this.#pass());
+    this.#last = passed.catch(() => undefined);
+    return passed;
+  }
+
+  async #pass(): Promise<boolean> {
+    if (this.#watch === undefined) return false;
     WatchBarrier.#names += 1;
     const name = `${process.pid}-${WatchBarrier.#names}`;
     const path = `${this.#folder}/${name}`;

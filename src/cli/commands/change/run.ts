@@ -66,6 +66,7 @@ async function record(context: CommandContext, command: readonly string[]): Prom
     rollbackOnFailure: input.flag("rollbackOnFailure"),
     ...(networkFile === undefined ? {} : { networkEvents: () => readJsonList(networkFile, cwd) }),
     notes: input.list("note"),
+    ...optional({ runner: io.runner, ended: io.ended }),
   });
   const changedNothing = result.changes.length === 0 && result.undo_id === null && !context.json;
   return {

@@ -32,6 +32,7 @@ import { type FindOther, JoinedSyncs } from "../../../daemon/joined-syncs.ts";
 import { listenTrouble, refuseLongSocket } from "../../serving/listen-trouble.ts";
 import { tellAlreadyThere, tellListening } from "../../serving/tell-serving.ts";
 import { typedPath } from "../../../process/user-path.ts";
+import { tellCommand } from "../../resident/command-notes.ts";
 import { optional } from "../../../util/optional.ts";
 
 /** The time after the start at which the process makes the hook's image, in milliseconds. */
@@ -42,11 +43,17 @@ const ANSWER_MS = 5_000;
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options that count commits and events in `recorded`. Warnings about unsigned histories are ignored in this
- * process, because the clients get them.
+ * Returns options that count commits and events in `recorded`, and tell notes to the command that is being carried out.
+ * Warnings about unsigned histories are ignored in this process, because the clients get them.
  */
-function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
+function heardBy(
+  context: CommandContext,
+  recorded: { commits: number; events: number },
+): Pick<StoreOptions, "onCommit" | "onNote" | "onUnsigned"> {
   return {
+    onNote: (note) => {
+      if (!tellCommand(note)) context.note(note);
+    },
     onCommit: ({ events }) => {
       recorded.commits += 1;
       recorded.events += events;
@@ -60,7 +67,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const quiet = input.flag("quiet");
   const disk = new NodeDisk();
   const recorded = { commits: 0, events: 0 };
-  const store = await context.store(countingInto(recorded));
+  const store = await context.store(heardBy(context, recorded));
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");

@@ -1,0 +1,26 @@
+import { hintOfErrno } from "../values/errno.ts";
+import { ChronicleError, errnoOf } from "../values/errors.ts";
+import { quoteCommand } from "./quote-command.ts";
+
+/** Advises checking the program itself if permission was refused or no hint is known. */
+function hintOfStart(errno: string | undefined): string {
+  const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
+  return (
+    (isRefused ? undefined : hintOfErrno(errno)) ?? "check its permissions, and that it is a program for this machine"
+  );
+}
+
+function hintOfMissing(program: string): string {
+  if (!/\s/.test(program)) return "is it installed, and on the PATH?";
+  return `it was taken as the name of one program; for a line of a shell: \`chronicle run -- ${quoteCommand(["sh", "-c", program])}\``;
+}
+
+/** Returns the error of a command that could not be started. `cause`: the system's error. */
+export function notStarted(program: string, cause: unknown): ChronicleError {
+  const missing = errnoOf(cause) === "ENOENT";
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${why}`, {
+    hint: missing ? hintOfMissing(program) : hintOfStart(errnoOf(cause)),
+    cause,
+  });
+}

@@ -1,0 +1,272 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { whoAnswers } from "../../src/daemon/ask-server.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import { endProcess } from "../helpers/end-process.ts";
+import { VERSION } from "../helpers/resident-server.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** A run whose command the client starts, and that the store's process records. */
+
+/** Writes the first line of each answer of the process to the file that `ANSWERS` names. */
+const SPY = `
+const { appendFileSync } = require("node:fs");
+const net = require("node:net");
+const { connect } = net;
+net.connect = (...args) => connect(...args).on("data", (data) => {
+  appendFileSync(process.env.ANSWERS, data.toString().split("\\r\\n\\r\\n")[1].split("\\n")[0] + "\\n");
+});
+`;
+
+class Project extends Sandbox {
+  get #answers(): string {
+    return join(this.folder, "answers");
+  }
+
+  get #env(): NodeJS.ProcessEnv {
+    return { ...this.env(), CHRONICLE_DIRECT: undefined, ANSWERS: this.#answers };
+  }
+
+  client(words: readonly string[], stdio: ("pipe" | "ignore")[] = ["ignore", "pipe", "pipe"]): Client {
+    const spy = join(this.folder, "spy.cjs");
+    writeFileSync(spy, SPY);
+    const argv = ["--require", spy, join(dirname(chronicleBin()), "chronicle.cjs"), ...words];
+    return new Client(spawn(process.execPath, argv, { cwd: this.project, env: this.#env, stdio }));
+  }
+
+  /** Resolves to the id of a process that has the workspace open. A client starts it, as soon as it may. */
+  async startedProcess(): Promise<number> {
+    rmSync(join(this.store, "run", "starting"), { force: true });
+    await this.client(["status"]).ended;
+    await vi.waitUntil(async () => (await this.processOfStore()) > 0, { timeout: 30_000, interval: 20 });
+    // The first of these makes it open the workspace.
+    await vi.waitUntil(
+      async () => {
+        rmSync(this.#answers, { force: true });
+        await this.client(["status"]).ended;
+        return this.answers.some((line) => line.startsWith('{"code":'));
+      },
+      { timeout: 30_000, interval: 20 },
+    );
+    return this.processOfStore();
+  }
+
+  /** The id of the process that answers at the store's socket; 0 if none does. */
+  async processOfStore(): Promise<number> {
+    return (await whoAnswers(join(this.store, "run", "serve.sock"), VERSION, 5_000))?.pid ?? 0;
+  }
+
+  /** The first lines of the answers of the process. */
+  get answers(): string[] {
+    return existsSync(this.#answers) ? readFileSync(this.#answers, "utf8").split("\n").slice(0, -1) : [];
+  }
+
+  forgetAnswers(): void {
+    rmSync(this.#answers, { force: true });
+  }
+
+  read(name: string): string | undefined {
+    const path = join(this.project, name);
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+  }
+}
+
+class Client {
+  readonly child: ChildProcess;
+  readonly ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    const texts = [child.stdout, child.stderr].map(async (stream) => (stream === null ? "" : textOf(stream)));
+    const { promise, resolve } = Promise.withResolvers<[number | null, string | null]>();
+    child.on("close", (code, signal) => resolve([code, signal]));
+    this.ended = promise.then(async ([code, signal]) => {
+      const [stdout = "", stderr = ""] = await Promise.all(texts);
+      return { code, signal, stdout, stderr };
+    });
+  }
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = "";
+  for await (const piece of stream) text += String(piece);
+  return text;
+}
+
+let box: Project;
+let pid: number;
+beforeEach(async () => {
+  box = new Project();
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  pid = await box.startedProcess();
+  box.forgetAnswers();
+});
+afterEach(async () => {
+  for (let next = await box.processOfStore(); next > 0; next = await box.processOfStore()) {
+    await endProcess(next, "SIGKILL");
+  }
+  box[Symbol.dispose]();
+});
+
+const isOrder = (line: string): boolean => line.startsWith('{"run":');
+
+describe("a run that the store's process records", () => {
+  it("has the input, output, descriptors, folder, environment and exit code of its client", async () => {
+    const script = "cat; pwd; echo to-err >&2; echo to-3 >&3; echo ${#CHRONICLE_RUN}; echo 2 > a.txt; exit 7";
+    const run = box.client(["run", "--", "sh", "-c", script], ["pipe", "pipe", "pipe", "pipe"]);
+    run.child.stdin?.end("input\n");
+    const third = textOf(run.child.stdio[3] as unknown as NodeJS.ReadableStream);
+    const { code, stdout, stderr } = await run.ended;
+    expect([code, stdout, await third]).toEqual([7, `input\n${box.project}\n36\n`, "to-3\n"]);
+    expect(stderr.split("\n")).toEqual(["to-err", expect.stringMatching(/^chronicle: 1 change \(1 modified\)/), ""]);
+    expect(box.answers.filter(isOrder)).toHaveLength(1);
+    expect(box.answers.at(-1)).toContain('{"code":7');
+    const [session] = (await box.json(["sessions"])).value as { exit_code: number; changed: number; state: string }[];
+    expect(session).toMatchObject({ exit_code: 7, changed: 1, state: "ended" });
+    await box.must(["undo"]);
+    expect(box.read("a.txt")).toBe("one\n");
+  });
+
+  it("that cannot be started ends as in a shell, and leaves no open session", async () => {
+    box.write("no-program", "x\n");
+    for (const [program, code] of [
+      ["no-such-program", 127],
+      ["./no-program", 126],
+    ] as const) {
+      const ran = await box.client(["run", "--", program]).ended;
+      expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(`${program} could not be started`)]);
+    }
+    expect(box.answers.filter(isOrder)).toHaveLength(2);
+    expect((await box.must(["sessions"])).stdout).not.toContain("running");
+  });
+
+  it("records the states in between, and does not make other commands wait", async () => {
+    const script = "echo 2 > a.txt; while [ ! -e go ]; do sleep 0.1; done; echo 3 > a.txt";
+    const run = box.client(["run", "--", "sh", "-c", script]);
+    await vi.waitUntil(() => box.read("a.txt") === "2\n", { timeout: 20_000 });
+    await vi.waitUntil(async () => (await box.must(["history", "a.txt"])).stdout.split("\n").length > 2);
+    const during = await box.client(["status"]).ended;
+    expect(during.stdout).toContain("recording: sh -c");
+    expect((await box.client(["snapshot", "--name", "during"]).ended).code).toBe(0);
+    box.write("go", "");
+    expect((await run.ended).code).toBe(0);
+    expect(box.answers.filter((line) => line.includes('"direct"'))).toEqual([]);
+    await box.must(["restore", "during", "a.txt"]);
+    expect(box.read("a.txt")).toBe("2\n");
+  });
+
+  it("gets the signals of its client, and ends its client by an interrupt", async () => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      const script = `trap 'echo ${signal} > a.txt; trap - ${signal.slice(3)}; kill -${signal.slice(3)} $$' ${signal.slice(3)}; echo up; while :; do sleep 0.1; done`;
+      const run = box.client(["run", "--", "sh", "-c", script]);
+      await new Promise((up) => run.child.stdout?.once("data", up));
+      run.child.kill(signal);
+      const ran = await run.ended;
+      expect([ran.code, ran.signal]).toEqual(signal === "SIGINT" ? [null, "SIGINT"] : [143, null]);
+      expect(box.read("a.txt")).toBe(`${signal}\n`);
+      expect(ran.stderr).toContain("1 change (1 modified)");
+    }
+    expect(box.answers.filter(isOrder)).toHaveLength(2);
+  });
+
+  it("whose process is killed keeps the transaction around it open, and ends its own", async () => {
+    const owner = spawn("sleep", ["60"]);
+    const around = (await box.must(["transaction", "begin", "--pid", String(owner.pid)])).stdout.trim();
+    try {
+      for (const [words, content] of [
+        [["run"], "2\n"],
+        [["run", "--rollback-on-failure"], "2\n"],
+      ] as const) {
+        const run = box.client(
+          [...words, "--", "sh", "-c", "echo up; read line; echo 2$line > a.txt; exit $line"],
+          ["pipe", "pipe", "pipe"],
+        );
+        await new Promise((up) => run.child.stdout?.once("data", up));
+        await endProcess(pid, "SIGKILL");
+        run.child.stdin?.end(words.length === 1 ? "\n" : "3\n");
+        const ran = await run.ended;
+        expect([ran.code, box.read("a.txt")]).toEqual([words.length === 1 ? 0 : 3, content]);
+        pid = await box.startedProcess();
+      }
+      const all = JSON.parse((await box.must(["transaction", "list", "--json"])).stdout) as {
+        id: string;
+        status: string;
+      }[];
+      // The newest comes first.
+      expect(all.map(({ id, status }) => [id === around, status])).toEqual([
+        [false, "rolled_back"],
+        [true, "active"],
+      ]);
+    } finally {
+      owner.kill("SIGKILL");
+    }
+  });
+
+  it("that was killed with its client is rolled back, or stays as its session's work", async () => {
+    for (const [words, content] of [
+      [["run"], "2\n"],
+      [["run", "--rollback-on-failure"], "one\n"],
+    ] as const) {
+      box.write("a.txt", "one\n");
+      await box.must(["snapshot"]);
+      const run = box.client([...words, "--", "sh", "-c", "echo 2 > a.txt; sleep 60 & echo $!; wait"]);
+      const child = await new Promise<number>((got) => run.child.stdout?.once("data", (data) => got(Number(data))));
+      await vi.waitUntil(
+        async () => {
+          const [session] = (await box.json(["sessions"])).value as { session_id: string }[];
+          return (await box.must(["history", "a.txt"])).stdout.includes(session?.session_id ?? "none");
+        },
+        { timeout: 20_000 },
+      );
+      run.child.kill("SIGKILL");
+      process.kill(child, "SIGKILL");
+      await vi.waitUntil(async () => !(await box.client(["status"]).ended).stdout.includes("recording:"));
+      await box.must(["snapshot"]);
+      expect(box.read("a.txt")).toBe(content);
+    }
+    expect((await box.must(["sessions"])).stdout.match(/abandoned/g)).toHaveLength(2);
+  });
+
+  it.each(["SIGKILL", "SIGTERM", "SIGSTOP"] as const)(
+    "is recorded once and with its exit code, also when the process gets %s in it",
+    async (signal) => {
+      let recorded = 0;
+      for (const delay of [0, 60, 150, 400, 900]) {
+        const run = box.client(["run", "--", "sh", "-c", `sleep 0.3; echo ${delay} > a.txt; sleep 0.3; exit 5`]);
+        await sleep(delay);
+        process.kill(pid, signal);
+        const { code, stderr } = await run.ended;
+        if (signal === "SIGSTOP" && code === 125) {
+          // It was stopped while it held the workspace's lock. The command was not started then.
+          expect([delay, stderr, box.read("a.txt")]).toEqual([delay, expect.stringContaining("lock"), "one\n"]);
+          process.kill(pid, "SIGCONT");
+          continue;
+        }
+        recorded += 1;
+        expect([delay, code, box.read("a.txt")]).toEqual([delay, 5, `${delay}\n`]);
+        expect([delay, stderr]).toEqual([delay, expect.stringContaining("1 change (1 modified)")]);
+        if (signal === "SIGSTOP") {
+          process.kill(pid, "SIGCONT");
+          // What the process does when it wakes must not count a second time.
+          await sleep(1_500);
+        }
+        await box.must(["undo"]);
+        expect([delay, box.read("a.txt")]).toEqual([delay, "one\n"]);
+        const sessions = (await box.json(["sessions"])).value as { exit_code: number; state: string }[];
+        expect(sessions[0]).toMatchObject({ exit_code: 5, state: "ended" });
+        for (let next = await box.processOfStore(); next > 0; next = await box.processOfStore())
+          await endProcess(next, "SIGKILL");
+        pid = await box.startedProcess();
+      }
+      const all = (await box.json(["sessions"])).value as { exit_code: number | null }[];
+      expect(all.filter((one) => one.exit_code === 5)).toHaveLength(recorded);
+      expect(recorded).toBeGreaterThan(2);
+      expect((await box.call(["verify"])).code).toBe(0);
+    },
+    600_000,
+  );
+});
