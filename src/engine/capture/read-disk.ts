@@ -87,7 +87,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
     const { linked } = reading.report;
     const omitted = live.looked({ only: taken, omitted: reading.omitted, linked });
     // Paths that were only hashed are still to be recorded.
-    if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
+    if (options.hashOnly === true) live.hashed([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;
     if (offRecord === undefined) return { ...reading, omitted };
     live.giveBack(offRecord.undecided);
@@ -243,6 +243,20 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   );
   changes.sort((a, b) => comparePaths(a.path, b.path));
   return { changes, iterations, before, seq, lacked };
+}
+
+/**
+ * Compares a reading that has only hashed contents. Files that are as recorded need not be read again, such as files that
+ * were written so shortly before they were recorded that their times prove nothing.
+ */
+export async function compareHashed(context: Context, reading: Reading): Promise<Comparison> {
+  const compared = await compare(context, reading);
+  const others = new Set([...compared.changes.map(({ path }) => path), ...compared.lacked]);
+  const same = [...settledPaths(reading.present, others)];
+  context.worktree.remember(same, reading.report.startedAtNs);
+  const gone = reading.gone.filter((path) => !others.has(path));
+  context.live.wereRecorded([...same.map(({ entry }) => entry.path), ...gone]);
+  return compared;
 }
 
 /** True if the next scan may trust all that was read: no path was unstable. */

@@ -30,6 +30,8 @@ export class DirtyPaths {
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
   readonly #worktree: Watched;
   readonly #dirty = new Set<WorkspacePath>();
+  /** Paths that were only hashed. They are scanned again, unless they turn out to be as recorded. */
+  readonly #hashed = new Set<WorkspacePath>();
   #everything = true;
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
@@ -116,6 +118,7 @@ export class DirtyPaths {
     const settled = (await this.#handle?.settled()) ?? false;
     const everything = this.#everything || !settled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
     if (everything) this.#lookedAt = this.#timers.now;
+    this.#takeHashed();
     const paths = [...new Set([...this.#dirty, ...this.#linked])];
     this.#dirty.clear();
     this.#everything = false;
@@ -127,6 +130,7 @@ export class DirtyPaths {
    * hints that are still to arrive. A hint follows its change, so a change after the scan of a path is reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
+    this.#takeHashed();
     if (this.#everything) return undefined;
     const paths = [...this.#dirty];
     this.#dirty.clear();
@@ -135,7 +139,22 @@ export class DirtyPaths {
 
   /** The paths that must still be scanned; `undefined` if everything must be. Reading this forgets none of them. */
   get left(): readonly WorkspacePath[] | undefined {
-    return this.#everything ? undefined : [...this.#dirty];
+    return this.#everything ? undefined : [...new Set([...this.#dirty, ...this.#hashed])];
+  }
+
+  /** Records that a scan has only hashed these paths, so that what has changed there is still to be recorded. */
+  hashed(paths: Iterable<WorkspacePath>): void {
+    for (const path of paths) this.#hashed.add(path);
+  }
+
+  /** Records that hashed paths were as recorded. Hints that have come since then stay. */
+  wereRecorded(paths: Iterable<WorkspacePath>): void {
+    for (const path of paths) this.#hashed.delete(path);
+  }
+
+  #takeHashed(): void {
+    this.giveBack([...this.#hashed]);
+    this.#hashed.clear();
   }
 
   /**

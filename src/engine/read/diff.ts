@@ -13,7 +13,7 @@ import { shownPath, changeShape, coverageShape } from "../log/shape.ts";
 import type { ChangeShape, DiffShape } from "../../api/shapes.ts";
 import type { DiffOptions } from "../../api/workspace-api.ts";
 import { type Coverage, coverageOf, type Omission, type OmissionReason } from "../../core/records/coverage.ts";
-import { compare, type LookOptions, readDisk, type Reading } from "../capture/read-disk.ts";
+import { compareHashed, type LookOptions, readDisk, type Reading } from "../capture/read-disk.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "../log/known-paths.ts";
 import { proveChanges } from "../state/proved-rows.ts";
@@ -48,7 +48,7 @@ async function unrecorded(
   how: Pick<LookOptions, "absentRoot"> = {},
 ): Promise<{ readonly changes: Change[]; readonly seq: number; readonly reading: Reading }> {
   const reading = await readDisk(context, { ...how, hashOnly: true });
-  const { changes, seq } = await compare(context, reading);
+  const { changes, seq } = await compareHashed(context, reading);
   return { changes: [...changes], seq, reading };
 }
 

@@ -9,7 +9,7 @@ import { isSharedFileSystem, lackedBy, readsAll, type FolderTraits } from "../..
 import { pathInRoot, ROOT } from "../../core/values/path.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { latestActions, type LoggedAction, type Session } from "../facts/actions.ts";
-import { compare, readDisk, type Reading } from "../capture/read-disk.ts";
+import { compareHashed, readDisk, type Reading } from "../capture/read-disk.ts";
 import { catchUp } from "../log/catch-up.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import { type Context, foldersOf } from "../log/context.ts";
@@ -161,7 +161,7 @@ async function recordedParts(
       return undefined;
     }
   };
-  const compared = await known(() => compare(context, reading));
+  const compared = await known(() => compareHashed(context, reading));
   const latest = await known(() => latestSnapshot(context));
   const notes = (await known(() => notesOf(context))) ?? [];
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { Progress, WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/** A look that records nothing does not look again at what was as recorded. */
+
+const FILES = 40;
+
+/** The number of bytes that a look reads. */
+async function bytesRead(look: (onProgress: (progress: Progress) => void) => Promise<unknown>): Promise<number> {
+  let most = 0;
+  await look(({ phase, done }) => {
+    if (phase === "capture") most = Math.max(most, done);
+  });
+  return most;
+}
+
+const statusOf = (workspace: WorkspaceApi): Promise<number> =>
+  bytesRead((onProgress) => workspace.status({ onProgress }));
+
+async function checkedOut(project: Project): Promise<void> {
+  for (let at = 0; at < FILES; at += 1) project.write(`f${at}`, "x".repeat(1_000));
+}
+
+it("reads files that were written right before they were recorded once, not at each look", async () => {
+  await using project = new Project();
+  await checkedOut(project);
+  const workspace = await project.init();
+  await workspace.follow({ record: false });
+  // So late that the times of the files prove that they have not changed since.
+  await sleep(2_100);
+  expect(await statusOf(workspace)).toBe(FILES * 1_000);
+  expect(await statusOf(workspace)).toBe(0);
+  project.write("f1", "other\n");
+  expect(await statusOf(workspace)).toBe(6);
+  // What has changed is looked at until it is recorded.
+  expect((await workspace.status()).changes.map(({ path }) => path)).toEqual(["f1"]);
+  expect((await workspace.snapshot()).changed).toBe(1);
+  expect((await workspace.status()).changes).toEqual([]);
+});
+
+it("keeps what a look has read for the next process", async () => {
+  await using project = new Project();
+  await checkedOut(project);
+  const first = await project.init();
+  await sleep(2_100);
+  expect(await statusOf(first)).toBe(FILES * 1_000);
+  await first.close();
+  expect(await statusOf(await project.open())).toBe(0);
+});
