@@ -1,7 +1,7 @@
-import { appendFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync } from "node:fs";
 import type { WorkspaceApi } from "../src/api/workspace-api.ts";
 import type { Bench } from "./lib/bench.ts";
+import { filesOfTree } from "./lib/files-of-tree.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 import { percentile, type Row } from "./lib/result.ts";
 import { copyOfCorpus } from "./lib/rounds.ts";
@@ -83,10 +83,7 @@ async function brackets({ workspace, files, count }: Brackets): Promise<number[]
 
 /** A few hundred files spread over the tree. */
 function someFiles(tree: string): string[] {
-  const files = readdirSync(tree, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
+  const files = filesOfTree(tree);
   const step = Math.max(1, Math.floor(files.length / 300));
   return files.filter((_, i) => i % step === 0);
 }

@@ -1,17 +1,10 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { filesOfTree } from "./files-of-tree.ts";
 
 const EDITS = 10;
 const CREATIONS = 4;
 const DELETIONS = 4;
-
-/** Files of a tree, in one order for all copies of it. */
-function filesOf(tree: string): string[] {
-  return readdirSync(tree, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.parentPath.includes("bench-new"))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-}
 
 /**
  * Makes 18 changes spread over the tree: 10 files edited, 4 created (in a new folder), 4 deleted. Another round changes
@@ -23,7 +16,7 @@ export class Changes {
 
   constructor(tree: string) {
     this.#tree = tree;
-    this.#files = filesOf(tree);
+    this.#files = filesOfTree(tree).filter((file) => !file.includes("bench-new"));
   }
 
   make(round: number): void {

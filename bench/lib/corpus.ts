@@ -1,6 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { baseEnv } from "./command.ts";
 import type { CorpusName } from "./options.ts";
 
 /** The packages of the corpora: big, well-known and pinned. */
@@ -25,10 +36,37 @@ const MEDIUM = [
   "webpack@5.91.0",
 ];
 
+/** The commits of R, oldest first: successive versions of one package, with the SHA-256 of what is fetched. */
+const HISTORY: readonly (readonly [spec: string, sha256: string])[] = [
+  ["rxjs@7.0.0", "c813a1178c4aea69000c9d71144f51d61d30c7d44c132222fba9c28a30691696"],
+  ["rxjs@7.0.1", "5e6636331aee66c57e1cdb65c2a08e504e44762a3bdc187c63a61afe2606a01e"],
+  ["rxjs@7.1.0", "a6e6a2a39e310fbcc09798d794d6a5172cdd7747c17b6d5aafd7bd65c5926e4b"],
+  ["rxjs@7.2.0", "cc3601d896eae0bc7281804c6ad080150a008d5b0e78b4efd3bfff0b26a64244"],
+  ["rxjs@7.3.0", "98573b62a091f35f9c0a888bea3c55d1acc65ff3e28e663e3a511d6569a3d0fb"],
+  ["rxjs@7.3.1", "9f267cfeb4fe4dcc836d1f55b008676a4e6d18f44773c81b2ec2115cf93e231d"],
+  ["rxjs@7.4.0", "34a685fcd9cd450bec972c68bffd3479e71b3ccad06c9755a644c78c98bae220"],
+  ["rxjs@7.5.0", "324df4b69fdd7c26385f009cc91aee31926aa0bcf55f87dbcb103a12e972f988"],
+  ["rxjs@7.5.1", "669d9e4938d10f58264191d2464c19eef5217d6c462698a7b240b34613614c5e"],
+  ["rxjs@7.5.2", "653bc5f42bdd262d9f45232a817b6ff0c025dc6f7a3328dad3b0589a6e0d8128"],
+  ["rxjs@7.5.3", "d6f36c9214caa4845c77926850a09b4f58612fd0156e87cf994ee4cf0e4189bd"],
+  ["rxjs@7.5.4", "a6b3a844e192888d0372c230648f726be532bf272032dfdd291c3d06c7457405"],
+  ["rxjs@7.5.5", "6ea0cb0acafd4e2603bc2cdef605bb4d8929dab7b532188e0eaf27707bd78f77"],
+  ["rxjs@7.5.6", "1df7c4993feb6f8b610dc4df9cc5df19983afbee2f981d1afd2472bda4953004"],
+  ["rxjs@7.5.7", "c48055fbd8bf0734be2f07f4405170486951b65f269656c36f06e65943746ae6"],
+  ["rxjs@7.6.0", "6beafa9444e0496de2addc02ba04c42d700b4f416671bb36794ef5709e387e28"],
+  ["rxjs@7.7.0", "4344d998175914858c1230b807f6c71ab9a2fe1d030b770cf0632e7f03cb042b"],
+  ["rxjs@7.8.0", "693b37ffcde839f6026c822b66bfac187c10673c89c4325f32c61eefedb15480"],
+  ["rxjs@7.8.1", "c532167725ab7d085123209156c93cef22f2479cb9c8527060f1cd903aa9d149"],
+  ["rxjs@7.8.2", "2312f8ffd9726ffd7bd53ea12c5f13663d09a3dc3326f448c70b88f5ef6fac82"],
+];
+
 /** L holds M this many times, each copy with other contents. */
 const LARGE_COPIES = 4;
 
 const CACHE = join(import.meta.dirname, "../.cache");
+
+/** That of whoever started the bench, which deletes from its own what would slow the measured programs: npm may need it. */
+const OWN_ENV = { ...process.env };
 
 /**
  * The folder of a corpus, made at first use and kept in `bench/.cache`. Its content depends on nothing but the pinned
@@ -40,6 +78,7 @@ export function corpusFolder(name: CorpusName): string {
   const unfinished = `${folder}.${process.pid}.unfinished`;
   mkdirSync(unfinished, { recursive: true });
   if (name === "L") copies(unfinished);
+  else if (name === "R") commits(unfinished);
   else for (const spec of name === "S" ? SMALL : MEDIUM) unpack(tarball(spec), join(unfinished, folderOf(spec)));
   renameSync(unfinished, folder);
   return folder;
@@ -53,7 +92,7 @@ export function cacheFolder(): string {
 
 const folderOf = (spec: string) => spec.replace(/^@/, "").replace("/", "-");
 
-/** Fetches a package as npm would, once. */
+/** Fetches a package as npm would, once. Returns the path of its archive. */
 function tarball(spec: string): string {
   const folder = join(CACHE, "tarballs");
   const file = join(
@@ -65,7 +104,7 @@ function tarball(spec: string): string {
   );
   if (existsSync(file)) return file;
   mkdirSync(folder, { recursive: true });
-  run("npm", ["pack", "--silent", "--pack-destination", folder, spec], CACHE);
+  run("npm", ["pack", "--silent", "--pack-destination", folder, spec], CACHE, OWN_ENV);
   if (!existsSync(file)) throw new Error(`npm pack ${spec} did not make ${file}`);
   return file;
 }
@@ -93,6 +132,38 @@ function mark(folder: string, line: string): void {
   }
 }
 
+/** Fills a folder with a git repository that has one commit for each version of a package, and the latest one as its tree. */
+function commits(folder: string): void {
+  const git = (args: readonly string[], date = 0): void => {
+    run("git", args, folder, { ...baseEnv(CACHE), ...identityOn(date) });
+  };
+  git(["init", "-q", "-b", "main"]);
+  for (const [at, [spec, sha256]] of HISTORY.entries()) {
+    for (const name of readdirSync(folder)) if (name !== ".git") rmSync(join(folder, name), { recursive: true });
+    unpack(pinned(tarball(spec), sha256), folder);
+    git(["add", "-A"]);
+    git(["commit", "-q", "-m", spec], at);
+  }
+  // As a clone has it: one pack.
+  git(["gc", "-q", "--prune=now"]);
+}
+
+/** Variables for git: no settings of the user's, and the same commits each time. One day lies between two commits. */
+function identityOn(day: number): Record<string, string> {
+  const date = `${Date.UTC(2026, 0, 1 + day) / 1000} +0000`;
+  const who = { GIT_AUTHOR_NAME: "bench", GIT_COMMITTER_NAME: "bench" };
+  const where = { GIT_AUTHOR_EMAIL: "bench@example.com", GIT_COMMITTER_EMAIL: "bench@example.com" };
+  const settings = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  return { ...who, ...where, ...settings, GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
+}
+
+/** Returns the path of a file that has this SHA-256. Throws for any other. */
+function pinned(file: string, sha256: string): string {
+  const found = createHash("sha256").update(readFileSync(file)).digest("hex");
+  if (found !== sha256) throw new Error(`${file} has the SHA-256 ${found} instead of ${sha256}`);
+  return file;
+}
+
 /** Makes a file of this many bytes that does not compress, from a seed: the same bytes each time. */
 export function bigFile(path: string, bytes: number): void {
   const key = "0".repeat(64);
@@ -115,8 +186,8 @@ export function smallProject(folder: string): void {
   }
 }
 
-function run(program: string, args: readonly string[], cwd: string): void {
-  const made = spawnSync(program, args, { cwd, encoding: "utf8" });
+function run(program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): void {
+  const made = spawnSync(program, args, { cwd, env, encoding: "utf8" });
   if (made.error) throw made.error;
   if (made.status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${made.status}: ${made.stderr}`);
 }

@@ -1,7 +1,12 @@
 import { parseArgs } from "node:util";
 
-/** The corpus of a bench: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. */
-export type CorpusName = "S" | "M" | "L";
+const CORPORA = ["S", "M", "L", "R"] as const;
+
+/**
+ * The corpus of a bench: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. R: a git repository with 20
+ * commits of ≈ 2,300 files.
+ */
+export type CorpusName = (typeof CORPORA)[number];
 
 /** The options of `npm run bench`. */
 export interface BenchOptions {
@@ -16,7 +21,7 @@ export interface BenchOptions {
   readonly scratch: string | undefined;
 }
 
-const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L] [--rounds N] [--scratch DIR] [--json] [--list]
+const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L|R] [--rounds N] [--scratch DIR] [--json] [--list]
 
 Without --scratch and as root on Linux, everything happens on a journaled ext4 in a loop-mounted image in bench/.cache,
 because creating files soon after a mass delete is ten times slower on some file systems, and would be measured.`;
@@ -34,8 +39,8 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
       list: { type: "boolean", default: false },
     },
   });
-  const { corpus } = values;
-  if (corpus !== "S" && corpus !== "M" && corpus !== "L") throw new Error(`no such corpus: ${corpus}\n\n${USAGE}`);
+  const corpus = CORPORA.find((name) => name === values.corpus);
+  if (corpus === undefined) throw new Error(`no such corpus: ${values.corpus}\n\n${USAGE}`);
   const rounds = Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`not a number of rounds: ${values.rounds}\n\n${USAGE}`);
   return { names: positionals, corpus, rounds, json: values.json, list: values.list, scratch: values.scratch };
