@@ -1,14 +1,12 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { chronicleCommand } from "./chronicle-tool.ts";
+import { chronicleCommand, LIMITS_OFF } from "./chronicle-tool.ts";
 import { runCommand, type Command } from "./command.ts";
 import { Background, type SyncPair, type SyncPeer } from "./sync-peer.ts";
 
 const PATIENCE_MS = 600_000;
 const POLL_MS = 5;
-
-const LIMITS_OFF = ["--max-entries", "0", "--max-bytes", "0", "--max-file-size", "0"];
 
 /** The socket of the server of a pair's origin. */
 export function originSocket({ home }: SyncPair): string {
