@@ -18,6 +18,11 @@ import { nothingChanged } from "./nothing-changed.ts";
 import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
+import { residentChanges } from "./resident-changes.ts";
+import { residentRun } from "./resident-run.ts";
+import { residentStart } from "./resident-start.ts";
+import { residentStatus } from "./resident-status.ts";
+import { residentUndo } from "./resident-undo.ts";
 import { restoreInPlace } from "./restore-in-place.ts";
 import { restoreIntoEmpty } from "./restore-into-empty.ts";
 import { serveEvents } from "./serve-events.ts";
@@ -35,6 +40,11 @@ const BENCHES: readonly Bench[] = [
   fewChanges,
   restoreInPlace,
   restoreIntoEmpty,
+  residentStatus,
+  residentChanges,
+  residentUndo,
+  residentRun,
+  residentStart,
   diskUsed,
   oneFile,
   oneAction,

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { baseEnv, runCommand, type Command } from "./command.ts";
 import type { Kept, Tool } from "./tool.ts";
@@ -10,28 +10,42 @@ import type { Kept, Tool } from "./tool.ts";
 export const gitTool: Tool = {
   name: "git",
   begin(tree, store) {
-    const config = join(store, "config-of-bench");
-    writeFileSync(
-      config,
-      "[user]\nname = bench\nemail = bench@example.com\n[gc]\nauto = 0\n[init]\ndefaultBranch = main\n",
-    );
-    const env = {
-      ...baseEnv(store),
-      GIT_CONFIG_GLOBAL: config,
-      GIT_CONFIG_NOSYSTEM: "1",
-      GIT_DIR: join(store, "git"),
-      GIT_WORK_TREE: tree,
-    };
+    const env = environmentOf(tree, store, join(store, "git"));
     runCommand({ argv: ["git", "init", "-q"], cwd: tree, env });
     return keptByGit(tree, store, env);
   },
 };
 
+/** git as people have it in corpus R: with the repository and the history of the tree. In other corpora, as `gitTool`. */
+export const repositoryTool: Tool = {
+  name: "git",
+  begin(tree, store) {
+    const repository = join(tree, ".git");
+    if (!existsSync(repository)) return gitTool.begin(tree, store);
+    return keptByGit(tree, store, environmentOf(tree, store, repository));
+  },
+};
+
+function environmentOf(tree: string, store: string, repository: string): Record<string, string> {
+  const config = join(store, "config-of-bench");
+  writeFileSync(
+    config,
+    "[user]\nname = bench\nemail = bench@example.com\n[gc]\nauto = 0\n[init]\ndefaultBranch = main\n",
+  );
+  return {
+    ...baseEnv(store),
+    GIT_CONFIG_GLOBAL: config,
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_DIR: repository,
+    GIT_WORK_TREE: tree,
+  };
+}
+
 function keptByGit(tree: string, store: string, env: Record<string, string>): Kept {
   const git = (...args: string[]): Command => ({ argv: ["git", ...args], cwd: tree, env });
   return {
     tree,
-    store: join(store, "git"),
+    store: env["GIT_DIR"] ?? "",
     record: () => [git("add", "-A"), git("commit", "-q", "--allow-empty", "-m", "x")],
     status: () => [git("status", "--porcelain")],
     restoreInPlace: () => [git("reset", "-q", "--hard"), git("clean", "-fdq")],

@@ -21,6 +21,11 @@ export interface Result {
   readonly notes: readonly string[];
 }
 
+/** The same rows in milliseconds instead of seconds. */
+export function inMilliseconds(rows: readonly Row[]): Row[] {
+  return rows.map(({ what, samples }) => ({ what, unit: "ms", samples: samples.map((seconds) => 1000 * seconds) }));
+}
+
 export function median(samples: readonly number[]): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

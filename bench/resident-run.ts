@@ -1,0 +1,28 @@
+import type { Bench } from "./lib/bench.ts";
+import { inMilliseconds } from "./lib/result.ts";
+import { inTurn, manyRounds } from "./lib/rounds.ts";
+import { StoreProcess } from "./lib/store-process.ts";
+
+const MOST_MS = 100;
+
+export const residentRun: Bench = {
+  name: "resident-run",
+  promise: "`chronicle run -- true` takes at most 100 ms where the store's process is there",
+  async run(context) {
+    await using ours = await StoreProcess.ofCorpus(context, "resident-run");
+    const rows = inMilliseconds(
+      inTurn(manyRounds(context), [
+        { name: "chronicle run -- true", prepare: () => [ours.given("run", "--", "true")] },
+        { name: "the same, with CHRONICLE_DIRECT", prepare: () => [ours.direct("run", "--", "true")] },
+      ]),
+    );
+    const [run = []] = rows.map((row) => row.samples);
+    return {
+      rows,
+      ratios: [
+        { what: "chronicle run -- true", unit: "ms", samples: run, target: { kind: "at-most", value: MOST_MS } },
+      ],
+      notes: ["today the command line does a run itself, whether the process is there or not"],
+    };
+  },
+};
