@@ -50,6 +50,7 @@ async function measure(context: BenchContext, corpus: CorpusName): Promise<Measu
   const withProcess = { edit: hooks.calls("Write", WITH_PROCESS), shell: hooks.calls("Bash", WITH_PROCESS) };
   await hooks.stop();
   const without = { edit: hooks.calls("Write", WITHOUT), shell: hooks.calls("Bash", WITHOUT) };
+  await hooks.mustBeWithout();
   hooks.mustHaveRecorded();
   const ratio = (what: string, samples: readonly number[], limit: number): Ratio => {
     const target = { kind: "at-most", value: limit } as const;
@@ -115,6 +116,11 @@ class Hooks {
     this.#isDirect = true;
   }
 
+  /** Throws if a hook has started the process again: the calls were not without it. */
+  async mustBeWithout(): Promise<void> {
+    if ((await this.#pid()) !== undefined) throw new Error("a hook without the long-lived process has started it");
+  }
+
   /** Milliseconds that the hooks of each tool call take, before and after together. */
   calls(tool: Tool, count: number): number[] {
     return Array.from({ length: count }, () => {
@@ -143,7 +149,7 @@ class Hooks {
     const input = { session_id: SESSION, cwd: this.#tree, hook_event_name: event, ...more };
     const installed = this.#installed[event] ?? "exit 1";
     const started = performance.now();
-    const run = spawnSync("/bin/sh", ["-c", this.#isDirect ? `${installed} --direct` : installed], {
+    const run = spawnSync("/bin/sh", ["-c", this.#isDirect ? directly(installed) : installed], {
       cwd: this.#tree,
       env: { ...this.#env },
       input: JSON.stringify(input),
@@ -159,6 +165,11 @@ class Hooks {
     const health = await askServer({ address, path: "/healthz", method: "GET", version: "0.0.0" });
     return health === undefined ? undefined : (JSON.parse(health.body) as { pid: number }).pid;
   }
+}
+
+/** The command line of a hook that neither asks nor starts the process. What follows `||` is for a hook that is missing. */
+function directly(installed: string): string {
+  return installed.replace(/( \|\| .*)?$/, " --direct$1");
 }
 
 /** Event → command line. */
