@@ -19,6 +19,7 @@ import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { residentChanges } from "./resident-changes.ts";
+import { residentCheckout } from "./resident-checkout.ts";
 import { residentRun } from "./resident-run.ts";
 import { residentStart } from "./resident-start.ts";
 import { residentStatus } from "./resident-status.ts";
@@ -41,6 +42,7 @@ const BENCHES: readonly Bench[] = [
   restoreInPlace,
   restoreIntoEmpty,
   residentStatus,
+  residentCheckout,
   residentChanges,
   residentUndo,
   residentRun,

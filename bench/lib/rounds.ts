@@ -56,6 +56,14 @@ export function copyOfCorpus(context: BenchContext, name: string): string {
   return tree;
 }
 
+/** A copy of the corpus that looks as if it had been checked out a moment ago. */
+export function freshCopyOfCorpus(context: BenchContext, name: string): string {
+  const tree = copyOfCorpus(context, name);
+  const touched = spawnSync("find", [tree, "-type", "f", "-exec", "touch", "{}", "+"], { encoding: "utf8" });
+  if (touched.status !== 0) throw new Error(`could not touch the files: ${touched.stderr}`);
+  return tree;
+}
+
 /** A tool with a copy of the corpus of its own, recorded once. */
 export function recorded(context: BenchContext, tool: Tool): Kept {
   context.say(`preparing ${tool.name}`);
