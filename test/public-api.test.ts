@@ -125,6 +125,7 @@ it("the library", () => {
       "type LogOptions",
       "type ManifestFileShape",
       "type ManifestShape",
+      "type NotCommittedShape",
       "type NotHeldPathShape",
       "type NotRecordedShape",
       "type NotRolledBackShape",

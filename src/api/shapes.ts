@@ -650,6 +650,12 @@ export interface NotRolledBackShape {
   hint: string;
 }
 
+export interface NotCommittedShape {
+  reason: string;
+  /** The command that keeps what the run has changed. */
+  hint: string;
+}
+
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
@@ -683,6 +689,12 @@ export interface RunShape {
    * reason. `null` if there are none.
    */
   not_rolled_back: NotRolledBackShape | null;
+  /**
+   * The command of `--rollback-on-failure` succeeded, but its transaction was not committed. If the reason is that the
+   * end could not be recorded (no room, for example), the transaction is still active: once the process that ran the
+   * command is gone, the next change of the workspace rolls it back, except the command in `hint`. Absent otherwise.
+   */
+  not_committed?: NotCommittedShape;
   skipped: SkippedShape[];
   /**
    * Files that somebody wrote while the rollback replaced or removed them. The file has its state from before the run,

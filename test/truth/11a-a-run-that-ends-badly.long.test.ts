@@ -125,6 +125,26 @@ describe("Truth 11a: a run that ends badly", () => {
     }
   });
 
+  it("a transaction that somebody rolls back while its command runs: the command succeeded, and the exit code is 1", async () => {
+    using box = new Sandbox();
+    box.write("a", "before\n");
+    await box.must(["init"]);
+    const chronicle = box.command.map((word) => `'${word}'`).join(" ");
+    const script = `echo after > a; ${chronicle} transaction rollback > /dev/null; echo new > new`;
+    const ran = box.run(["run", "--rollback-on-failure", "--summary", "../summary.json", "--", "sh", "-c", script]);
+    expect(ran.stderr).toContain(
+      "NOT committed: the command succeeded, but its transaction was rolled back meanwhile. " +
+        "To keep what it changed: chronicle redo",
+    );
+    expect(ran.stderr).not.toContain("NOT rolled back");
+    expect(ran.code).toBe(1);
+    expect(summaryOf(box)).toMatchObject({
+      exit_code: 0,
+      not_rolled_back: null,
+      not_committed: { hint: "chronicle redo" },
+    });
+  });
+
   it("a program that goes on writing one file does not keep a rollback from taking back everything else", async () => {
     using box = new Sandbox();
     box.write("a", "one\n");

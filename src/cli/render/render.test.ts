@@ -133,6 +133,21 @@ describe("the summary of a run", () => {
     );
   });
 
+  it("does not offer undo for a transaction that is still active", () => {
+    const left = { reason: "full", paths: ["x"], hint: "chronicle transaction rollback 0198" };
+    const [first] = runSummary(runShape({ not_rolled_back: left, exit_code: 3 }), brief);
+    expect(first).toMatch(/^chronicle: 4 changes \(.*\), not taken back$/);
+    const open = { reason: "its transaction could not be committed (full)", hint: "chronicle transaction commit 0198" };
+    for (const forPeople of [false, true]) {
+      const lines = runSummary(runShape({ not_committed: open }), { ...brief, forPeople });
+      expect(lines.join("\n")).not.toContain("Take back");
+      expect(lines.join("\n")).toContain(
+        "NOT committed: the command succeeded, but its transaction could not be committed (full). " +
+          "To keep what it changed: chronicle transaction commit 0198",
+      );
+    }
+  });
+
   it("names the copies of what others wrote during the rollback, once", () => {
     const conflicts = [{ path: "live", kept_at: "live.conflict-01234567" }];
     const paths = ["live.conflict-01234567"];

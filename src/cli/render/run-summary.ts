@@ -43,6 +43,9 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
+  // The transaction is still active. Undo would first roll it back, and then take back the step before it as well.
+  if (left !== null) return `${what}, not taken back`;
+  if (result.not_committed !== undefined) return what;
   return `${what}. Take back: ${worded("chronicle undo")}`;
 }
 
@@ -100,6 +103,12 @@ function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded
   return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
+function uncommittedLine({ not_committed: open }: RunShape, { worded }: SummaryStyle): string[] {
+  if (open === undefined) return [];
+  const why = `the command succeeded, but ${printable(open.reason)}`;
+  return [`NOT committed: ${why}. To keep what it changed: ${worded(open.hint)}`];
+}
+
 function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
@@ -151,6 +160,7 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
     ...missingLine(result),
     ...ambiguousLine(result, style),
     ...leftLine(result, style),
+    ...uncommittedLine(result, style),
     ...copiesLine(result),
   ];
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
@@ -177,6 +187,7 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     ...skippedLines(missing, style),
     ...ambiguousLine(result, summary),
     ...leftLine(result, summary).map((line) => paint("yellow", line)),
+    ...uncommittedLine(result, summary).map((line) => paint("yellow", line)),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
     ...copyLines(result.conflicts, style),

@@ -60,13 +60,14 @@ export const RUN: CommandSpec = {
     "the command's, or 128 + signal if a signal ended it (after Ctrl-C, Chronicle ends by SIGINT as well, so that " +
     "a shell's loop ends), even if the recording failed meanwhile. It is 125 if Chronicle failed before the " +
     "command started, 122 if --rollback-on-failure could not take back all changes of a failed command, and 1 if " +
-    "the command succeeded, but removed or overwrote omitted files that nobody kept. A run within a run, or " +
-    "within an agent's tool call, is part of it: it is rolled back by itself, and undone with what is around it. " +
-    "No init is needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes " +
-    "stay out of the history until somebody else changes them (or `chronicle snapshot --on-record PATH` includes " +
-    "them): status and explain name them, and no undo or restore overwrites them. While the command runs, only " +
-    "paths that agents' tools declare are recorded; options about the record are refused with --otr. With --json " +
-    "the result is one line of JSON at the end of stderr.",
+    "the command succeeded, but removed or overwrote omitted files that nobody kept, or its changes could not be " +
+    "committed (--rollback-on-failure; NOT committed names what keeps them). A run within a run, or within an " +
+    "agent's tool call, is part of it: it is rolled back by itself, and undone with what is around it. No init is " +
+    "needed. Off the record (--otr), nothing is stored of the command, and the paths that it changes stay out of " +
+    "the history until somebody else changes them (or `chronicle snapshot --on-record PATH` includes them): status " +
+    "and explain name them, and no undo or restore overwrites them. While the command runs, only paths that agents' " +
+    "tools declare are recorded; options about the record are refused with --otr. With --json the result is one " +
+    "line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
   options: [

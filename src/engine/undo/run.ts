@@ -22,7 +22,7 @@ import { asJson, endSession, beginSession, findSession, sessionShape } from "../
 import { coverageShape, shownPath, changeShape } from "../log/shape.ts";
 import { nameMoment } from "../read/snapshot.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
-import { commitRun, rollbackTransaction, openTransaction } from "./transaction.ts";
+import { commitRun, endedBefore, rollbackTransaction, openTransaction } from "./transaction.ts";
 import { unknownBeforeRun } from "./unknown-before.ts";
 import { optional } from "../../util/optional.ts";
 import type {
@@ -192,6 +192,7 @@ function runShape(done: Finished, { code, signal }: CommandEnd, ended: Transacti
     undo_id: isUndoable(done) && !ended.isRolledBack && done.notRecorded === null ? done.session.id : null,
     rolled_back: ended.isRolledBack && ended.left === null,
     not_rolled_back: ended.left,
+    ...optional({ not_committed: ended.uncommitted }),
     skipped: ended.skipped,
     conflicts: ended.conflicts,
   };
@@ -446,6 +447,7 @@ async function recordedSoFar(
 interface TransactionEnd {
   readonly isRolledBack: boolean;
   readonly left: RunShape["not_rolled_back"];
+  readonly uncommitted?: RunShape["not_committed"];
   readonly skipped: RunShape["skipped"];
   readonly conflicts: RunShape["conflicts"];
 }
@@ -462,12 +464,8 @@ async function endTransaction(
   transaction: string | undefined,
   { end, done }: EndedRun,
 ): Promise<TransactionEnd> {
-  if (transaction === undefined) return NOTHING_ROLLED_BACK;
+  if (end.code === 0) return commitOrTell(context, transaction);
   try {
-    if (end.code === 0) {
-      await commitRun(context, transaction);
-      return NOTHING_ROLLED_BACK;
-    }
     // Another process may have been killed since the run began, so its interrupted operations are finished first.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
@@ -479,6 +477,27 @@ async function endTransaction(
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
     const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
     return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };
+  }
+}
+
+/** If the transaction cannot be committed, returns the reason, because the command has already run. */
+async function commitOrTell(context: Context, transaction: string): Promise<TransactionEnd> {
+  try {
+    await commitRun(context, transaction);
+    return NOTHING_ROLLED_BACK;
+  } catch (error) {
+    const ended = endedBefore(error);
+    // Whoever committed the transaction around this one has committed this one, too.
+    if (ended === "committed") return NOTHING_ROLLED_BACK;
+    if (ended === "rolled_back")
+      return {
+        ...NOTHING_ROLLED_BACK,
+        uncommitted: { reason: "its transaction was rolled back meanwhile", hint: "chronicle redo" },
+      };
+    // Once this process is gone, the next change of the workspace rolls this transaction back.
+    const reason = `its transaction could not be committed (${reasonOf(error)}), and the next change of the workspace takes back what it changed, unless it is committed before`;
+    const hint = `chronicle transaction commit ${transaction.slice(0, 8)}`;
+    return { ...NOTHING_ROLLED_BACK, uncommitted: { reason, hint } };
   }
 }
 

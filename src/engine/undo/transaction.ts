@@ -193,9 +193,12 @@ export async function commitTransaction(
   return shapeNow(context, transaction.id);
 }
 
-/** Commits the transaction of a run. The caller has captured the changes of the run. */
+/**
+ * Commits the transaction of a run. The caller has captured the changes of the run. Throws `REFUSED` if the transaction
+ * is not active (see `endedBefore`).
+ */
 export async function commitRun(context: Context, id: string): Promise<void> {
-  const transaction = findTransaction(await activeTransactions(context), id);
+  const transaction = await activeOne(context, id);
   await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
 }
 
@@ -369,6 +372,13 @@ function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
         : "`chronicle redo` brings back what was rolled back last",
     data: { transaction: id, status },
   });
+}
+
+/** Returns how the transaction had ended, if this error says that it is not active any more. */
+export function endedBefore(error: unknown): Finish["status"] | undefined {
+  if (!(error instanceof ChronicleError) || error.code !== "REFUSED") return undefined;
+  const { status } = error.data ?? {};
+  return status === "committed" || status === "rolled_back" ? status : undefined;
 }
 
 interface Finish {

@@ -145,7 +145,8 @@ export async function run(context: CommandContext): Promise<number> {
   await context.closeQuietly();
   if (result.not_rolled_back !== null) return EXIT.notRolledBack;
   if (result.signal === "SIGINT") io.endBy(result.signal);
-  return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
+  const isTrouble = result.not_committed !== undefined || isSomethingLost(result);
+  return result.exit_code === 0 && isTrouble ? EXIT.failed : result.exit_code;
 }
 
 /** Throws `USAGE` for options about the record of a run, because a run off the record has no record. */

@@ -1,0 +1,117 @@
+import { expect, it } from "vitest";
+import type { RunShape } from "../../src/api/shapes.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
+import { openSimStore } from "../../src/testing/sim-store.ts";
+import { put } from "../helpers/engine-sweep.ts";
+
+/**
+ * A run that is rolled back if it fails, whose command succeeds, and whose transaction is not committed: the disk is
+ * full at some operation after the command, or somebody has ended the transaction meanwhile.
+ */
+
+const folder = { folder: 0o700 };
+
+interface Opening {
+  readonly firstId: number;
+  /** What the command does besides its work. */
+  readonly command?: (workspace: WorkspaceApi) => Promise<void> | void;
+}
+
+async function opened<T>(
+  disk: SimDisk,
+  { firstId, command }: Opening,
+  work: (workspace: WorkspaceApi) => Promise<T>,
+): Promise<T> {
+  const store = await openSimStore(disk, {
+    firstId,
+    command: async () => {
+      put(disk, "/proj/a", "after\n");
+      put(disk, "/proj/new", "new\n");
+      await command?.(workspace);
+      return 0;
+    },
+  });
+  const workspace = await store.open({ folder: "/proj", create: true });
+  try {
+    return await work(workspace);
+  } finally {
+    await workspace.close().catch(() => undefined);
+    await store.close().catch(() => undefined);
+  }
+}
+
+function newDisk(): SimDisk {
+  return SimDisk.fromTree({ "/store": folder, "/config": folder, "/root": folder, "/proj/a": "before\n" });
+}
+
+/** A run with the nth operation after its command failing. Returns how many there were as well. */
+async function runWith(
+  disk: SimDisk,
+  nth: number,
+  lasting: boolean,
+): Promise<{ readonly run: RunShape; readonly operations: number }> {
+  let begin = 0;
+  const command = (): void => {
+    begin = disk.operations;
+    disk.plan = ({ index, reads }) => (index - begin === nth && !reads ? { errno: "ENOSPC", lasting } : "go");
+  };
+  return opened(disk, { firstId: 1_000, command }, async (workspace) => {
+    const run = await workspace.run({ command: ["work"], rollbackOnFailure: true });
+    const operations = disk.operations - begin;
+    disk.plan = undefined;
+    return { run, operations };
+  });
+}
+
+function contentsOf(disk: SimDisk): (string | undefined)[] {
+  return ["/proj/a", "/proj/new"].map((path) => disk.content(path)?.toString());
+}
+
+it.each([
+  ["once", false],
+  ["from then on", true],
+])("a disk that is full %s: what is said of the transaction is what becomes of the work", async (_when, lasting) => {
+  const wrong: string[] = [];
+  const wanted = JSON.stringify(["after\n", "new\n"]);
+  let uncommitted = 0;
+  for (let nth = 0, operations = 1; nth < operations; nth += 1) {
+    const full = newDisk();
+    const found = await runWith(full, nth, lasting);
+    const disk = full.crash("keep");
+    const { run } = found;
+    operations = Math.max(operations, found.operations);
+    if (run.rolled_back || run.not_rolled_back !== null) wrong.push(`${nth}: ${JSON.stringify(run)}`);
+    if (run.not_committed !== undefined) {
+      uncommitted += 1;
+      expect(run.not_committed.reason).toMatch(/^its transaction could not be committed \(.*ENOSPC.* the next change/);
+      const [, id] = /^chronicle transaction commit (\w+)$/.exec(run.not_committed.hint) ?? [];
+      await opened(disk, { firstId: 20_000 }, (workspace) => workspace.commitTransaction(id ?? ""));
+    }
+    await opened(disk, { firstId: 30_000 }, async (workspace) => {
+      await workspace.snapshot();
+      const states = (await workspace.transactions()).map(({ status }) => status);
+      if (states.join() !== "committed") wrong.push(`${nth}: the transaction is ${states.join()}`);
+      if (JSON.stringify(contentsOf(disk)) !== wanted) wrong.push(`${nth}: ${contentsOf(disk).join()}`);
+      const { problems } = await workspace.verify();
+      if (problems.length > 0) wrong.push(`${nth}: ${JSON.stringify(problems)}`);
+    });
+  }
+  expect(wrong).toEqual([]);
+  expect(uncommitted).toBeGreaterThan(0);
+});
+
+it("nothing is said where somebody has committed the transaction meanwhile", async () => {
+  const command = async (workspace: WorkspaceApi): Promise<void> => {
+    const [active] = await workspace.transactions();
+    // Another process of this machine.
+    await opened(disk, { firstId: 2_000 }, (other) => other.commitTransaction(active?.id ?? ""));
+  };
+  const disk = newDisk();
+  await opened(disk, { firstId: 1_000, command }, async (workspace) => {
+    const run = await workspace.run({ command: ["work"], rollbackOnFailure: true });
+    expect(run).toMatchObject({ exit_code: 0, not_rolled_back: null, rolled_back: false });
+    expect(run.not_committed).toBeUndefined();
+  });
+  expect(contentsOf(disk)).toEqual(["after\n", "new\n"]);
+});
