@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -133,6 +133,33 @@ describe("Truth 18: what was erased, found on disk again", { timeout: 600_000 },
     expect((await workspace.snapshot()).coverage.omitted).toEqual([]);
     await workspace.gc();
     expect((await workspace.cat("also.txt")).size).toBe(secret.length);
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it("a file of more than 64 MiB in an ignored folder that a command sweeps away is not kept aside", async () => {
+    await using project = new ClockedProject();
+    const secret = randomBytes(64 * 1024 * 1024 + 1);
+    const store = join(project.base, "store");
+    project.write(".gitignore", "cache/\n");
+    project.write(".git/HEAD", "ref: refs/heads/main\n");
+    project.write("cache/small", "small\n");
+    const workspace = await project.init();
+    await workspace.putFile("config.bin", secret, {});
+    await workspace.deleteFile("config.bin");
+    await workspace.erase({ what: "config.bin", now: true });
+    const other = Buffer.alloc(secret.length, "other\n");
+    writeFileSync(join(project.folder, "cache/large"), secret);
+    writeFileSync(join(project.folder, "cache/other"), other);
+    const session = crypto.randomUUID();
+    const payload = { command: "rm -rf cache" };
+    const begun = await workspace.snapshotAction({ type: "run_command", payload, session });
+    await expect(workspace.cat("config.bin", 1)).rejects.toMatchObject({ code: "ERASED" });
+    rmSync(join(project.folder, "cache"), { recursive: true });
+    await workspace.finishAction(begun?.id ?? "");
+    expect(holding(store, secret.subarray(0, 2_000))).toEqual([]);
+    await workspace.undo();
+    expect(readdirSync(join(project.folder, "cache"))).toEqual(["other", "small"]);
+    expect(readFileSync(join(project.folder, "cache/other")).equals(other)).toBe(true);
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
   });
 });

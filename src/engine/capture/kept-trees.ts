@@ -1,7 +1,7 @@
 import { type Change, sameEntry, type Entry } from "../../core/values/entry.ts";
 import type { Omission } from "../../core/records/coverage.ts";
 import { explainPath } from "../../core/filter/ignore.ts";
-import { sha256 } from "../../core/values/hash.ts";
+import { sha256, type Hash } from "../../core/values/hash.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { outsidePath } from "../../core/records/outside-record.ts";
 import { comparePaths, isWithin, pathInRoot, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
@@ -16,8 +16,8 @@ import { absoluteOf } from "../log/known-paths.ts";
  * state. The tree is kept aside whole for the action that names it, so that only the undo of that action restores it.
  */
 
-/** The largest content, in bytes, that is hashed before it is stored, to see whether it was erased. */
-const MOST_HASHED_FIRST = 64 * 1024 * 1024;
+/** The largest content, in bytes, that is held in memory, to see whether it was erased before it is stored. */
+const MOST_HELD = 64 * 1024 * 1024;
 
 /** The entries of a tree, and the paths in it that a person excluded. Excluded paths are never stored. */
 interface KeptTree {
@@ -48,7 +48,8 @@ export async function keepTree(
     keep: async (pieces, { path, size }) => {
       if (byPerson(ownOf(path), false) !== undefined) return { hash: NOTHING, size };
       await refuseFileOverQuota(context, { size, recorded: () => Promise.resolve(undefined) }, quota);
-      if (erased.size === 0 || size > MOST_HASHED_FIRST) return batch.putStream(pieces);
+      if (erased.size === 0) return batch.putStream(pieces);
+      if (size > MOST_HELD) return putUnlessErased(context, pieces, erased);
       const content = Buffer.concat([...pieces]);
       const hash = sha256(content);
       if (!erased.has(hash)) await batch.put(content);
@@ -72,6 +73,26 @@ export async function keepTree(
       excluded.push({ path: own, reason: "excluded", detail: rule });
   }
   return { entries, excluded };
+}
+
+/**
+ * Stores a content of any size in a batch of its own, which is abandoned if the content was erased. The caller holds a
+ * lease of the blob store.
+ */
+async function putUnlessErased(
+  { blobs }: Context,
+  pieces: Iterable<Uint8Array>,
+  erased: ReadonlySet<Hash>,
+): ReturnType<BlobBatch["putStream"]> {
+  const batch = await blobs.batch();
+  try {
+    const put = await batch.putStream(pieces);
+    if (!erased.has(put.hash)) await batch.commit();
+    return put;
+  } finally {
+    // Does nothing after a commit.
+    await batch.abandon();
+  }
 }
 
 /** The hash that stands for a content that is not read. */
