@@ -217,6 +217,21 @@ describe("installing", () => {
     expect(machine.install(claude, base)).toEqual([]);
   });
 
+  it("leaves one of its hooks in a group that the user's are in", () => {
+    using machine = new Machine();
+    const base = machine.base("user");
+    const mine = { type: "prompt", prompt: "is it done?" };
+    const old = { type: "command", command: "/old/chronicle-hook claude" };
+    const other = { type: "command", command: "/other/chronicle-hook claude" };
+    const anew = { type: "command", command: "/c/bin/chronicle-hook claude", timeout: 600 };
+    const shared = [old, mine, other, mine, old];
+    machine.put("home/.claude/settings.json", JSON.stringify({ hooks: { Stop: [{ hooks: shared }] } }));
+    machine.install(claude, base);
+    const settings = JSON.parse(machine.read("home/.claude/settings.json")) as { hooks: { Stop: unknown } };
+    expect(settings.hooks.Stop).toEqual([{ hooks: [anew, mine, mine] }]);
+    expect(machine.install(claude, base)).toEqual([]);
+  });
+
   it("names the place of its hook among others of the group", () => {
     const hooks = [
       { type: "prompt", prompt: "p" },

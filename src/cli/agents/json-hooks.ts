@@ -72,8 +72,8 @@ export function misplacedStrict(text: string, before: string): string[] {
 
 /**
  * Returns the text with exactly one group of Chronicle for each wanted event. The group replaces the present group of
- * Chronicle, or is appended. If Chronicle's present hook is in a group with other hooks for the same tools, only the
- * hook is replaced.
+ * Chronicle, or is appended. If a hook of Chronicle is in a group with other hooks for the same tools, only the hook is
+ * replaced.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -91,7 +91,8 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   if (whole >= 0) return putOver(result, [...path, at], { present: groups[at], value: group });
   const index = ourIndex(groups[at]);
   const present = hooksOf(groups[at])[index];
-  return putOver(result, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
+  const alone = dropWithin(result, { event, at, group: groups[at] }, index);
+  return putOver(alone, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
 /** If the present value is equal, nothing is written, so that its formatting stays. */
@@ -137,15 +138,18 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
+/** `kept`: the index of a hook that is not changed. */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },
+  kept = -1,
 ): string {
   const { event, at, group } = place;
   const hooks = hooksOf(group);
   let result = text;
   for (let inner = hooks.length - 1; inner >= 0; inner -= 1) {
-    if (ourCommand(hooks[inner]) !== undefined) result = dropAt(result, ["hooks", event, at, "hooks", inner]);
+    if (inner !== kept && ourCommand(hooks[inner]) !== undefined)
+      result = dropAt(result, ["hooks", event, at, "hooks", inner]);
   }
   return result;
 }
