@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { hashToBytes, sha256, type Hash } from "../../core/values/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { SimDisk } from "../../testing/sim-disk/sim-disk.ts";
+import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
+import { readPackUlid } from "./pack-scan.ts";
 import { findStored, flipAt, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import type { FileBlobStore } from "./file-blob-store.ts";
@@ -33,6 +37,103 @@ function truncate(blobs: SimBlobs, path: string, length: number): void {
 
 const three = [someBytes(3_000, 1), someBytes(4_000, 2, true), someBytes(5_000, 3)];
 const sealed = (blobs: SimBlobs): string[] => blobs.disk.list(blobs.layout.packs).map(({ name }) => name.toString());
+
+describe("a reader that may not write, beside a writer", () => {
+  const readOnly = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
+  const given = [someBytes(3_000, 1), someBytes(4_000, 2)];
+
+  /** The same disk. Does `before` before each call. */
+  function watched(disk: SimDisk, before: () => void): Disk {
+    return new Proxy<Disk>(disk, {
+      get: (_disk, name) => {
+        const member: unknown = Reflect.get(disk, name, disk);
+        if (typeof member !== "function") return member;
+        return (...given: unknown[]): unknown => {
+          before();
+          return Reflect.apply(member, disk, given);
+        };
+      },
+    });
+  }
+
+  /** Opens a store of one pack in lane 0, and does `meanwhile` before the nth call of the reader to the disk. */
+  async function openBeside(
+    nth: number,
+    meanwhile: (blobs: SimBlobs) => void,
+  ): Promise<{ readonly store: FileBlobStore; readonly happened: boolean }> {
+    const { blobs } = await filled(given);
+    let calls = 0;
+    const disk = watched(blobs.disk, () => {
+      calls += 1;
+      if (calls === nth) meanwhile(blobs);
+    });
+    const store = await blobs.open({ disk, openIndex: readOnly });
+    return { store, happened: calls >= nth };
+  }
+
+  function seal({ disk, layout }: SimBlobs): string {
+    const from = layout.activePack(0);
+    const fd = disk.open(from, "read");
+    const ulid = readPackUlid(disk, fd) ?? "";
+    disk.close(fd);
+    disk.rename(from, layout.sealedPack(ulid));
+    return layout.sealedPack(ulid);
+  }
+
+  function beginPack({ disk, layout, newPackId }: SimBlobs, contents: readonly Buffer[]): void {
+    const sink = openPackSink(disk, layout, { grant: { lane: 0, pack: undefined }, newPackId });
+    for (const content of contents) sink.put(content);
+    sink.finish();
+  }
+
+  test.each([
+    ["seals its pack", (blobs: SimBlobs) => void seal(blobs)],
+    [
+      "seals its pack and begins another",
+      (blobs: SimBlobs) => {
+        seal(blobs);
+        beginPack(blobs, [someBytes(2_000, 3)]);
+      },
+    ],
+    [
+      "collects the pack",
+      (blobs: SimBlobs) => {
+        const sealedPath = seal(blobs);
+        beginPack(blobs, given);
+        blobs.disk.unlink(sealedPath);
+      },
+    ],
+  ])("that %s: it finds what was there", async (_what, meanwhile) => {
+    const wrong: string[] = [];
+    for (let nth = 1, happened = true; happened; nth += 1) {
+      try {
+        const opened = await openBeside(nth, meanwhile);
+        happened = opened.happened;
+        if ((await found(opened.store, given)).includes(false)) wrong.push(`${nth}: not found`);
+        await opened.store.close();
+      } catch (error) {
+        wrong.push(`${nth}: ${String(error)}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("a reader that may not write, and stays", () => {
+  test("finds what a writer stores later, small and large", async () => {
+    const { blobs } = await filled(three.slice(0, 1));
+    const largeBytes = 10 * KIB;
+    const openIndex = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
+    const reader = await blobs.open({ openIndex, largeBytes });
+    const large = someBytes(20 * KIB, 9);
+    expect(await found(reader, [...three, large])).toEqual([true, false, false, false]);
+    const writer = await blobs.open({ largeBytes });
+    await putAll(writer, [large]);
+    expect(await found(reader, [...three, large])).toEqual([true, false, false, true]);
+    await putAll(writer, three.slice(1));
+    expect(await found(reader, [...three, large])).toEqual([true, true, true, true]);
+  });
+});
 
 describe("a lost index", () => {
   test("changes no answer", async () => {

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../core/values/errors.ts";
 import { isHash, type Hash } from "../../core/values/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { LargeRow, PackRow } from "../blob-index.ts";
@@ -109,13 +110,20 @@ export function catchUpLarge(files: BlobFiles): void {
  * content if it has no file.
  */
 export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
+  updateOneLarge(files, hash, (found) => {
+    const { layout } = files;
+    makeNamesSure(files, [layout.large, layout.largeFolder(hash)], [largePath(files, found)]);
+  });
+}
+
+/** `beforeUse`: called with the row of a found file before it is published. */
+function updateOneLarge(files: BlobFiles, hash: Hash, beforeUse: (found: LargeRow) => void): void {
   const place = files.index.find(hash);
   if (place?.kind === "pack") return;
   const [found] = [false, true].flatMap((packed) => largeRow(files, hash, packed) ?? []);
   if (place !== undefined && place.packed === found?.packed) return;
   if (place === undefined && found === undefined) return;
-  const { layout } = files;
-  if (found !== undefined) makeNamesSure(files, [layout.large, layout.largeFolder(hash)], [largePath(files, found)]);
+  if (found !== undefined) beforeUse(found);
   files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
 }
 
@@ -160,25 +168,69 @@ function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
-/** Fills the index of a store that cannot be written, from block heads and file names alone. Takes no lock. */
-export function learnReadOnly(files: BlobFiles): void {
-  const { disk, layout, index } = files;
-  if (disk.lstat(layout.packs) === undefined) return;
-  const listing = listPacks(files);
-  for (const ulid of listing.sealed) learnSealed(files, ulid);
-  for (const { lane, size } of listing.active) {
-    const fd = disk.open(layout.activePack(lane), "read");
-    try {
-      const ulid = readPackUlid(disk, fd);
-      // Bytes after the last whole block may be a torn tail, on which no event relies.
-      const { rows, end } = rowsAndEnd(disk, fd, size);
-      if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
-    } finally {
-      disk.close(fd);
-    }
-  }
+/** The packs that a reader has found in a store that it cannot write: a text, which is different once others exist. */
+export type FoundPacks = string;
+
+/**
+ * Fills the empty index of a store that cannot be written, from block heads and file names alone. Takes no lock, so
+ * writers may seal packs, and a collector may remove some, at any time. `catchUpReadOnly` finds what replaces these.
+ */
+export function learnReadOnly(files: BlobFiles): FoundPacks {
+  const found = findPacks(files);
+  if (found === NO_PACKS) return found;
+  // A pack that is sealed before its lane is read is among the sealed ones, because these are listed afterwards.
+  for (const { lane } of listPacks(files).active) learnLane(files, lane);
+  for (const ulid of listPacks(files).sealed) learnSealed(files, ulid, "may be gone");
+  const { index } = files;
   const large = listLarge(files).filter(({ hash }) => !index.has(hash));
   if (large.length > 0) index.apply({ large });
+  return found;
+}
+
+/**
+ * Updates the index of a store that cannot be written, for one content that a read has not found. `known`: the packs
+ * from which the index was filled. If others exist now, fills the index anew.
+ */
+export function catchUpReadOnly(files: BlobFiles, hash: Hash, known: FoundPacks): FoundPacks {
+  return withTrouble(`reading ${files.layout.folder}`, () => {
+    if (findPacks(files) === known) {
+      updateOneLarge(files, hash, () => undefined);
+      return known;
+    }
+    const { index } = files;
+    index.apply({ forgetPacks: index.packs().map(({ id }) => id), forget: index.large().map((one) => one.hash) });
+    return learnReadOnly(files);
+  });
+}
+
+const NO_PACKS: FoundPacks = "";
+
+function findPacks(files: BlobFiles): FoundPacks {
+  const { disk, layout } = files;
+  return disk.lstat(layout.packs) === undefined ? NO_PACKS : JSON.stringify(listPacks(files));
+}
+
+function learnLane(files: BlobFiles, lane: number): void {
+  const { disk, layout, index } = files;
+  const fd = openUnlessGone(disk, layout.activePack(lane));
+  if (fd === undefined) return;
+  try {
+    const ulid = readPackUlid(disk, fd);
+    // Bytes after the last whole block may be a torn tail, on which no event relies.
+    const { rows, end } = rowsAndEnd(disk, fd, disk.fstat(fd).size);
+    if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
+  } finally {
+    disk.close(fd);
+  }
+}
+
+function openUnlessGone(disk: Disk, path: string): number | undefined {
+  try {
+    return disk.open(path, "read");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function rowsAndEnd(disk: Disk, fd: number, size: number): { readonly rows: BlobRows; readonly end: number } {
@@ -196,13 +248,17 @@ function isKnownSealed(row: PackRow | undefined): boolean {
   return row !== undefined && row.lane === undefined;
 }
 
-/** Skips the bytes that the index knows already. If the index knows more bytes than exist, reads all bytes. */
-function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
+/**
+ * Skips the bytes that the index knows already. If the index knows more bytes than exist, reads all bytes. `may be
+ * gone`: a pack that does not exist is skipped.
+ */
+function learnSealed({ disk, layout, index }: BlobFiles, ulid: string, how?: "may be gone"): void {
   const row = index.packOf(ulid);
   if (isKnownSealed(row)) return;
   const path = layout.sealedPack(ulid);
   withTrouble(`reading ${path}`, () => {
-    const fd = disk.open(path, "read");
+    const fd = how === "may be gone" ? openUnlessGone(disk, path) : disk.open(path, "read");
+    if (fd === undefined) return;
     try {
       const size = disk.fstat(fd).size;
       const settled = row !== undefined && row.bytes <= size ? row.bytes : PACK_HEADER_BYTES;

@@ -30,6 +30,8 @@ import {
   isBehind,
   learnForeignLanes,
   learnReadOnly,
+  catchUpReadOnly,
+  type FoundPacks,
 } from "./blob-recovery.ts";
 import { poisoned, stillSays } from "./blob-trouble.ts";
 import { ioTrouble, isDiskTrouble, takesNoWrites, withoutIndexFile, withTrouble } from "../io-trouble.ts";
@@ -94,16 +96,21 @@ export class FileBlobStore implements BlobStore {
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   #readOnly: boolean;
+  /** True if the index is a scratch one of this object, because the disk takes no writes to its file. */
+  #isScratch: boolean;
+  /** The packs from which a scratch index was filled. */
+  #foundPacks: FoundPacks | undefined;
   #indexInode: bigint | undefined;
   #following: Promise<void> | undefined;
   #takingUp: Promise<void> | undefined;
   #poisoned = false;
   #closed = false;
 
-  private constructor(options: FileBlobStoreOptions, opened: ReturnType<BlobIndexOpener>) {
+  private constructor(options: FileBlobStoreOptions, opened: ReturnType<BlobIndexOpener>, canWrite: boolean) {
     const { disk, layout, newPackId } = options;
     this.#options = options;
-    this.#readOnly = opened.readOnly;
+    this.#isScratch = opened.readOnly;
+    this.#readOnly = opened.readOnly || !canWrite;
     this.#index = new RenewableIndex(opened.index);
     this.#indexInode = disk.lstat(layout.index)?.ino;
     this.#files = { disk, layout, index: this.#index, newPackId, unsure: new Set() };
@@ -119,7 +126,7 @@ export class FileBlobStore implements BlobStore {
   static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
     const canWrite = makeFolders(options);
     const opened = options.openIndex();
-    const store = new FileBlobStore(options, { ...opened, readOnly: opened.readOnly || !canWrite });
+    const store = new FileBlobStore(options, opened, canWrite);
     try {
       await store.#start(opened.fresh).catch((error: unknown) => store.#readWithoutFile(error));
     } catch (error) {
@@ -303,7 +310,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   async #start(fresh: boolean): Promise<void> {
-    if (this.#readOnly) return learnReadOnly(this.#files);
+    this.#foundPacks = undefined;
+    if (this.#readOnly) return this.#learnReadOnly();
     if (!fresh && !isBehind(this.#files, this.#lanes)) return;
     const alone = fresh ? await this.#lease.tryExclusive(REBUILD_WAIT_MS) : undefined;
     using _lock = alone ?? (await this.#lease.take());
@@ -349,12 +357,14 @@ export class FileBlobStore implements BlobStore {
     this.#sound.clear();
     const opened = this.#options.openIndex();
     this.#readOnly ||= opened.readOnly;
+    this.#isScratch = opened.readOnly;
     this.#index.renew(opened.index);
     this.#indexInode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
     await this.#start(opened.fresh);
   }
 
   async #catchUp(hash: Hash): Promise<void> {
+    if (this.#foundPacks !== undefined) this.#foundPacks = catchUpReadOnly(this.#files, hash, this.#foundPacks);
     if (this.#readOnly) return;
     try {
       await this.#followIndex();
@@ -380,8 +390,14 @@ export class FileBlobStore implements BlobStore {
     this.#sound.clear();
     this.#readOnly = true;
     this.#index.renew(scratchIndex());
-    learnReadOnly(this.#files);
+    this.#isScratch = true;
+    this.#learnReadOnly();
     tell?.(withoutIndexFile(error));
+  }
+
+  #learnReadOnly(): void {
+    const found = learnReadOnly(this.#files);
+    this.#foundPacks = this.#isScratch ? found : undefined;
   }
 
   async #openSink(): Promise<OpenSink> {
