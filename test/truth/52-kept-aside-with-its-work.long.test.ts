@@ -212,6 +212,33 @@ describe("beside others", () => {
     expect(project.read(".env")).toBe("KEY=1");
   });
 
+  test("what an earlier one may have written back as it was at its beginning is not the later one's alone", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const one = await begin(all, SWEEP);
+    project.write(".env", "KEY=2");
+    const two = await begin(all, SWEEP);
+    project.write(".env", "KEY=1");
+    expect(await one.end()).toBeUndefined();
+    expect(await two.end()).toMatchObject([{ path: ".env", kept: true, ambiguous: true }]);
+    expect((await workspace.undo({ action: two.id })).skipped).toMatchObject([{ path: ".env", reason: "ambiguous" }]);
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
+  test("nor has an earlier one that left it as it was any part in it", async () => {
+    const all = await begun();
+    const { project, workspace } = all;
+    await using _ = project;
+    const one = await begin(all, SWEEP);
+    const two = await begin(all, SWEEP);
+    expect(await one.end()).toBeUndefined();
+    project.write(".env", "KEY=2");
+    expect((await two.end())?.[0]?.ambiguous).toBeUndefined();
+    await workspace.undo({ action: two.id });
+    expect(project.read(".env")).toBe("KEY=1");
+  });
+
   test("what changed after the other had ended is the last one's alone", async () => {
     const all = await begun();
     const { project, workspace } = all;

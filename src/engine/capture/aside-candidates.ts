@@ -1,4 +1,4 @@
-import type { Aside } from "../../core/records/aside.ts";
+import { type Aside, decodeAside } from "../../core/records/aside.ts";
 import { type Change, sameEntry } from "../../core/values/entry.ts";
 import type { OmittedChange } from "../../core/records/omitted-change.ts";
 import { isWithin, type WorkspacePath } from "../../core/values/path.ts";
@@ -9,6 +9,7 @@ import { Nesting } from "../facts/nesting.ts";
 import { actionsAfter } from "../facts/transactions.ts";
 import type { Context } from "../log/context.ts";
 import { doneIntents } from "../log/intents.ts";
+import { readEvent } from "../log/read-events.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
@@ -19,6 +20,7 @@ import { isOwnerAlive } from "../log/owner-process.ts";
 
 interface Span {
   readonly id: string;
+  readonly recordId: string;
   /** The seq before its first event. */
   readonly fromSeq: number;
   /** The seq of its last event; infinite while it is open. */
@@ -49,7 +51,7 @@ export async function withCandidates(
   if (!changes.some(({ kept }) => kept)) return changes;
   const beside = await workBeside(context, id);
   if (beside === undefined) return changes;
-  const plans = await plansOf(context, beside.others);
+  const plans = await plansOf(context, beside);
   const steps = await stepsSince(context, beside.own);
   return changes.map((change) => {
     if (!change.kept) return change;
@@ -100,12 +102,14 @@ async function workBeside(context: Context, id: string): Promise<Beside | undefi
 
 function spanOfRun({ id, fromSeq, seq, state, aside, omittedChanges }: Session): Span {
   const end = state === "running" ? Infinity : seq;
-  return { id, fromSeq, end, aside, omittedChanges, declared: [], isWide: true };
+  const recordId = `session:${id}`;
+  return { id, recordId, fromSeq, end, aside, omittedChanges, declared: [], isWide: true };
 }
 
 function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, paths, scope }: LoggedAction): Span {
   const end = state === "open" ? Infinity : lastSeq;
-  return { id, fromSeq, end, aside, omittedChanges, declared: paths, isWide: scope === "workspace" };
+  const recordId = `action:${id}`;
+  return { id, recordId, fromSeq, end, aside, omittedChanges, declared: paths, isWide: scope === "workspace" };
 }
 
 /**
@@ -120,15 +124,40 @@ function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   return others.filter((one) => hasDeclared(one) || (one.isWide && !isDeclared));
 }
 
-type Plans = ReadonlyMap<string, ReadonlyMap<WorkspacePath, Change>>;
+type Plan = ReadonlyMap<WorkspacePath, Change>;
 
-async function plansOf(context: Context, some: readonly Span[]): Promise<Plans> {
-  const plans = new Map<string, ReadonlyMap<WorkspacePath, Change>>();
-  for (const { id, aside } of some) {
-    const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
-    if (bytes !== undefined) plans.set(id, new Map(decodePlan(bytes).map((change) => [change.path, change])));
+interface Plans {
+  /** The last plan of each other work, by its id. */
+  readonly last: ReadonlyMap<string, Plan>;
+  /** The plans of the beginnings of work that began before the ending work, and ended since. */
+  readonly first: ReadonlyMap<string, Plan>;
+}
+
+async function plansOf(context: Context, { own, others }: Beside): Promise<Plans> {
+  const [last, first] = [new Map<string, Plan>(), new Map<string, Plan>()];
+  for (const one of others) {
+    const plan = await planOf(context, one.aside);
+    if (plan !== undefined) last.set(one.id, plan);
+    const beginning = isEarlier(one, own) && one.end !== Infinity ? await planOfBeginning(context, one) : undefined;
+    if (beginning !== undefined) first.set(one.id, beginning);
   }
-  return plans;
+  return { last, first };
+}
+
+async function planOf(context: Context, aside: Aside | undefined): Promise<Plan | undefined> {
+  const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
+  return bytes === undefined ? undefined : new Map(decodePlan(bytes).map((change) => [change.path, change]));
+}
+
+/** Returns the plan with the kept-aside states at the beginning of some work; `undefined` if it is not there any more. */
+async function planOfBeginning(context: Context, { recordId, end }: Span): Promise<Plan | undefined> {
+  const [first] = await context.index.recordHistory(recordId);
+  if (first === undefined || first.seq === end) return undefined;
+  return planOf(context, decodeAside((await readEvent(context, first)).record));
+}
+
+function isEarlier(other: Span, own: Span): boolean {
+  return other.fromSeq <= own.fromSeq;
 }
 
 /**
@@ -141,15 +170,18 @@ function mayHaveMade(
   other: Span,
   { planned, plans }: { readonly planned: readonly Change[]; readonly plans: Plans },
 ): boolean {
-  const plan = plans.get(other.id);
-  const isEarlier = other.fromSeq <= own.fromSeq;
+  const plan = plans.last.get(other.id);
+  const isFirst = isEarlier(other, own);
   if (other.end === Infinity)
-    return isEarlier || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
+    return isFirst || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
   return planned.some(({ path, before }) => {
-    // If `other` does not report a path, the path was at its end as at its beginning.
-    if (!other.omittedChanges.some((one) => isWithin(path, one.path))) return false;
+    if (!other.omittedChanges.some((one) => isWithin(path, one.path))) {
+      // The path was at the end of `other` as at its beginning, but perhaps not when `own` began.
+      const then = isFirst ? plans.first.get(other.id)?.get(path) : undefined;
+      return then !== undefined && !sameEntry(then.before, before);
+    }
     const found = plan?.get(path);
-    return found === undefined || !sameEntry(isEarlier ? before : found.before, found.after);
+    return found === undefined || !sameEntry(isFirst ? before : found.before, found.after);
   });
 }
 
