@@ -54,7 +54,8 @@ export class StoreHealth {
     const folder = known.path === undefined ? this.#options.home : dirname(known.path);
     const trouble = troubleOf(known.errno);
     const staysUntil = performance.now() + STAYS_MS;
-    this.#troubles.set(folder, known.stays ? { ...trouble, reason: STAYS_IN_WORDS, staysUntil } : trouble);
+    if (known.stays) this.#troubles.set(folder, { ...trouble, reason: STAYS_IN_WORDS, staysUntil });
+    else if (!stays(this.#troubles.get(folder))) this.#troubles.set(folder, trouble);
   }
 
   /** Returns the trouble of the store or of a part of it; `undefined` if all of it can be written. */
@@ -65,7 +66,7 @@ export class StoreHealth {
       if (this.#hasLittleSpace()) before.set(home, before.get(home) ?? troubleOf("ENOSPC"));
       const known = new Set(this.#troubles.keys());
       for (const [folder, trouble] of before) {
-        if (performance.now() < (trouble.staysUntil ?? 0)) continue;
+        if (stays(trouble)) continue;
         const errno = whyNot(disk, folder);
         if (errno !== undefined) this.#troubles.set(folder, troubleOf(errno));
         else if (this.#troubles.delete(folder) && known.has(folder) && this.#troubles.size === 0) onHealed(trouble);
@@ -81,16 +82,24 @@ export class StoreHealth {
       return disk.space(home).freeBytes < LITTLE_SPACE;
     } catch (error) {
       // The store is missing, or its disk does not report its free space, so a test write must decide.
-      return errnoOf(error) !== undefined;
+      if (errnoOf(error) === undefined) throw error;
+      return true;
     }
   }
+}
+
+/** True if the trouble is reported without a test write now. */
+function stays(trouble: StoreTrouble | undefined): boolean {
+  return performance.now() < (trouble?.staysUntil ?? 0);
 }
 
 function whyNot(disk: Disk, folder: string): string | undefined {
   try {
     return disk.lstat(folder) === undefined ? undefined : whyNotWritable(disk, folder);
   } catch (error) {
-    return diskTrouble(error)?.errno ?? "EIO";
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return errno;
   }
 }
 
