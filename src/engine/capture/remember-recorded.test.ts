@@ -1,6 +1,7 @@
-import { rmSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { ClockedProject } from "../../../test/helpers/clocked-project.ts";
 import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 
@@ -45,4 +46,26 @@ test("one that closes after another has recorded something does not vouch for th
   const next = await project.open();
   await next.snapshot();
   expect(await paths(next)).toEqual(["kept"]);
+});
+
+test("one that looked before another log was accepted does not vouch for that one", async () => {
+  // By its clock, no file was written so shortly before it was read that it must be read again.
+  await using project = new ClockedProject();
+  project.write("a", "1");
+  const first = await project.init();
+  await first.close();
+  const log = join(project.base, "store/workspaces", first.id, "events.wal");
+  copyFileSync(log, `${log}.old`);
+  const early = await project.open();
+  project.write("a", "2");
+  await early.snapshot();
+  const { seq } = await early.head();
+  renameSync(`${log}.old`, log);
+  const late = await project.open();
+  expect(await late.acceptHead()).toMatchObject({ accepted: true });
+  for (let n = 0; (await late.head()).seq <= seq; n += 1) await late.records.upsert(`r${n}`, { value: n });
+  await late.close();
+  await early.close();
+  const next = await project.open();
+  expect((await next.status()).changes).toMatchObject([{ path: "a", change_type: "modified" }]);
 });

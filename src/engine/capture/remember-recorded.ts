@@ -1,10 +1,12 @@
 import { sameEntry } from "../../core/values/entry.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
-import { signerRecordId } from "../../core/records/signer-record.ts";
+import { decodeSigner, signerRecordId } from "../../core/records/signer-record.ts";
 import type { FileStat } from "../../disk/disk.ts";
 import type { KnownPath } from "../../worktree/worktree.ts";
 import { type Context, isHosted } from "../log/context.ts";
 import { memoKey } from "../log/memo.ts";
+import { readEvent } from "../log/read-events.ts";
+import type { EventRow } from "../../storage/index-store.ts";
 
 /** A stat that no file has. A path that is remembered with it is read again at the next scan. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
@@ -35,8 +37,8 @@ export async function rememberRecorded(context: Context): Promise<void> {
   memo.set(knownTo, seq);
 }
 
-/** The seq of the event that names the present signer. It changes when a person accepts another log. */
-const accepted = memoKey<number>("last accepted log");
+/** The seq of the event that names the signer, as last seen. It changes when a person accepts another log. */
+const signer = memoKey<number>("last seen signer");
 
 /**
  * Makes the worktree forget all states if a person has accepted another log, or if events are gone. The states may then
@@ -45,13 +47,25 @@ const accepted = memoKey<number>("last accepted log");
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
   if (isHosted(worktree.roots)) return;
-  const at = (await context.index.record(signerRecordId(context.workspaceId)))?.seq ?? 0;
-  const before = memo.get(accepted) ?? at;
-  memo.set(accepted, at);
+  const row = await signerRow(context);
+  const isOther = await isOtherLog(context, row);
+  memo.set(signer, row?.seq ?? 0);
   const since = memo.get(knownTo) ?? worktree.rememberedSeq ?? 0;
-  if (at === before && since <= seq) return;
+  if (!isOther && since <= seq) return;
   worktree.forgetAll();
   memo.delete(knownTo);
+}
+
+/** True if a person has accepted another log since the signer was last seen. False if it was never seen. */
+async function isOtherLog(context: Context, row: EventRow | undefined): Promise<boolean> {
+  const before = context.memo.get(signer);
+  if (before === undefined || before === (row?.seq ?? 0)) return false;
+  // A new history gets its signer with its first commit.
+  return before !== 0 || row === undefined || decodeSigner((await readEvent(context, row)).record).why !== "begun";
+}
+
+function signerRow({ index, workspaceId }: Context): Promise<EventRow | undefined> {
+  return index.record(signerRecordId(workspaceId));
 }
 
 async function tellWorktree(
@@ -80,11 +94,14 @@ export function noteRemembered({ memo }: Context, { from, to }: { readonly from:
 
 /**
  * Saves what the worktree remembers, and the seq up to which it knows the recorded states. Saves nothing before the
- * first scan.
+ * first scan, and nothing if a person has accepted another log since then, because the states may stem from
+ * events that no longer exist.
  */
-export async function keepRemembered({ worktree, memo }: Context): Promise<void> {
+export async function keepRemembered(context: Context): Promise<void> {
+  const { worktree, memo } = context;
   const seq = memo.get(knownTo);
-  if (seq !== undefined) await worktree.save(seq);
+  if (seq === undefined) return;
+  if (!(await isOtherLog(context, await signerRow(context)))) await worktree.save(seq);
 }
 
 /**
