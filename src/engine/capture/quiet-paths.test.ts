@@ -39,6 +39,12 @@ describe("paths that are being written", () => {
     ]);
   });
 
+  it("may be named twice at once", async () => {
+    hint("a", "a");
+    await until(500);
+    expect(given).toEqual([[50, ["a"], false]]);
+  });
+
   it("are given out after a while where they never become quiet, and are waited for anew", async () => {
     for (let at = 0; at < 300; at += 20) {
       hint("log", ...(at === 100 ? ["b"] : []));

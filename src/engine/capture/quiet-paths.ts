@@ -60,8 +60,8 @@ export class QuietPaths {
   /** Notes that something was changed at these paths; `undefined`: anywhere. */
   hint(paths: readonly WorkspacePath[] | undefined): void {
     const { quietMs, mostMs } = this.#options;
-    const named = paths ?? [EVERYTHING];
-    if (named.length === 0) return;
+    const named = new Set(paths ?? [EVERYTHING]);
+    if (named.size === 0) return;
     const isAll = paths === undefined;
     const quiet = this.#group(quietMs, { isAll, isLate: false });
     let most: Group | undefined;
