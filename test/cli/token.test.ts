@@ -44,7 +44,7 @@ describe("chronicle token", () => {
     expect(JSON.stringify(value)).not.toContain("hash");
     const id = file.replace(".json", "");
     expect((await sandbox.must(["token", "list"])).stdout).toMatch(
-      new RegExp(`^${id}  agent  ci  s-42  until \\d{4}-`),
+      new RegExp(`^${id}  agent  ci  s-42  until \\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\dZ`),
     );
     expect((await sandbox.must(["token", "revoke", id.slice(0, 4)])).stdout).toBe(
       `revoked ${id} (an agent, for s-42)\n`,

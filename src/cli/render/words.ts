@@ -16,6 +16,11 @@ export function takenWords({ kind, summary }: { readonly kind: string; readonly 
   return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;
 }
 
+/** Returns the minute of an ISO-8601 time in UTC, with its zone, because a time without one is in the user's zone. */
+export function minuteOf(iso: string): string {
+  return `${iso.slice(0, "2026-01-31T09:30".length)}Z`;
+}
+
 /** Returns an ISO-8601 time relative to `now`: `3 min ago`. */
 export function ago(iso: string | null, now: number): string {
   return iso === null ? "" : formatAgo(Date.parse(iso), now);

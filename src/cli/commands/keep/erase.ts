@@ -8,7 +8,7 @@ import { isHash } from "../../../core/values/hash.ts";
 import { confirm } from "../../support/confirm.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
-import { counted } from "../../render/words.ts";
+import { counted, minuteOf } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
@@ -137,8 +137,8 @@ function askedText({ asked: { path, content, match } }: ErasureShape): string {
 }
 
 function rowOf(one: ErasureShape): string[] {
-  const when = one.at.slice(0, 16).replace("T", " ");
-  const back = one.can_be_withdrawn ? `until ${one.until.slice(0, 16).replace("T", " ")}` : "for good";
+  const when = minuteOf(one.at);
+  const back = one.can_be_withdrawn ? `until ${minuteOf(one.until)}` : "for good";
   const why = one.reason === null ? "" : printable(one.reason);
   return [
     one.id.slice(0, 8),

@@ -2,6 +2,7 @@ import { EXIT } from "../../../api/problems.ts";
 import { listForgotten, unforget as bringBack } from "../../../open.ts";
 import type { CommandContext } from "../../support/context.ts";
 import { columns } from "../../render/columns.ts";
+import { minuteOf } from "../../render/words.ts";
 import { printable, shownCommand } from "../../../process/printable.ts";
 import type { WorkspaceShape } from "../../../api/shapes.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
@@ -63,7 +64,7 @@ export async function forget(context: CommandContext): Promise<number> {
 
 /** Returns `kept` for a history that is kept without an end. */
 function until(at: string | null): string {
-  return at === null ? "kept" : `until ${at.slice(0, 16).replace("T", " ")}`;
+  return at === null ? "kept" : `until ${minuteOf(at)}`;
 }
 
 export async function unforget(context: CommandContext): Promise<number> {

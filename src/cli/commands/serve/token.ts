@@ -10,6 +10,7 @@ import { hashToken, isExpired, newToken, type TokenRecord } from "../../../serve
 import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { columns } from "../../render/columns.ts";
+import { minuteOf } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 import { FileTokenStore } from "../../../daemon/file-token-store.ts";
 import { optional } from "../../../util/optional.ts";
@@ -143,7 +144,7 @@ function bound({ replicas = [] }: TokenRecord): string {
 
 function until(record: TokenRecord, now: number): string {
   if (record.expires === null) return "no end";
-  return `${isExpired(record, now) ? "ended" : "until"} ${record.expires.slice(0, 16).replace("T", " ")}`;
+  return `${isExpired(record, now) ? "ended" : "until"} ${minuteOf(record.expires)}`;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
