@@ -5,16 +5,34 @@ import { type Format, type Paint, printable, printableText } from "../../process
 import { modeText } from "./changes.ts";
 import { columns } from "./columns.ts";
 
-const COLOURS: readonly (readonly [RegExp, Format])[] = [
-  [/^(diff |--- |\+\+\+ )/, "bold"],
-  [/^@@/, "cyan"],
-  [/^\+/, "green"],
-  [/^-/, "red"],
-];
+/** The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or its body. */
+type Part = "header" | "hunk" | "body";
 
-function coloured(line: string, paint: Paint): string {
-  const found = COLOURS.find(([pattern]) => pattern.test(line));
-  return found === undefined ? line : paint(found[1], line);
+/** The bodies' lines begin with a sign or a space, so none of them looks like the first line of a file. */
+function* partsOf(lines: readonly string[]): Generator<readonly [Part, string]> {
+  let isBody = false;
+  for (const line of lines) {
+    const isHunk = line.startsWith("@@");
+    if (line.startsWith("diff --git ")) isBody = false;
+    yield [isHunk ? "hunk" : isBody ? "body" : "header", line];
+    isBody ||= isHunk;
+  }
+}
+
+const COLOURS: Readonly<Record<Part, readonly (readonly [RegExp, Format])[]>> = {
+  header: [[/^(diff |--- |\+\+\+ )/, "bold"]],
+  hunk: [[/^/, "cyan"]],
+  body: [
+    [/^\+/, "green"],
+    [/^-/, "red"],
+  ],
+};
+
+function coloured(lines: readonly string[], paint: Paint): string[] {
+  return [...partsOf(lines)].map(([part, line]) => {
+    const found = COLOURS[part].find(([pattern]) => pattern.test(line));
+    return found === undefined ? line : paint(found[1], line);
+  });
 }
 
 /**
@@ -69,7 +87,10 @@ export function patchLines(
 ): string[] {
   return changes.flatMap((change) => {
     if (change.patch === undefined || change.patch === "") {
-      return withoutText(change).map((line) => coloured(style.escape ? printableText(line) : line, style.paint));
+      return coloured(
+        withoutText(change).map((line) => (style.escape ? printableText(line) : line)),
+        style.paint,
+      );
     }
     return patchText(change.patch, style);
   });
@@ -78,22 +99,28 @@ export function patchLines(
 /** `escape` has the same meaning as for `patchLines`. */
 export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
   const text = style.escape ? printableText(patch) : patch;
-  return text
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((line) => coloured(line, style.paint));
+  return coloured(text.replace(/\n$/, "").split("\n"), style.paint);
 }
 
 function countLines(patch: string): { added: number; removed: number } {
   const counts = { added: 0, removed: 0 };
-  let isBody = false;
-  for (const line of patch.split("\n")) {
-    if (line.startsWith("diff --git ")) isBody = false;
-    else if (line.startsWith("@@")) isBody = true;
-    else if (isBody && line.startsWith("+")) counts.added += 1;
-    else if (isBody && line.startsWith("-")) counts.removed += 1;
+  for (const [part, line] of partsOf(patch.split("\n"))) {
+    if (part !== "body") continue;
+    if (line.startsWith("+")) counts.added += 1;
+    else if (line.startsWith("-")) counts.removed += 1;
   }
   return counts;
+}
+
+/** Returns in a few words why the lines of a change are not counted. */
+function whyNotCounted(change: ChangeShape): string {
+  if (change.binary === true) return "binary";
+  if (change.too_large === true) return "too large";
+  if (change.protected === true) return "protected";
+  if (change.erased === true) return "erased";
+  if (change.pruned === true) return "pruned";
+  if (change.no_room === true) return "not counted";
+  return change.change_type.replace("_", " ");
 }
 
 /** The changes must have been requested with patches. */
@@ -104,15 +131,7 @@ export function statLines(
   const rows = changes.map((change) => {
     const name = `  ${style.shown(change.path)}`;
     if (change.patch === undefined || change.patch === "" || change.change_type === "permissions_changed") {
-      const why =
-        change.binary === true
-          ? "binary"
-          : change.protected === true
-            ? "protected"
-            : change.no_room === true
-              ? "not counted"
-              : change.change_type.replace("_", " ");
-      return [name, "", "", style.paint("dim", why)];
+      return [name, "", "", style.paint("dim", whyNotCounted(change))];
     }
     const { added, removed } = countLines(change.patch);
     return [name, style.paint("green", `+${added}`), style.paint("red", `-${removed}`), ""];

@@ -5,7 +5,7 @@ import { changeLines, countsOf, coverageLines } from "./changes.ts";
 import { closestTo, distance } from "./closest.ts";
 import { columns } from "./columns.ts";
 import { writeJson } from "./json.ts";
-import { patchLines, statLines } from "./patch.ts";
+import { patchLines, patchText, statLines } from "./patch.ts";
 import { runSummary } from "./run-summary.ts";
 
 const plain = { paint: paintFor(false), shown: (path: string) => path };
@@ -196,6 +196,33 @@ describe("patches", () => {
 
   it("are counted by lines", () => {
     expect(statLines([text], plain)).toEqual(["  x  +2  -1"]);
+  });
+
+  it("that are missing are not counted, with the reason", () => {
+    const why = (more: Partial<ChangeShape>): string | undefined =>
+      statLines([change("x", "modified", more)], plain)[0]
+        ?.trim()
+        .replace(/^x +/, "");
+    expect(why({ binary: true })).toBe("binary");
+    expect(why({ too_large: true })).toBe("too large");
+    expect(why({ protected: true })).toBe("protected");
+    expect(why({ erased: true })).toBe("erased");
+    expect(why({ pruned: true })).toBe("pruned");
+    expect(why({ no_room: true })).toBe("not counted");
+    expect(why({})).toBe("modified");
+  });
+
+  it("colour a line that looks like a header by what happened to it", () => {
+    const paint = (format: unknown, given: string): string => `${String(format)} ${given}`;
+    const shown = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- comment\n+++ i\n";
+    expect(patchText(shown + shown, { paint, escape: false }).slice(6)).toEqual([
+      "bold diff --git a/x b/x",
+      "bold --- a/x",
+      "bold +++ b/x",
+      "cyan @@ -1,1 +1,1 @@",
+      "red --- comment",
+      "green +++ i",
+    ]);
   });
 });
 
