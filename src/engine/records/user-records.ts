@@ -4,8 +4,11 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import { readEventFast } from "../../core/log/chain.ts";
 import type { EventDraft, LogEvent, SealedEvent } from "../../core/values/event.ts";
 import type { EventRow } from "../../storage/index-store.ts";
+import { ChronicleError, codedError } from "../../core/values/errors.ts";
+import type { HeldLock } from "../../storage/lock.ts";
 import { withCommit, type Commit } from "../commit/commit.ts";
 import type { Context } from "../log/context.ts";
+import { catchUp } from "../log/catch-up.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { isInBase } from "../log/read-base.ts";
 import { refuseOverQuota } from "../log/quota.ts";
@@ -72,8 +75,9 @@ class WorkspaceLedger implements RecordLedger {
 
   /** Verifies the whole workspace, so missing contents of files are problems, too. */
   async verify(): Promise<RecordVerifyShape> {
-    const { ok, events, problems, notes } = await this.#host.verify();
+    // Read first, because what others append after the verification is not verified.
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
+    const { ok, events, problems, notes } = await this.#host.verify();
     return { ok, events, head: { seq, hash }, problems, notes };
   }
 
@@ -81,18 +85,33 @@ class WorkspaceLedger implements RecordLedger {
   backup(folder: string): Promise<string> {
     return this.#host.read(async () => {
       const { log, index, store } = this.#context;
+      // While the lock is held, nobody compacts the log or appends to it.
+      using held = await lockUnlessRefused(this.#context);
+      if (held !== undefined) await catchUp(this.#context, { recover: false, locked: true });
       const { seq } = await index.head();
       const lines = (await liveRecords(this.#context)).map(
         ({ recordId, record }) => `${canonicalJson({ id: ownId(recordId), record })}\n`,
       );
       const records = file("records.ndjson", () => Buffer.from(lines.join("")));
-      return store.newFolder(folder, `records-${seq}`, [...(await logFiles(log)), records]);
+      return await store.newFolder(folder, `records-${seq}`, [...(await logFiles(log)), records]);
     });
   }
 
   /** Does nothing, because closing the workspace closes everything. */
   async close(): Promise<void> {
     await Promise.resolve();
+  }
+}
+
+/** Returns `undefined` if this process may not write the store, so that it cannot take the lock either. */
+async function lockUnlessRefused({ lock, waitMs }: Context): Promise<HeldLock | undefined> {
+  try {
+    return await lock.exclusive(waitMs);
+  } catch (error) {
+    const known = codedError(error);
+    const errno = known instanceof ChronicleError ? known.data["errno"] : undefined;
+    if (errno === "EROFS" || errno === "EACCES" || errno === "EPERM") return undefined;
+    throw error;
   }
 }
 
