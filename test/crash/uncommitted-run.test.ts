@@ -3,6 +3,7 @@ import type { RunShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
+import { optional } from "../../src/util/optional.ts";
 import { put } from "../helpers/engine-sweep.ts";
 
 /**
@@ -14,22 +15,24 @@ const folder = { folder: 0o700 };
 
 interface Opening {
   readonly firstId: number;
-  /** What the command does besides its work. */
-  readonly command?: (workspace: WorkspaceApi) => Promise<void> | void;
+  /** The pid of its process. Default: a process of its own; all others have ended. */
+  readonly pid?: number;
+  /** What the command does besides its work. It succeeds unless this returns another exit code. */
+  readonly command?: (workspace: WorkspaceApi) => Promise<number> | void;
 }
 
 async function opened<T>(
   disk: SimDisk,
-  { firstId, command }: Opening,
+  { firstId, pid, command }: Opening,
   work: (workspace: WorkspaceApi) => Promise<T>,
 ): Promise<T> {
   const store = await openSimStore(disk, {
     firstId,
+    ...optional({ pid }),
     command: async () => {
       put(disk, "/proj/a", "after\n");
       put(disk, "/proj/new", "new\n");
-      await command?.(workspace);
-      return 0;
+      return (await command?.(workspace)) ?? 0;
     },
   });
   const workspace = await store.open({ folder: "/proj", create: true });
@@ -101,17 +104,32 @@ it.each([
   expect(uncommitted).toBeGreaterThan(0);
 });
 
-it("nothing is said where somebody has committed the transaction meanwhile", async () => {
-  const command = async (workspace: WorkspaceApi): Promise<void> => {
+/** A run whose transaction is committed during it, by way of another opening of the store. */
+async function committedMeanwhile(disk: SimDisk, code: number): Promise<RunShape> {
+  const pid = 7;
+  const command = async (workspace: WorkspaceApi): Promise<number> => {
     const [active] = await workspace.transactions();
-    // Another process of this machine.
-    await opened(disk, { firstId: 2_000 }, (other) => other.commitTransaction(active?.id ?? ""));
+    await opened(disk, { firstId: 2_000, pid }, (other) => other.commitTransaction(active?.id ?? ""));
+    return code;
   };
+  return opened(disk, { firstId: 1_000, pid, command }, (workspace) =>
+    workspace.run({ command: ["work"], rollbackOnFailure: true }),
+  );
+}
+
+it("nothing is said where somebody has committed the transaction meanwhile", async () => {
   const disk = newDisk();
-  await opened(disk, { firstId: 1_000, command }, async (workspace) => {
-    const run = await workspace.run({ command: ["work"], rollbackOnFailure: true });
-    expect(run).toMatchObject({ exit_code: 0, not_rolled_back: null, rolled_back: false });
-    expect(run.not_committed).toBeUndefined();
-  });
+  const run = await committedMeanwhile(disk, 0);
+  expect(run).toMatchObject({ exit_code: 0, not_rolled_back: null, rolled_back: false });
+  expect(run.not_committed).toBeUndefined();
   expect(contentsOf(disk)).toEqual(["after\n", "new\n"]);
+});
+
+it("a failed command whose transaction somebody has committed: a command that helps is named", async () => {
+  const disk = newDisk();
+  const { not_rolled_back: left } = await committedMeanwhile(disk, 7);
+  expect(left).toMatchObject({ paths: ["a", "new"], reason: expect.stringContaining("was committed already") });
+  const [, moment] = /^chronicle restore (seq:\d+)$/.exec(left?.hint ?? "") ?? [];
+  await opened(disk, { firstId: 30_000 }, (workspace) => workspace.restore(moment ?? ""));
+  expect(contentsOf(disk)).toEqual(["before\n", undefined]);
 });

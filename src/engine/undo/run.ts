@@ -475,7 +475,11 @@ async function endTransaction(
   } catch (error) {
     // Once this process is gone, the next change of the workspace rolls this transaction back.
     const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
-    const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
+    const next =
+      endedBefore(error) === undefined
+        ? `chronicle transaction rollback ${transaction.slice(0, 8)}`
+        : `chronicle restore seq:${done.session.fromSeq}`;
+    const hint = done.notRecorded?.hint ?? next;
     return { ...NOTHING_ROLLED_BACK, left: { reason: reasonOf(error), paths, hint } };
   }
 }
