@@ -146,7 +146,8 @@ export interface EventsOptions {
  * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
  * `record`). In a workspace with a folder, a write first captures the present state of its path. A write is durable
  * when its promise resolves, and is one operation for `undo`. Missing parent folders are created. Concurrent writes of
- * several callers share one sync to disk.
+ * several callers share one sync to disk. The bytes of a content must not be changed before the promise resolves: an
+ * array of more than 1 MiB is not copied, and what it holds when it is stored is written.
  */
 export interface FileApi {
   files(options?: ListFilesOptions): Promise<FileListShape>;
