@@ -464,6 +464,7 @@ async function endTransaction(
   transaction: string | undefined,
   { end, done }: EndedRun,
 ): Promise<TransactionEnd> {
+  if (transaction === undefined) return NOTHING_ROLLED_BACK;
   if (end.code === 0) return commitOrTell(context, transaction);
   try {
     // Another process may have been killed since the run began, so its interrupted operations are finished first.
