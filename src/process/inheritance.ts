@@ -17,7 +17,10 @@ export interface Inheritance {
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 
-const AT_START = inheritedDescriptors();
+/** Shared by the bundles of this process: the client that asks, and the program that it starts instead. */
+const AT_START_KEY = Symbol.for("chronicle: descriptors at the start");
+const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };
+const AT_START = (shared[AT_START_KEY] ??= inheritedDescriptors());
 
 /**
  * The program must import this module first, because a descriptor that another module has opened before would look

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -142,6 +142,58 @@ describe("a run that the store's process records", () => {
     }
     expect(box.answers.filter(isOrder)).toHaveLength(2);
     expect((await box.must(["sessions"])).stdout).not.toContain("running");
+  });
+
+  it("records what its command writes through a link that the command makes", async () => {
+    box.write("b.txt", "one\n");
+    box.write("src/c.txt", "one\n");
+    // From then on, the process looks only at what is hinted at.
+    for (const words of [["run", "--", "true"], ["run", "--", "touch", "z"], ["status"]]) await box.client(words).ended;
+    box.forgetAnswers();
+    // One of which nothing is reported, and one of which only the new name is.
+    for (const [name, script] of [
+      ["b.txt", "ln b.txt ../link; echo two >> ../link; rm ../link; sleep 1"],
+      ["a.txt", "ln a.txt src/link; echo two >> src/link"],
+    ] as const) {
+      await box.client(["snapshot"]).ended;
+      expect((await box.client(["run", "--", "sh", "-c", script]).ended).code).toBe(0);
+      expect((await box.must(["history", name])).stdout.trim().split("\n").at(-1)).toMatch(/ run +[0-9a-f-]{36}$/);
+      await box.must(["undo"]);
+      expect(box.read(name)).toBe("one\n");
+    }
+    expect(box.answers.filter(isOrder)).toHaveLength(2);
+  });
+
+  it("gives its command no descriptors of its own", async () => {
+    const script = "for fd in /proc/self/fd/*; do readlink $fd; done | sort | sed 's/[0-9][0-9]*/N/g'";
+    const [served, direct] = await Promise.all([
+      box.client(["run", "--", "sh", "-c", script]).ended,
+      box.client(["--direct", "run", "--", "sh", "-c", script]).ended,
+    ]);
+    expect(box.answers.filter(isOrder)).toHaveLength(1);
+    expect(served.stdout).toBe(direct.stdout);
+  });
+
+  it("is rolled back, also if the process is killed between the end of the session and the rollback", async () => {
+    await box.must(["snapshot"]);
+    const files = Array.from({ length: 300 }, (_, at) => `f${at}`);
+    for (const name of files) box.write(name, "one\n");
+    await box.client(["snapshot"]).ended;
+    const script = "for f in f*; do echo two > $f; done; exit 3";
+    const run = box.client(["run", "--rollback-on-failure", "--", "sh", "-c", script]);
+    const [id] = readdirSync(join(box.store, "workspaces"));
+    const log = join(box.store, "workspaces", id ?? "", "events.wal");
+    await vi.waitUntil(
+      () => /"kind":"run"[^\n]*"state":"ended"|"state":"ended"[^\n]*"kind":"run"/.test(readFileSync(log, "utf8")),
+      {
+        timeout: 30_000,
+        interval: 1,
+      },
+    );
+    await endProcess(pid, "SIGKILL");
+    const { code, stderr } = await run.ended;
+    expect([code, stderr]).toEqual([3, expect.stringContaining("taken back")]);
+    expect(new Set(files.map((name) => box.read(name)))).toEqual(new Set(["one\n"]));
   });
 
   it("records the states in between, and does not make other commands wait", async () => {

@@ -30,7 +30,10 @@ export async function main(start: () => Promise<void>): Promise<void> {
     if (asked !== undefined) process.env[ASKED_VARIABLE] = JSON.stringify(asked);
     return start();
   };
-  const home = isForProcess(process.argv.slice(2), process.env) ? homeOf() : undefined;
+  const words = ownWords(process.argv.slice(2));
+  const home = isForProcess(words, process.env) ? homeOf(words) : undefined;
+  // What the command of a run inherits is noted before anything is opened.
+  if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();
   const endTelling = tellInterrupt(process.argv);
@@ -106,24 +109,27 @@ function printed({ output, ...outcome }: Answered): number {
   return failure === undefined ? code : tellLost(failure, code);
 }
 
-/** A quick look: the process itself decides. */
+/** Returns the words up to those of the command that a run starts. */
+function ownWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return end >= 0 && argv.slice(0, end).includes("run") ? argv.slice(0, end) : argv;
+}
+
+/** A quick look: the process itself decides. `argv`: the own words. */
 function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
   if (!allowsResident(env) || argv.includes("--direct")) return false;
-  const isRun = argv.includes("run");
-  // The words after `--` are those of the command that a run starts.
-  const end = argv.indexOf("--");
-  const own = isRun && end >= 0 ? argv.slice(0, end) : argv;
   // These paths mean something else in another process.
-  if (own.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
+  if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
   // The command gets its words and variables as bytes if they are not UTF-8, and those are only at hand here.
-  if (isRun && [...argv, ...Object.values(env)].some((text) => text?.includes("\uFFFD"))) return false;
+  const texts = argv.includes("run") ? [...process.argv, ...Object.values(env)] : [];
+  if (texts.some((text) => text?.includes("\uFFFD"))) return false;
   const isBare = argv.every((word) => word.startsWith("-"));
   return isBare || argv.some((word) => RESIDENT_COMMANDS.includes(word));
 }
 
 /** Returns the folder of the store. Returns `undefined` if it is unclear, because the whole program reports why. */
-function homeOf(): string | undefined {
-  const { argv, env } = process;
+function homeOf(argv: readonly string[]): string | undefined {
+  const { env } = process;
   const at = argv.findIndex((word) => word === "--store" || word.startsWith("--store="));
   const option = argv[at]?.startsWith("--store=") === true ? argv[at].slice("--store=".length) : argv[at + 1];
   const store = at < 0 ? undefined : option;

@@ -17,6 +17,8 @@ import type { Disk } from "../../disk/disk.ts";
 const LOOK_MS = 1_000;
 /** The time in which it must answer that question. */
 const HEALTH_MS = 2_000;
+/** The same at the end of a run: to record many changes may take long, and the command line would do it once more. */
+const END_HEALTH_MS = 20_000;
 
 /** An answer that is no refusal. */
 export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
@@ -43,7 +45,7 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
 
 /** Reports the end of the command of a run. Never rejects. */
 export async function reportEnd(home: string, report: RunReport): Promise<Answered | undefined> {
-  const reply = await post(join(home, "run", "serve.sock"), COMMAND_ENDED_PATH, JSON.stringify(report));
+  const reply = await post(join(home, "run", "serve.sock"), COMMAND_ENDED_PATH, JSON.stringify(report), END_HEALTH_MS);
   const answer = typeof reply === "object" && reply.status === 200 ? decodeAnswer(reply.body) : undefined;
   return answer === undefined || "direct" in answer ? undefined : answer;
 }
@@ -57,7 +59,12 @@ interface Reply {
  * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes.
  * `unreachable`: nobody has received the request. `lost`: the process may have carried it out, and does not answer.
  */
-function post(address: string, path: string, body: string): Promise<Reply | "unreachable" | "lost"> {
+function post(
+  address: string,
+  path: string,
+  body: string,
+  healthMs = HEALTH_MS,
+): Promise<Reply | "unreachable" | "lost"> {
   const { promise, resolve } = Promise.withResolvers<Reply | "unreachable" | "lost">();
   const pieces: Buffer[] = [];
   let isConnected = false;
@@ -66,7 +73,7 @@ function post(address: string, path: string, body: string): Promise<Reply | "unr
     socket.write(requestOf("POST", path, body));
   });
   const timer = setInterval(() => {
-    void isHealthy(address).then((isThere) => isThere || socket.destroy());
+    void isHealthy(address, healthMs).then((isThere) => isThere || socket.destroy());
   }, LOOK_MS);
   socket.on("data", (piece) => pieces.push(piece));
   socket.on("error", () => undefined);
@@ -77,10 +84,10 @@ function post(address: string, path: string, body: string): Promise<Reply | "unr
   return promise;
 }
 
-function isHealthy(address: string): Promise<boolean> {
+function isHealthy(address: string, withinMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(address, () => socket.write(requestOf("GET", "/healthz", "")));
-  socket.setTimeout(HEALTH_MS, () => socket.destroy());
+  socket.setTimeout(withinMs, () => socket.destroy());
   socket.on("data", () => {
     resolve(true);
     socket.destroy();

@@ -21,6 +21,7 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { refuseMoved } from "../commit/commit.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
+import { NODE_TIMERS } from "../../util/timers.ts";
 
 /** Scans the disk and reads what may have changed since the last scan; records nothing. */
 
@@ -75,17 +76,29 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   await refuseMoved(context);
   await rememberRecorded(context);
   const { live } = context;
-  if (!live.started || options.only !== undefined) return scanAndRead(context, options);
+  if (!live.started) return scanAndRead(context, options);
+  if (options.only !== undefined) {
+    const reading = await scanAndRead(context, options);
+    if (live.areNewLinks(reading.report.linked)) live.giveBack(undefined);
+    return reading;
+  }
   if (context.worktree.haveMountsMoved()) await live.restart();
   live.noteErasures(await erasuresInForce(context));
   const haveRulesMoved = context.worktree.haveRulesMoved();
   const hinted = options.paranoid === true ? undefined : await live.take();
   const taken = haveRulesMoved ? undefined : hinted;
+  const began = NODE_TIMERS.now;
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
+    if (taken !== undefined && live.areNewLinks(reading.report.linked)) {
+      // A write through the new link may have changed another path, of which no hint has told.
+      live.giveBack(undefined);
+      return await readDisk(context, options);
+    }
     if (taken === undefined) await followRules(live, reading.report, haveRulesMoved);
     const { linked } = reading.report;
-    const omitted = live.looked({ only: taken, omitted: reading.omitted, linked });
+    const tookMs = NODE_TIMERS.now - began;
+    const omitted = live.looked({ only: taken, omitted: reading.omitted, linked, tookMs });
     // Paths that were only hashed are still to be recorded.
     if (options.hashOnly === true) live.hashed([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;

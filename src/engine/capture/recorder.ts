@@ -9,7 +9,7 @@ import type { WorkspacePath } from "../../core/values/path.ts";
 import { DirtyPaths } from "../log/dirty-paths.ts";
 import { followSettings } from "../log/follow-settings.ts";
 import { optional } from "../../util/optional.ts";
-import { LASTING_TIMERS } from "../../util/timers.ts";
+import { LASTING_TIMERS, NODE_TIMERS } from "../../util/timers.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 
 /**
@@ -18,6 +18,9 @@ import { HintedCapture } from "./hinted-capture.ts";
  * whole.
  */
 const SETTLE_MS = 60;
+
+/** Everything is looked at after a recording that took this many times as long as a look at everything. */
+const MANY_LOOKS = 4;
 
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
@@ -51,6 +54,8 @@ export class Recorder {
   /** The paths that were hinted at. */
   readonly #seen = new Set<WorkspacePath>();
   #listening: Disposable | undefined;
+  readonly #timers = NODE_TIMERS;
+  #startedAt = 0;
   #failure: unknown;
   /** Keeps the process alive. A watcher does not, and its first hint may come after days. */
   #alive: NodeJS.Timeout | undefined;
@@ -76,6 +81,7 @@ export class Recorder {
 
   /** Starts to watch. The caller must have captured what is on disk. */
   async start(): Promise<void> {
+    this.#startedAt = this.#timers.now;
     await this.#dirty.take();
     this.#hinted.start();
     this.#listening = this.#dirty.hinted.listen((paths) => this.#note(paths));
@@ -87,8 +93,12 @@ export class Recorder {
   async stop(): Promise<Recorded> {
     await this.giveUp();
     await followSettings(this.#context);
-    // A file that was written may still be mapped into memory, and no watcher reports what is written to the map.
-    this.#context.live.giveBack([...this.#seen]);
+    const { live } = this.#context;
+    const ranMs = this.#timers.now - this.#startedAt;
+    // A file that was written may still be mapped into memory, and no watcher reports what is written to the map. Nor is
+    // a write reported through a link that was made meanwhile, so everything is looked at if that takes little compared
+    // with what is recorded.
+    live.giveBack(ranMs >= live.fullLookMs * MANY_LOOKS ? undefined : [...this.#seen]);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
   }

@@ -13,6 +13,8 @@ interface Look {
   readonly omitted: readonly Omission[];
   /** See `ScanReport.linked`. If it is not known, it stays as it was. */
   readonly linked?: readonly WorkspacePath[];
+  /** The duration of the scan, in milliseconds, if it is known. */
+  readonly tookMs?: number;
 }
 
 /**
@@ -39,6 +41,7 @@ export class DirtyPaths {
   #linked: readonly WorkspacePath[] = [];
   /** The start of the last full scan (from `timers`). */
   #lookedAt = 0;
+  #fullLookMs = 0;
   readonly #timers: Pick<Timers, "now">;
   #erasures: object | undefined;
   #rules: string | undefined;
@@ -104,6 +107,17 @@ export class DirtyPaths {
   /** Marks paths that no watcher has reported, so that they are scanned. */
   hint(paths: readonly WorkspacePath[]): void {
     this.#note({ paths });
+  }
+
+  /** The duration of the last full scan, in milliseconds; 0 if there was none. */
+  get fullLookMs(): number {
+    return this.#fullLookMs;
+  }
+
+  /** True if one of these files is not known to have several links. Its other names may be anywhere. */
+  areNewLinks(linked: readonly WorkspacePath[]): boolean {
+    const known = new Set(this.#linked);
+    return linked.some((path) => !known.has(path));
   }
 
   get started(): boolean {
@@ -190,8 +204,9 @@ export class DirtyPaths {
    * Records the omissions of a scan, and returns those of the whole workspace. Unstable paths are scanned again next
    * time.
    */
-  looked({ only, omitted, linked }: Look): readonly Omission[] {
+  looked({ only, omitted, linked, tookMs }: Look): readonly Omission[] {
     if (linked !== undefined) this.#noteLinked(only, linked);
+    if (only === undefined && tookMs !== undefined) this.#fullLookMs = tookMs;
     const seen = new Set(omitted.map((one) => one.path));
     const others =
       only === undefined

@@ -133,7 +133,7 @@ export async function run(given: Context, options: RunOptions, how: HowToRun = {
   const prepared = async (): Promise<Begun> => begin(context, { ...options, around }, await prepare(context, options));
   const around = [...within, ...(options.within === undefined ? [] : [options.within])];
   const look = (): Promise<RunShape | undefined> => recordedBefore(context);
-  const before = await (queue?.readInTurn(look) ?? look());
+  const before = await (queue?.change(look) ?? look());
   if (before !== undefined) return before;
   const begun = await (queue?.change(prepared) ?? prepared());
   const { session, transaction, kept } = begun;
@@ -199,7 +199,7 @@ function runShape(done: Finished, { code, signal }: CommandEnd, ended: Transacti
 }
 
 const UNSEEN_END =
-  "the process that recorded this run ended before the command: files outside of the record that it changed since are not listed";
+  "the end was recorded without the process that recorded the run: files outside of the record that the command changed are not listed";
 
 /**
  * Records the end of an open run of this process, whose command has ended after the process that recorded it. Throws
@@ -217,18 +217,24 @@ export async function endRun(
       hint: "`chronicle sessions` shows what is being recorded",
     });
   }
-  // The session may also be within a transaction of somebody else.
-  const transaction = (await activeTransactions(context)).find(({ holds }) => holds === id)?.id;
+  const transaction = await ownTransaction(context, id);
   const done = await orNotRecorded(context, session, end, () => finishLate(context, session, end));
   return runShape(done, end, await endTransaction(context, transaction, { end, done }));
 }
 
+/** Returns what was recorded of a run that has ended, and ends its own transaction if that is still active. */
 async function recordedRun(context: Context, session: Session): Promise<RunShape> {
   const { exitCode, signal } = session;
+  const end = { exitCode, signal, code: exitCode ?? 1 };
   const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
   const coverage = { complete: false, omitted: [] };
   const done = { session, changes, ambiguous, unknown: [], coverage, notRecorded: null };
-  return runShape(done, { exitCode, signal, code: exitCode ?? 1 }, NOTHING_ROLLED_BACK);
+  return runShape(done, end, await endTransaction(context, await ownTransaction(context, session.id), { end, done }));
+}
+
+/** The session may also be within a transaction of somebody else, which goes on. */
+async function ownTransaction(context: Context, session: string): Promise<string | undefined> {
+  return (await activeTransactions(context)).find(({ holds }) => holds === session)?.id;
 }
 
 async function finishLate(context: Context, session: Session, end: CommandEnd): Promise<Finished> {

@@ -118,7 +118,8 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
     for (const note of result.session.notes)
-      if (note.startsWith("the network events were not")) context.say(printable(`chronicle: ${note}`));
+      if (/^the (?:network events were not|end was recorded without) /.test(note))
+        context.say(printable(`chronicle: ${note}`));
   }
 }
 
