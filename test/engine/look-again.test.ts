@@ -49,3 +49,15 @@ it("keeps what a look has read for the next process", async () => {
   await first.close();
   expect(await statusOf(await project.open())).toBe(0);
 });
+
+it("leaves what has changed to a recorder, however often others look", async () => {
+  await using project = new Project();
+  project.write("f", "one\n");
+  const workspace = await project.init();
+  await workspace.follow({ record: true });
+  const { seq } = await workspace.head();
+  project.write("f", "two\n");
+  const until = Date.now() + 10_000;
+  while ((await workspace.status()).seq === seq && Date.now() < until) await sleep(5);
+  expect((await workspace.history("f")).map(({ iteration }) => iteration)).toEqual([1, 2]);
+});

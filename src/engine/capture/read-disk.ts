@@ -64,6 +64,8 @@ export interface Reading {
   readonly offRecord: OffRecordLook | undefined;
   /** The unclean end since the last full capture, if one is known. */
   readonly unclean: UncleanEnd | undefined;
+  /** Set for a scan of a watched workspace that records nothing (see `DirtyPaths.seen`). */
+  readonly upTo?: number | undefined;
   /** The contents that were erased when the scan began. The paths that have such contents are among the omissions. */
   readonly erased: ErasedLook;
 }
@@ -85,8 +87,10 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   if (context.worktree.haveMountsMoved()) await live.restart();
   live.noteErasures(await erasuresInForce(context));
   const haveRulesMoved = context.worktree.haveRulesMoved();
-  const hinted = options.paranoid === true ? undefined : await live.take();
-  const taken = haveRulesMoved ? undefined : hinted;
+  const look = options.hashOnly === true ? await live.look() : undefined;
+  const isWhole = haveRulesMoved || options.paranoid === true;
+  const hinted = look === undefined ? await takeOf(live, options) : look.paths;
+  const taken = isWhole ? undefined : hinted;
   const began = NODE_TIMERS.now;
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
@@ -99,16 +103,19 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
     const { linked } = reading.report;
     const tookMs = NODE_TIMERS.now - began;
     const omitted = live.looked({ only: taken, omitted: reading.omitted, linked, tookMs });
-    // Paths that were only hashed are still to be recorded.
-    if (options.hashOnly === true) live.hashed([...reading.present.paths, ...reading.gone]);
+    const upTo = look?.upTo;
     const { offRecord } = reading;
-    if (offRecord === undefined) return { ...reading, omitted };
+    if (offRecord === undefined) return { ...reading, omitted, upTo };
     live.giveBack(offRecord.undecided);
-    return { ...reading, omitted: await offRecord.renamed(omitted) };
+    return { ...reading, omitted: await offRecord.renamed(omitted), upTo };
   } catch (error) {
-    live.giveBack(taken);
+    if (look === undefined) live.giveBack(taken);
     throw error;
   }
+}
+
+function takeOf(live: DirtyPaths, { paranoid }: LookOptions): Promise<readonly WorkspacePath[] | undefined> {
+  return paranoid === true ? Promise.resolve(undefined) : live.take();
 }
 
 /**
@@ -267,8 +274,9 @@ export async function compareHashed(context: Context, reading: Reading): Promise
   const others = new Set([...compared.changes.map(({ path }) => path), ...compared.lacked]);
   const same = [...settledPaths(reading.present, others)];
   context.worktree.remember(same, reading.report.startedAtNs);
-  const gone = reading.gone.filter((path) => !others.has(path));
-  context.live.wereRecorded([...same.map(({ entry }) => entry.path), ...gone]);
+  const isSame = (path: WorkspacePath): boolean => !others.has(path);
+  const rest = reading.omitted.filter(({ path, reason }) => reason === "unstable" && isSame(path));
+  if (reading.upTo !== undefined) context.live.seen(reading.upTo, [...others, ...rest.map(({ path }) => path)]);
   return compared;
 }
 

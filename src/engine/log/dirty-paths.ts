@@ -31,10 +31,11 @@ export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
   readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
   readonly #worktree: Watched;
-  readonly #dirty = new Set<WorkspacePath>();
-  /** Paths that were only hashed. They are scanned again, unless they turn out to be as recorded. */
-  readonly #hashed = new Set<WorkspacePath>();
-  #everything = true;
+  /** The dirty paths, each with the number of its last hint. */
+  readonly #dirty = new Map<WorkspacePath, number>();
+  /** The number of the last hint at everything; `undefined` if only the dirty paths must be scanned. */
+  #everything: number | undefined = 0;
+  #hints = 0;
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
   /** Files with several links. They are scanned each time, because a write through another link is not reported. */
@@ -129,14 +130,37 @@ export class DirtyPaths {
    * `giveBack`.
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
-    const settled = (await this.#handle?.settled()) ?? false;
-    const everything = this.#everything || !settled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
-    if (everything) this.#lookedAt = this.#timers.now;
-    this.#takeHashed();
-    const paths = [...new Set([...this.#dirty, ...this.#linked])];
+    const isSettled = (await this.#handle?.settled()) ?? false;
+    // From here on, nothing may come in between.
+    const paths = this.#collect(isSettled);
     this.#dirty.clear();
-    this.#everything = false;
-    return everything ? undefined : paths;
+    this.#everything = undefined;
+    return paths;
+  }
+
+  /**
+   * Returns the paths to scan (`undefined`: all) for a scan that records nothing, and forgets none of them, so that a
+   * recorder does not miss them meanwhile. `upTo`: see `seen`.
+   */
+  async look(): Promise<{ readonly paths: readonly WorkspacePath[] | undefined; readonly upTo: number }> {
+    const isSettled = (await this.#handle?.settled()) ?? false;
+    return { paths: this.#collect(isSettled), upTo: this.#hints };
+  }
+
+  #collect(isSettled: boolean): readonly WorkspacePath[] | undefined {
+    const isAll = this.#everything !== undefined || !isSettled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
+    if (isAll) this.#lookedAt = this.#timers.now;
+    return isAll ? undefined : [...new Set([...this.#dirty.keys(), ...this.#linked])];
+  }
+
+  /**
+   * Records that a scan which recorded nothing has found these paths, and no others among the dirty ones, to differ from
+   * what is recorded. `upTo`: that of its `look`. Paths that were hinted at since stay dirty.
+   */
+  seen(upTo: number, changed: readonly WorkspacePath[]): void {
+    if (this.#everything !== undefined && this.#everything <= upTo) this.#everything = undefined;
+    for (const [path, hint] of this.#dirty) if (hint <= upTo) this.#dirty.delete(path);
+    this.giveBack(changed);
   }
 
   /**
@@ -144,31 +168,15 @@ export class DirtyPaths {
    * hints that are still to arrive. A hint follows its change, so a change after the scan of a path is reported again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
-    this.#takeHashed();
-    if (this.#everything) return undefined;
-    const paths = [...this.#dirty];
+    if (this.#everything !== undefined) return undefined;
+    const paths = [...this.#dirty.keys()];
     this.#dirty.clear();
     return paths;
   }
 
   /** The paths that must still be scanned; `undefined` if everything must be. Reading this forgets none of them. */
   get left(): readonly WorkspacePath[] | undefined {
-    return this.#everything ? undefined : [...new Set([...this.#dirty, ...this.#hashed])];
-  }
-
-  /** Records that a scan has only hashed these paths, so that what has changed there is still to be recorded. */
-  hashed(paths: Iterable<WorkspacePath>): void {
-    for (const path of paths) this.#hashed.add(path);
-  }
-
-  /** Records that hashed paths were as recorded. Hints that have come since then stay. */
-  wereRecorded(paths: Iterable<WorkspacePath>): void {
-    for (const path of paths) this.#hashed.delete(path);
-  }
-
-  #takeHashed(): void {
-    this.giveBack([...this.#hashed]);
-    this.#hashed.clear();
+    return this.#everything === undefined ? [...this.#dirty.keys()] : undefined;
   }
 
   /**
@@ -178,7 +186,7 @@ export class DirtyPaths {
    */
   dropUnchanged(paths: Iterable<WorkspacePath>): boolean {
     const omitted = new Set(this.#omitted.map(({ path }) => path));
-    let isAnyLeft = this.#everything;
+    let isAnyLeft = this.#everything !== undefined;
     for (const path of paths) {
       if (!this.#dirty.has(path)) continue;
       if (!omitted.has(path) && this.#worktree.isUnchanged(path)) this.#dirty.delete(path);
@@ -196,8 +204,9 @@ export class DirtyPaths {
   }
 
   giveBack(paths: readonly WorkspacePath[] | undefined): void {
-    if (paths === undefined) this.#everything = true;
-    else for (const path of paths) this.#dirty.add(path);
+    this.#hints += 1;
+    if (paths === undefined) this.#everything = this.#hints;
+    else for (const path of paths) this.#dirty.set(path, this.#hints);
   }
 
   /**
