@@ -302,4 +302,16 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     await expect(workspace.restore("0")).rejects.toMatchObject({ code: "LOG_DAMAGED" });
     expect(project.tree()).toEqual(tree);
   });
+
+  test("a restore goes on with the numbers of the log, not with those of the index", async () => {
+    await using project = await new Changed().live();
+    const last = "(SELECT max(seq) FROM iterations WHERE name = ?)";
+    const name = Buffer.from("b.txt");
+    project.sql(`UPDATE iterations SET iteration = 18 WHERE name = ? AND seq = ${last}`, name, name);
+    await using workspace = await closing(project);
+    await workspace.restore("0");
+    expect(project.read("src/b.txt")).toBe("b one\n");
+    expect((await workspace.verify()).problems).toEqual([]);
+    expect((await workspace.history("src/b.txt")).map(({ iteration }) => iteration)).toEqual([1, 2, 3]);
+  });
 });

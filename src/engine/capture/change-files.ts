@@ -17,7 +17,7 @@ import { asideStepOf, isNone, operate, type Operation, type OperationReport } fr
 import { compare, readDisk } from "./read-disk.ts";
 import { leaveErased, refuseAllErased } from "./leave-erased.ts";
 import { refusePrunedContents } from "../facts/pruning.ts";
-import { type PathClaim, proveHistories } from "../state/proved-rows.ts";
+import { type PathClaim, proveHistories, proveLast } from "../state/proved-rows.ts";
 import { changeShape, conflictShape, exactPath, shownPath, skippedShape } from "../log/shape.ts";
 import { type ChangedShape, type ForcedHow, orForced, refused, whyRefused } from "./refused.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
@@ -226,10 +226,16 @@ async function provePlan<Shape>(
   context: Context,
   { claims = [], isProved, wanted, units }: FilePlan<Shape>,
 ): Promise<void> {
-  if (isProved === true) return;
   const { seq } = await context.index.head();
-  const paths = [...wanted, ...(units?.still ?? [])].map(({ path }) => ({ path }));
-  await proveHistories(context, [...claims, ...paths], seq);
+  const paths = [...wanted, ...(units?.still ?? [])].map(({ path }) => path);
+  if (isProved !== true) return proveHistories(context, [...claims, ...paths.map((path) => ({ path }))], seq);
+  // The states are proved, but the new iterations continue the numbers of these rows.
+  const rows = await context.index.iterationsAt(paths, seq);
+  return proveLast(
+    context,
+    paths.map((path, i) => ({ path, row: rows[i] })),
+    seq,
+  );
 }
 
 interface Outcome extends OperationReport {
