@@ -84,6 +84,8 @@ it("is ended only by the process that began it", async () => {
   await expect(late).rejects.toMatchObject({ code: "USAGE" });
   runner.end.resolve(END);
   expect((await result).session.state).toBe("ended");
+  const again = workspace.run({ command: ["edit"], ended: { ...END, session } });
+  await expect(again).rejects.toMatchObject({ code: "USAGE" });
   other.kill();
 });
 
@@ -102,4 +104,16 @@ it("is one run for one request, whoever asks", async () => {
   expect([again.exit_code, again.session.session_id, project.read("f")]).toEqual([0, id, "two\n"]);
   expect((await second.transactions()).map(({ status }) => status)).toEqual(["committed"]);
   expect((await second.sessions()).map(({ state }) => state)).toEqual(["ended"]);
+});
+
+it("has the exit code that is reported, also if another report was recorded before", async () => {
+  await using project = new Project();
+  project.write("f", "one\n");
+  const workspace = await project.init();
+  const { runner, result, id } = await begun(workspace);
+  const end = { exitCode: null, signal: "SIGTERM", code: 143 };
+  runner.end.resolve(end);
+  expect((await result).exit_code).toBe(143);
+  const late = await workspace.run({ command: ["edit"], ended: { ...end, session: id } });
+  expect([late.exit_code, late.signal]).toEqual([143, "SIGTERM"]);
 });

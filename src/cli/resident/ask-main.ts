@@ -32,7 +32,7 @@ export async function main(start: () => Promise<void>): Promise<void> {
   };
   const words = ownWords(process.argv.slice(2));
   const home = isForProcess(words, process.env) ? homeOf(words) : undefined;
-  // What the command of a run inherits is noted before anything is opened.
+  // This module notes the inherited descriptors when it is loaded, so it is loaded before anything is opened.
   if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();

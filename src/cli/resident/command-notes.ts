@@ -14,7 +14,7 @@ export async function withNotes<T>(work: (tellTo: (tell: Tell | undefined) => vo
   try {
     return await commands.run(command, () => work((tell) => (command.tell = tell)));
   } finally {
-    // What the command has started may go on after it.
+    // Background work that the command has started may go on after the command.
     command.tell = undefined;
   }
 }

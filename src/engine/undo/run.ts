@@ -69,7 +69,9 @@ async function recordedBefore(context: Context): Promise<RunShape | undefined> {
   const id = idOfRequest(context);
   if (id === undefined || (await context.index.record(`session:${id}`)) === undefined) return undefined;
   const session = await findSession(context, id);
-  return session.state === "running" ? undefined : recordedRun(context, session);
+  if (session.state === "running") return undefined;
+  const { exitCode, signal } = session;
+  return recordedRun(context, session, { exitCode, signal, code: exitCode ?? 1 });
 }
 
 interface AskedRun extends RunOptions {
@@ -211,21 +213,19 @@ export async function endRun(
   { session: id, ...end }: NonNullable<RunOptions["ended"]>,
 ): Promise<RunShape> {
   const session = await findSession(context, id);
-  if (session.state !== "running") return recordedRun(context, session);
   if (session.kind !== "run" || session.pid !== context.processes.pid) {
     throw new ChronicleError("USAGE", `the end of ${id.slice(0, 8)} is recorded by the process that began it`, {
       hint: "`chronicle sessions` shows what is being recorded",
     });
   }
+  if (session.state !== "running") return recordedRun(context, session, end);
   const transaction = await ownTransaction(context, id);
   const done = await orNotRecorded(context, session, end, () => finishLate(context, session, end));
   return runShape(done, end, await endTransaction(context, transaction, { end, done }));
 }
 
 /** Returns what was recorded of a run that has ended, and ends its own transaction if that is still active. */
-async function recordedRun(context: Context, session: Session): Promise<RunShape> {
-  const { exitCode, signal } = session;
-  const end = { exitCode, signal, code: exitCode ?? 1 };
+async function recordedRun(context: Context, session: Session, end: CommandEnd): Promise<RunShape> {
   const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
   const coverage = { complete: false, omitted: [] };
   const done = { session, changes, ambiguous, unknown: [], coverage, notRecorded: null };
@@ -498,7 +498,7 @@ async function commitOrTell(context: Context, transaction: string): Promise<Tran
     return NOTHING_ROLLED_BACK;
   } catch (error) {
     const ended = endedBefore(error);
-    // Whoever committed the transaction around this one has committed this one, too.
+    // The commit of an outer transaction also commits this one.
     if (ended === "committed") return NOTHING_ROLLED_BACK;
     if (ended === "rolled_back")
       return {
