@@ -175,10 +175,17 @@ export interface Disk {
   /**
    * Reports every event on the names in one folder as soon as it happens. Events of several folders come in the order
    * in which they happened. Returns `undefined` if this disk cannot watch (the simulation; platforms that do not keep
-   * this order). The system silently drops events if there are too many at once. Writes through a memory map or another
-   * hard link are not reported.
+   * this order). The system silently drops events if there are too many at once (see `watchLosses`). Writes through a
+   * memory map or another hard link are not reported.
    */
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined;
+  /**
+   * Rises whenever the system may have dropped events of any watch of this process. If it is the same before and after a
+   * time, no event of that time was dropped, once a later event has been reported.
+   */
+  watchLosses(): number;
+  /** Calls `onLoss` soon after the system may have dropped events, until the result is disposed of. */
+  onWatchLoss(onLoss: () => void): Disposable;
 }
 
 /**

@@ -26,6 +26,7 @@ import {
   KeptOwners,
   mustBelongTo,
 } from "./kept-owners.ts";
+import { watchQueue } from "./watch-queue.ts";
 import * as fs from "node:fs";
 
 const C = fs.constants;
@@ -302,10 +303,23 @@ export class NodeDisk implements Disk {
     // Only inotify, with one instance for the whole process, keeps the order of events in several folders.
     if (process.platform !== "linux") return undefined;
     const watcher = fs.watch(path, { encoding: "buffer", persistent: false }, (event, name) => {
+      watchQueue.count();
       onEvent(name ?? undefined, event === "rename");
     });
     watcher.on("error", () => onEvent(undefined, true));
-    return watcher;
+    const close = (): void => {
+      watchQueue.count();
+      watcher.close();
+    };
+    return { close };
+  }
+
+  watchLosses(): number {
+    return watchQueue.losses;
+  }
+
+  onWatchLoss(onLoss: () => void): Disposable {
+    return watchQueue.lost.listen(onLoss);
   }
 
   #narrows(mode: number): boolean {

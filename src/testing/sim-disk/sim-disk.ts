@@ -283,6 +283,14 @@ export class SimDisk implements Disk {
     return undefined;
   }
 
+  watchLosses(): number {
+    return 0;
+  }
+
+  onWatchLoss(): Disposable {
+    return { [Symbol.dispose]: () => undefined };
+  }
+
   realpath(path: string): string {
     // The kernel reports no path for an opened and then removed folder, so nothing below it is found either.
     const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0] ?? "/";

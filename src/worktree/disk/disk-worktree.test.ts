@@ -85,5 +85,21 @@ it("knows that git's exclude file has changed since the last full scan: a watche
   }
 });
 
+it("takes no file that is made in the root, or beside it, for a change of git's rules", async () => {
+  const harness = harnessOf(true)({ filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS });
+  const { worktree, edit } = harness;
+  const scan = (): Promise<unknown> => worktree.scan({}, () => undefined);
+  try {
+    await scan();
+    edit.write("file", "made in the root\n");
+    edit.write("../file", "made beside it\n");
+    expect(worktree.haveRulesMoved()).toBe(false);
+    edit.makeFolder("../.git");
+    expect(worktree.haveRulesMoved()).toBe(true);
+  } finally {
+    harness.dispose();
+  }
+});
+
 worktreeSuite("DiskWorktree, staging in the store", harnessOf(true));
 worktreeSuite("DiskWorktree, staging in the root", harnessOf(false));

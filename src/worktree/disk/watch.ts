@@ -59,7 +59,7 @@ export interface RootsWatchHandle extends WatchHandle {
  * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
  * `degraded`. On a file system that other machines also change, the watch and these hints run together, and the handle
  * is `degraded`, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so
- * a hint of everything follows many events.
+ * a hint of everything follows many events, in whichever watched folder of this process they were.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -87,6 +87,7 @@ class RootsWatch implements RootsWatchHandle {
   readonly #watching = new Map<TrackedRoot, Watching>();
   readonly #pending = new Set<WorkspacePath>();
   readonly #barrier: WatchBarrier;
+  readonly #losses: Disposable;
   #everything = false;
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -98,7 +99,8 @@ class RootsWatch implements RootsWatchHandle {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    this.#barrier = new WatchBarrier(options.disk, options.barrierFolder, queueLength(options.disk));
+    this.#barrier = new WatchBarrier(options.disk, options.barrierFolder);
+    this.#losses = options.disk.onWatchLoss(() => this.#whenQuiet());
   }
 
   get degraded(): boolean {
@@ -136,6 +138,7 @@ class RootsWatch implements RootsWatchHandle {
     clearTimeout(this.#restTimer);
     clearTimeout(this.#quietTimer);
     clearInterval(this.#blindTimer);
+    this.#losses[Symbol.dispose]();
     this.#barrier.close();
     const open = [...this.#watching.values()];
     this.#watching.clear();
@@ -171,7 +174,6 @@ class RootsWatch implements RootsWatchHandle {
       folder: root.folder,
       only: root.only,
       skipped,
-      onEvent: () => this.#barrier.count(),
       onChange: (path) => this.#note(root, [pathInRoot(root.id, path)]),
       onReplaced: () => void this.#renew(root),
       onLost: () => this.#goBlind(),
@@ -308,27 +310,27 @@ const WAIT_MS = 500;
  * Detects when all past events have been delivered. It makes a folder in a watched folder that only barriers use.
  * Events of one process come in order, so all earlier events precede that folder's event.
  *
- * The kernel drops events when its queue is full, and Node does not report this. The events in a full queue are still
- * delivered. So if fewer events came since the last barrier than the queue holds, none was dropped. The events of an
- * ended watch and of the barrier are not counted, so the limit is half of the queue.
+ * The kernel drops events when its queue is full. The events in a full queue are still reported, so the disk knows of
+ * that by the time at which the barrier's event comes.
  */
 class WatchBarrier {
   /** Numbers the names of all barriers, because several barriers may use the same folder. */
   static #names = 0;
   readonly #disk: Disk;
   readonly #folder: string;
-  readonly #limit: number;
   #watch: DiskWatch | undefined;
   #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
-  #events = 0;
-  #mayHaveLost = false;
+  /** The disk's losses up to the last `pass`. */
+  #passed: number;
+  /** The disk's losses up to the last `takeLoss`. */
+  #taken: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `folder`: absolute, made when it is needed. `queue`: the number of events that the kernel's queue holds. */
-  constructor(disk: Disk, folder: string, queue: number) {
+  /** `folder`: absolute, made when it is needed. */
+  constructor(disk: Disk, folder: string) {
     this.#disk = disk;
     this.#folder = folder;
-    this.#limit = queue / 2;
+    this.#passed = this.#taken = disk.watchLosses();
   }
 
   /**
@@ -346,17 +348,11 @@ class WatchBarrier {
     }
   }
 
-  count(): void {
-    this.#events += 1;
-    if (this.#events >= this.#limit) this.#mayHaveLost = true;
-  }
-
   /** True if events may have been dropped since the last call, so that new folders may be unwatched. */
   takeLoss(): boolean {
-    const mayHaveLost = this.#mayHaveLost;
-    this.#mayHaveLost = false;
-    if (mayHaveLost) this.#events = 0;
-    return mayHaveLost;
+    const before = this.#taken;
+    this.#taken = this.#disk.watchLosses();
+    return this.#taken !== before;
   }
 
   /** Resolves to true once all earlier events have come; to false if some may have been lost. Calls take turns. */
@@ -377,7 +373,7 @@ class WatchBarrier {
     const timer = setTimeout(() => this.#waiting?.done(false), WAIT_MS);
     try {
       this.#disk.makeFolder(path);
-      const isWhole = (await came) && this.#events < this.#limit;
+      const isWhole = (await came) && this.#disk.watchLosses() === this.#passed;
       this.#disk.removeFolder(path);
       return isWhole;
     } catch (error) {
@@ -387,7 +383,7 @@ class WatchBarrier {
     } finally {
       clearTimeout(timer);
       this.#waiting = undefined;
-      this.#events = 0;
+      this.#passed = this.#disk.watchLosses();
     }
   }
 
@@ -406,26 +402,6 @@ class WatchBarrier {
   }
 }
 
-const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
-
-/** The kernel's default. */
-const QUEUE_LENGTH = 16_384;
-
-function queueLength(disk: Disk): number {
-  try {
-    const fd = disk.open(QUEUE_FILE, "read");
-    try {
-      const bytes = Buffer.alloc(32);
-      return Number.parseInt(bytes.toString("latin1", 0, disk.read(fd, bytes, 0)), 10) || QUEUE_LENGTH;
-    } finally {
-      disk.close(fd);
-    }
-  } catch {
-    // The system has no such file, or forbids reading it.
-    return QUEUE_LENGTH;
-  }
-}
-
 /** Yields to other tasks after this many folders. */
 const TURN = 1_000;
 const SLASH = Buffer.from("/");
@@ -436,8 +412,6 @@ interface FolderWatchOptions {
   /** If given, only this name in the folder is watched. Default: everything. */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
-  /** Called for each event, also for names that are not watched: they fill the kernel's queue as well. */
-  readonly onEvent: () => void;
   /** Called at once for each event, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
   /** Called if the folder itself may have been replaced, so that it must be watched anew. */
@@ -529,7 +503,6 @@ class FolderWatch {
 
   #note(folder: Watched, bytes: Buffer | undefined, listed: boolean): void {
     if (this.#closed) return;
-    this.#options.onEvent();
     if (bytes === undefined) return this.#options.onLost();
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);

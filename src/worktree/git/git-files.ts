@@ -181,8 +181,11 @@ export class GitFiles {
   }
 }
 
+/** A folder's times change with each name that is made in it. Names that matter are looked at by themselves. */
 function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : isSameStat(a, b);
+  if (a === undefined || b === undefined) return a === b;
+  if (a.kind !== "dir" || b.kind !== "dir") return isSameStat(a, b);
+  return a.ino === b.ino && a.dev === b.dev && a.mode === b.mode && a.uid === b.uid;
 }
 
 function addressOf(path: string): DiskPath {

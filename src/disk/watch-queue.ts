@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { Signal } from "../util/signal.ts";
+
+const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
+
+/** The kernel's default. */
+const QUEUE_LENGTH = 16_384;
+
+/**
+ * The kernel's queue of events, which all watches of this process share. The kernel drops events when the queue is full,
+ * and Node does not report this.
+ *
+ * Node empties the queue each time that it looks for events, once in each turn of its event loop. A full queue has
+ * `QUEUE_LENGTH` events, so if fewer came in two turns together, none was dropped. An ended watch leaves one event that
+ * Node does not report, and earlier events of that watch are not reported either. So an ended watch counts as one event,
+ * and half of the queue is the limit.
+ */
+class WatchQueue {
+  /** Emits when events may have been dropped, once in a turn. */
+  readonly lost = new Signal<void>();
+  #limit: number | undefined;
+  #thisTurn = 0;
+  #lastTurn = 0;
+  #hasLost = false;
+  #isTurning = false;
+  #losses = 0;
+
+  /** Rises whenever events may have been dropped. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Counts a reported event, or the end of a watch. */
+  count(): void {
+    this.#thisTurn += 1;
+    if (!this.#isTurning) this.#turnLater();
+    if (this.#thisTurn + this.#lastTurn < (this.#limit ??= queueLength() / 2)) return;
+    // Others may be dropped while these are read, so each one counts.
+    this.#losses += 1;
+    if (this.#hasLost) return;
+    this.#hasLost = true;
+    this.lost.emit();
+  }
+
+  #turnLater(): void {
+    this.#isTurning = true;
+    setImmediate(() => {
+      this.#isTurning = false;
+      this.#lastTurn = this.#thisTurn;
+      this.#thisTurn = 0;
+      this.#hasLost = false;
+      if (this.#lastTurn > 0) this.#turnLater();
+    });
+  }
+}
+
+function queueLength(): number {
+  try {
+    return Number.parseInt(readFileSync(QUEUE_FILE, "latin1"), 10) || QUEUE_LENGTH;
+  } catch {
+    // The system has no such file, or forbids reading it.
+    return QUEUE_LENGTH;
+  }
+}
+
+export const watchQueue = new WatchQueue();
