@@ -191,6 +191,13 @@ export interface KnownPath {
   readonly stat: FileStat;
 }
 
+/** A name of a file that has several links. */
+export interface LinkedFile {
+  readonly path: WorkspacePath;
+  /** The same for all names of one file, and for no other file that exists meanwhile. */
+  readonly inode: string;
+}
+
 export interface ScanReport {
   /** False if nothing was remembered (first scan, or the cache was lost), so every path was passed to `onChanged`. */
   readonly remembered: boolean;
@@ -201,7 +208,7 @@ export interface ScanReport {
    * The tracked files with several links that the scan looked at. No watcher reports a write through a link outside of
    * the workspace.
    */
-  readonly linked: readonly WorkspacePath[];
+  readonly linked: readonly LinkedFile[];
   /** The rules that are not applied, and why, as found by the last full scan. */
   readonly unapplied: readonly UnappliedRules[];
   /** The filter in force, one per root, in the order of `roots`. */

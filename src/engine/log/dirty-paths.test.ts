@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
 import type { WorkspacePath } from "../../core/values/path.ts";
+import type { LinkedFile } from "../../worktree/worktree.ts";
 import { DirtyPaths } from "./dirty-paths.ts";
 
 const paths = (...names: string[]): WorkspacePath[] => names as WorkspacePath[];
+
+const links = (...names: string[]): LinkedFile[] => paths(...names).map((path) => ({ path, inode: `of ${path}` }));
 
 async function watched() {
   const timers = { now: 0 };
@@ -15,11 +18,11 @@ async function watched() {
 it("scans files with several links each time: a write through another link is not reported", async () => {
   const { dirty } = await watched();
   expect(await dirty.take()).toBeUndefined();
-  dirty.looked({ only: undefined, omitted: [], linked: paths("a", "d/b") });
+  dirty.looked({ only: undefined, omitted: [], linked: links("a", "d/b") });
   dirty.hint(paths("c"));
   expect(await dirty.take()).toEqual(paths("c", "a", "d/b"));
   // One of them has a single link by now, and another file has several.
-  dirty.looked({ only: paths("c", "a", "d"), omitted: [], linked: paths("c", "d/b") });
+  dirty.looked({ only: paths("c", "a", "d"), omitted: [], linked: links("c", "d/b") });
   expect(await dirty.take()).toEqual(paths("c", "d/b"));
   // It is not known of this scan.
   dirty.looked({ only: paths("c"), omitted: [] });
@@ -39,4 +42,12 @@ it("scans everything ten minutes after the last full scan: a write through a mem
   expect(await dirty.take()).toBeUndefined();
   dirty.looked({ only: undefined, omitted: [], linked: [] });
   expect(await dirty.take()).toEqual([]);
+});
+
+it("knows files with several links by their inodes: another file with the same name may have other names", async () => {
+  const { dirty } = await watched();
+  dirty.looked({ only: undefined, omitted: [], linked: links("a") });
+  expect(dirty.areNewLinks(links("a"))).toBe(false);
+  expect(dirty.areNewLinks(links("moved").map((one) => ({ ...one, inode: "of a" })))).toBe(false);
+  expect(dirty.areNewLinks(links("a").map((one) => ({ ...one, inode: "of b" })))).toBe(true);
 });

@@ -2,7 +2,7 @@ import type { Omission } from "../../core/records/coverage.ts";
 import { isRoot, isWithin, parentOf, type WorkspacePath } from "../../core/values/path.ts";
 import { Signal } from "../../util/signal.ts";
 import { NODE_TIMERS, type Timers } from "../../util/timers.ts";
-import type { WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
+import type { LinkedFile, WatchHandle, WatchHint, Worktree } from "../../worktree/worktree.ts";
 
 interface Watched extends Pick<Worktree, "watch" | "isUnchanged"> {
   restart?(): Promise<void>;
@@ -12,7 +12,7 @@ interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
   /** See `ScanReport.linked`. If it is not known, it stays as it was. */
-  readonly linked?: readonly WorkspacePath[];
+  readonly linked?: readonly LinkedFile[];
   /** The duration of the scan, in milliseconds, if it is known. */
   readonly tookMs?: number;
 }
@@ -39,7 +39,7 @@ export class DirtyPaths {
   #handle: WatchHandle | undefined;
   #omitted: readonly Omission[] = [];
   /** Files with several links. They are scanned each time, because a write through another link is not reported. */
-  #linked: readonly WorkspacePath[] = [];
+  #linked: readonly LinkedFile[] = [];
   /** The start of the last full scan (from `timers`). */
   #lookedAt = 0;
   #fullLookMs = 0;
@@ -115,10 +115,13 @@ export class DirtyPaths {
     return this.#fullLookMs;
   }
 
-  /** True if one of these files is not known to have several links. Its other names may be anywhere. */
-  areNewLinks(linked: readonly WorkspacePath[]): boolean {
-    const known = new Set(this.#linked);
-    return linked.some((path) => !known.has(path));
+  /**
+   * True if one of these files is not known to have several links. Its other names may be anywhere, also if a file with
+   * the same name had several links.
+   */
+  areNewLinks(linked: readonly LinkedFile[]): boolean {
+    const known = new Set(this.#linked.map(({ inode }) => inode));
+    return linked.some(({ inode }) => !known.has(inode));
   }
 
   get started(): boolean {
@@ -150,7 +153,7 @@ export class DirtyPaths {
   #collect(isSettled: boolean): readonly WorkspacePath[] | undefined {
     const isAll = this.#everything !== undefined || !isSettled || this.#timers.now - this.#lookedAt > MOST_AGE_MS;
     if (isAll) this.#lookedAt = this.#timers.now;
-    return isAll ? undefined : [...new Set([...this.#dirty.keys(), ...this.#linked])];
+    return isAll ? undefined : [...new Set([...this.#dirty.keys(), ...this.#linked.map(({ path }) => path)])];
   }
 
   /**
@@ -226,14 +229,14 @@ export class DirtyPaths {
     return this.#omitted;
   }
 
-  #noteLinked(only: readonly WorkspacePath[] | undefined, linked: readonly WorkspacePath[]): void {
+  #noteLinked(only: readonly WorkspacePath[] | undefined, linked: readonly LinkedFile[]): void {
     const scanned = new Set(only);
     const isScanned = (path: WorkspacePath): boolean => {
       let at = path;
       while (!scanned.has(at) && !isRoot(at)) at = parentOf(at);
       return scanned.has(at);
     };
-    const others = only === undefined ? [] : this.#linked.filter((path) => !isScanned(path));
+    const others = only === undefined ? [] : this.#linked.filter(({ path }) => !isScanned(path));
     this.#linked = [...others, ...linked];
   }
 

@@ -9,7 +9,7 @@ import type { FolderRules, RuleReader } from "./folder-rules.ts";
 import { type GitFolders, isTakenIn } from "../git/git-folders.ts";
 import type { ScanTally, Weight } from "./scan-tally.ts";
 import type { KnownChild, StatCache } from "./stat-cache.ts";
-import type { ScannedPath, TrackedRoot } from "../worktree.ts";
+import type { LinkedFile, ScannedPath, TrackedRoot } from "../worktree.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 import { childOf, MAX_PATH_BYTES } from "../../core/values/path.ts";
 import { NO_ROW } from "./stat-table.ts";
@@ -86,7 +86,7 @@ export class ScanLook {
    */
   readonly held: { readonly work: FolderWork; readonly found: Found }[] = [];
   /** Files with several links. */
-  readonly linked: WorkspacePath[] = [];
+  readonly linked: LinkedFile[] = [];
   readonly gone: WorkspacePath[] = [];
   /** Folders in which an apply stages files, or left staged files. */
   readonly staging: WorkspacePath[] = [];
@@ -268,7 +268,8 @@ export class ScanLook {
     const { child } = found;
     const kind = child === undefined ? undefined : cache.kindOf(child);
     const bytes = stat.kind === "file" ? stat.size : 0;
-    if (stat.kind === "file" && stat.nlink > 1) this.linked.push(found.path);
+    if (stat.kind === "file" && stat.nlink > 1)
+      this.linked.push({ path: found.path, inode: `${stat.dev}:${stat.ino}` });
     if (child !== undefined && kind === stat.kind && !paranoid && cache.isUnchanged(child, stat)) {
       tally.count(work.weight, ...this.#difference(found, bytes));
       return;
