@@ -144,7 +144,10 @@ async function attempt<Shape>(
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await plan.otherwise?.() : undefined;
     tellOfCopies(context, done.conflicts.map(conflictShape));
-    if (other === undefined) throw await whyRefused(context, plan, await meanwhile(context, done.blocked));
+    if (other === undefined) {
+      const refusing = { ...plan, force: present.force };
+      throw await whyRefused(context, refusing, await meanwhile(context, done.blocked));
+    }
     plan = other;
   }
 }

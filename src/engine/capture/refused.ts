@@ -17,16 +17,17 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The refused operation. The caller can name other paths only for a restore. */
-type Refused = Pick<IntentRecord, "kind" | "brings">;
+/** The refused operation. The caller can name other paths only for a restore. `force`: it was forced already. */
+type Refused = Pick<IntentRecord, "kind" | "brings"> & { readonly force?: boolean };
 
 export function refused(
   paths: readonly SkippedPath[],
-  { kind, brings }: Refused = { kind: "restore" },
+  { kind, brings, force = false }: Refused = { kind: "restore" },
 ): ChronicleError {
   const others = kind === "restore" && brings === undefined ? ", name other paths," : "";
+  const way = force ? "" : `${others} or use --force to leave them alone and do the rest`;
   return new ChronicleError("REFUSED", namesOf(paths), {
-    hint: `settle these and try again${others} or use --force to leave them alone and do the rest`,
+    hint: `settle these and try again${way}`,
     data: { blocked: paths.map(skippedShape) },
   });
 }
@@ -39,10 +40,11 @@ export async function whyRefused(
 ): Promise<ChronicleError> {
   const lost = await damagedAmong(context, operation.wanted, blocked);
   if (lost.length === 0) return refused(blocked, operation);
+  const way = operation.force === true ? "" : "; --force leaves these alone and does the rest";
   return new ChronicleError("BLOB_MISSING", namesOf(lost), {
     hint:
       "their contents are missing or damaged in the store: `chronicle verify --repair-from PLACE` heals them from a folder, another " +
-      "store or a server; --force leaves these alone and does the rest",
+      `store or a server${way}`,
     data: { blocked: blocked.map(skippedShape) },
   });
 }

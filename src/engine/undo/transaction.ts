@@ -421,12 +421,13 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** Codes of errors for which `endOrphans` leaves a transaction active, and goes on. */
+/** Codes of errors with which an orphan cannot be rolled back. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, with their savepoints, latest first, each as its `onOwnerDeath` says.
- * Skips one that another process has ended meanwhile, and reports one that cannot be ended.
+ * Ends the transactions whose owner is gone, with their savepoints, latest first, each as its `onOwnerDeath` says. One
+ * that cannot be rolled back is committed: if it stayed active, restores and undos that follow would count as done in
+ * it, and a later rollback would undo them. Skips one that another process has ended meanwhile.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -442,7 +443,7 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
       if (!(error instanceof ChronicleError) || !CANNOT_END.has(error.code)) throw error;
       await catchUp(context, { recover: false });
       const isActive = (await activeTransactions(context)).some((one) => one.id === orphan.id);
-      if (isActive) context.tell?.(`${ownerGone(orphan)}, and it was not ended: ${error.message}`);
+      if (isActive) await keepByRule(context, orphan, error);
     }
   }
 }
@@ -463,13 +464,22 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
   context.tell?.(`${ownerGone(orphan)}: it was committed${isStep ? "; `chronicle undo` takes it back" : ""}`);
 }
 
+async function keepByRule(context: Context, orphan: LoggedTransaction, { message }: ChronicleError): Promise<void> {
+  await commitTransaction(context, orphan.id, { byRule: true });
+  const way = orphan.run === undefined && orphan.holds === undefined ? "chronicle undo" : "chronicle list";
+  context.tell?.(
+    `${ownerGone(orphan)}, and it could not be rolled back (${message}): what it changed stays; \`${way}\` ` +
+      `${way === "chronicle undo" ? "takes it back" : "shows how to take it back"} once that is possible`,
+  );
+}
+
 async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
   // Changes that were not recorded before the process died may be the work of others.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
   const { length: left } = undo.skipped;
-  const nothing = left === 0 ? "nothing was recorded in it" : "nothing of it could be";
+  const nothing = left === 0 ? "there was nothing to take back" : "nothing of it could be";
   const done = undo.undo_id === null ? nothing : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
   tellOfCopies(context, undo.conflicts);
