@@ -58,6 +58,9 @@ const LIST = { encoding: "buffer", withFileTypes: true } as const;
 /** The maximum number of bytes that Linux moves in one call. Node refuses a longer request instead of shortening it. */
 const MOST_BYTES = 0x7ffff000;
 
+/** The number of files that are unlinked at a time. Of the four threads that Node has for this, one is left for syncs. */
+const UNLINKING = 3;
+
 /** The errors of a file system that cannot share blocks between two files. */
 const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY"]);
 
@@ -202,14 +205,20 @@ export class NodeDisk implements Disk {
   }
 
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
-    // The files are unlinked one at a time, because the few threads that Node has for this also run syncs.
     return new Promise((resolve, reject) => {
-      const next = (at: number): void => {
-        const path = paths[at];
-        if (path === undefined) return resolve();
-        fs.unlink(path, (error) => (error === null ? next(at + 1) : reject(error)));
+      let [at, lanes] = [0, UNLINKING];
+      let failure: Error | undefined;
+      const next = (error: Error | null): void => {
+        failure ??= error ?? undefined;
+        const path = failure === undefined ? paths[at] : undefined;
+        at += 1;
+        if (path !== undefined) return fs.unlink(path, next);
+        lanes -= 1;
+        if (lanes > 0) return;
+        if (failure === undefined) resolve();
+        else reject(failure);
       };
-      next(0);
+      for (let lane = UNLINKING; lane > 0; lane -= 1) next(null);
     });
   }
 
@@ -303,12 +312,12 @@ export class NodeDisk implements Disk {
     // Only inotify, with one instance for the whole process, keeps the order of events in several folders.
     if (process.platform !== "linux") return undefined;
     const watcher = fs.watch(path, { encoding: "buffer", persistent: false }, (event, name) => {
-      watchQueue.count();
+      watchQueue.noteEvent();
       onEvent(name ?? undefined, event === "rename");
     });
     watcher.on("error", () => onEvent(undefined, true));
     const close = (): void => {
-      watchQueue.count();
+      watchQueue.noteEnd();
       watcher.close();
     };
     return { close };

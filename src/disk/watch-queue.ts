@@ -11,17 +11,18 @@ const QUEUE_LENGTH = 16_384;
  * and Node does not report this.
  *
  * Node empties the queue each time that it looks for events, once in each turn of its event loop. A full queue has
- * `QUEUE_LENGTH` events, so if fewer came in two turns together, none was dropped. An ended watch leaves one event that
- * Node does not report, and earlier events of that watch are not reported either. So an ended watch counts as one event,
- * and half of the queue is the limit.
+ * `QUEUE_LENGTH` events, so if fewer are reported in a turn, none was dropped. An ended watch leaves one event in the
+ * queue that Node does not report, in this turn or the next one, and earlier events of that watch are not reported
+ * either. So an ended watch counts as one event for two turns, and half of the queue is the limit.
  */
 class WatchQueue {
   /** Emits when events may have been dropped, once in a turn. */
   readonly lost = new Signal<void>();
   #limit: number | undefined;
-  #thisTurn = 0;
-  #lastTurn = 0;
-  #hasLost = false;
+  #reported = 0;
+  #ended = 0;
+  #endedBefore = 0;
+  #isTold = false;
   #isTurning = false;
   #losses = 0;
 
@@ -30,15 +31,23 @@ class WatchQueue {
     return this.#losses;
   }
 
-  /** Counts a reported event, or the end of a watch. */
-  count(): void {
-    this.#thisTurn += 1;
+  noteEvent(): void {
+    this.#reported += 1;
+    this.#check(this.#reported);
+  }
+
+  noteEnd(): void {
+    this.#ended += 1;
+    this.#check(0);
+  }
+
+  #check(reported: number): void {
     if (!this.#isTurning) this.#turnLater();
-    if (this.#thisTurn + this.#lastTurn < (this.#limit ??= queueLength() / 2)) return;
-    // Others may be dropped while these are read, so each one counts.
+    if (reported + this.#ended + this.#endedBefore < (this.#limit ??= queueLength() / 2)) return;
+    // More may be dropped while these are read, so each one counts.
     this.#losses += 1;
-    if (this.#hasLost) return;
-    this.#hasLost = true;
+    if (this.#isTold) return;
+    this.#isTold = true;
     this.lost.emit();
   }
 
@@ -46,10 +55,11 @@ class WatchQueue {
     this.#isTurning = true;
     setImmediate(() => {
       this.#isTurning = false;
-      this.#lastTurn = this.#thisTurn;
-      this.#thisTurn = 0;
-      this.#hasLost = false;
-      if (this.#lastTurn > 0) this.#turnLater();
+      this.#isTold = false;
+      this.#reported = 0;
+      this.#endedBefore = this.#ended;
+      this.#ended = 0;
+      if (this.#endedBefore > 0) this.#turnLater();
     });
   }
 }
