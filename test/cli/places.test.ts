@@ -64,6 +64,20 @@ describe("where histories are kept", () => {
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: join(box.folder, "elsewhere") }]);
   });
 
+  it("restore --to names the paths as they are in its folder, wherever it is called", async () => {
+    using box = new Sandbox();
+    box.write("a", "1\n");
+    box.write("sub/b", "2\n");
+    mkdirSync(join(box.folder, "two"));
+    await box.must(["init", ".", "../two"]);
+    for (const cwd of ["project", "project/sub", "two"]) {
+      const out = join(box.folder, `out of ${cwd.replace("/", " ")}`);
+      const { stdout } = await box.must(["restore", "0", "--to", out], { cwd });
+      expect(stdout).toMatch(/^ {2}\+ a +2 B\n.*^ {2}\+ sub\/b +2 B\n/ms);
+      expect(readdirSync(out).toSorted()).toEqual(["a", "sub"]);
+    }
+  });
+
   it("several roots, and a single file as one", async () => {
     using box = new Sandbox();
     box.write("a.txt", "one\n");

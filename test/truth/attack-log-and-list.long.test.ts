@@ -69,6 +69,10 @@ describe("Truth: list says what a plain undo takes back", () => {
     expect(await hint()).toBe("chronicle undo takes back: sh -c 'echo 1 > a'");
     await box.must(["redo"]);
     expect(await hint()).toBe("chronicle undo takes back the last");
+    box.write("a", "mine\n");
+    await box.must(["snapshot"]);
+    expect(await hint()).toMatch(/^chronicle undo --session [0-9a-f]{8} takes back: sh -c 'echo 2 > a'$/);
+    expect((await box.call(["undo"])).code).toBe(6);
   });
 });
 

@@ -43,7 +43,9 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
-  const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  // With `--to`, the paths are those in that folder.
+  const shown = (path: string): string => (result.to === undefined ? paths.shown(path) : printable(path));
+  const style = { paint: context.paint, shown, most };
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
   const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
