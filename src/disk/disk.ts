@@ -110,8 +110,9 @@ export interface Disk {
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
   /**
-   * Unlinks each path, in this order, beside this thread's other work. Folder descriptors in the paths must stay open
-   * until the promise is settled. Rejects with the first failure, and leaves the later paths.
+   * Unlinks the paths, several at a time and beside this thread's other work, because freeing space takes time. Folder
+   * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure, once no
+   * removal is under way; some of the other paths are left then.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
