@@ -21,6 +21,10 @@ describe("Truth: show, sessions and changes say the same of a session", () => {
     expect(stdout).not.toContain("persons");
     const { value } = await box.json(["changes", "--session", "sess"]);
     expect(value).toMatchObject({ changes: [{ path: "own" }] });
+    // It still goes on.
+    expect((await box.must(["sessions"])).stdout).toMatch(/running +1 change /);
+    expect((await box.json(["sessions"])).value).toMatchObject([{ state: "running", changed: 1 }]);
+    expect((await box.json(["show", "sess"])).value).toMatchObject({ state: "running", changed: 1 });
   });
 
   it("of work that was compacted away, it is said; not that nothing was changed", async () => {

@@ -19,11 +19,11 @@ export async function sessions(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const all = (await workspace.sessions()).toSorted((a, b) => orderOf(b) - orderOf(a));
   const limit = context.input.number("limit") || Infinity;
+  const shown = await Promise.all(all.slice(0, limit).map((one) => soFar(workspace, one)));
   if (context.json) {
-    context.printJson(all.slice(0, limit));
+    context.printJson(shown);
     return EXIT.done;
   }
-  const shown = await Promise.all(all.slice(0, limit).map((one) => soFar(workspace, one)));
   const rows = shown.map((one) => (one.kind === "replica" ? replicaRow(one, context) : ownRow(one, context)));
   for (const line of columns(rows, "<<<>")) context.print(line);
   if (all.length === 0) context.say(context.worded("no sessions yet: chronicle run -- <command>"));
@@ -34,7 +34,7 @@ export async function sessions(context: CommandContext): Promise<number> {
  * For a running session, `changed` is set to the number of its changes so far, because the engine counts them only when
  * a session ends.
  */
-async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
+export async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
   try {
     const { changes } = await workspace.changes({ session: session.session_id });

@@ -10,6 +10,7 @@ import { harmlessLines, lossLines } from "../../render/omitted-changes.ts";
 import { patchLines } from "../../render/patch.ts";
 import { printable } from "../../../process/printable.ts";
 import { sessionCommand, sessionEnd } from "../../render/sessions.ts";
+import { soFar } from "./sessions.ts";
 
 async function chosen(context: CommandContext, workspace: WorkspaceApi): Promise<SessionShape> {
   const [id] = context.input.args;
@@ -56,7 +57,7 @@ export async function show(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const session = await chosen(context, workspace);
   if (context.json) {
-    context.printJson(session);
+    context.printJson(await soFar(workspace, session));
     return EXIT.done;
   }
   for (const line of headLines(session, context)) context.print(line);
