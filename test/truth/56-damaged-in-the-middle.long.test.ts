@@ -90,6 +90,18 @@ describe("Truth 56: a damaged line in the middle of a log", { timeout: 120_000 }
     expect((await box.must(["init"])).stdout).toContain("protected");
   });
 
+  it("where the first line is damaged, no command is named that cannot do anything", async () => {
+    const { box, heal } = await damaged(1);
+    using _box = box;
+    for (const words of [["verify"], ["restore", "0", "--to", "../out"], ["list"]]) {
+      const { code, stderr } = await box.call(words);
+      expect([words, code, stderr]).toEqual([words, 4, expect.stringMatching(/from a copy.*forget.* and .*init/s)]);
+      expect(stderr).not.toMatch(/chronicle (verify|restore)/);
+    }
+    heal();
+    await box.must(["verify"]);
+  });
+
   it("where the index is gone too, nothing is said not to be there", async () => {
     const { box, kept } = await damaged(5);
     using _box = box;

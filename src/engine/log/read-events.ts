@@ -4,7 +4,7 @@ import type { LogEvent } from "../../core/values/event.ts";
 import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
-import { DAMAGED_LINE } from "./damaged-log.ts";
+import { DAMAGED_LINE, NOT_OPENED } from "./damaged-log.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /**
@@ -79,7 +79,8 @@ function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
 
 function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `event ${seq} cannot be read: ${why}`, {
-    hint: DAMAGED_LINE,
+    // The first line says what the workspace is. Nothing can be read without it.
+    hint: seq === 1 ? NOT_OPENED : DAMAGED_LINE,
     data: { seq, offset },
     cause,
   });
