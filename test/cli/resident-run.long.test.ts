@@ -131,6 +131,19 @@ describe("a run that the store's process records", () => {
     expect(box.read("a.txt")).toBe("one\n");
   });
 
+  it("keeps the process, however short it may be idle, and not for longer", async () => {
+    await endProcess(pid, "SIGTERM");
+    const words = [chronicleBin(), "serve", "--store", box.store, "--idle", "2", "--quiet"];
+    const own = spawn(process.execPath, words, { env: { ...box.env(), CHRONICLE_DIRECT: undefined }, stdio: "ignore" });
+    await vi.waitUntil(async () => (await box.processOfStore()) === own.pid, { timeout: 30_000, interval: 20 });
+    expect(await box.startedProcess()).toBe(own.pid);
+    const ran = await box.client(["run", "--", "sh", "-c", "sleep 5; echo 2 > a.txt; exit 3"]).ended;
+    expect([ran.code, own.exitCode]).toEqual([3, null]);
+    expect(box.answers.at(-1)).toContain('{"code":3');
+    await vi.waitUntil(() => own.exitCode !== null, { timeout: 15_000, interval: 50 });
+    expect((await box.json(["sessions"])).value).toMatchObject([{ exit_code: 3, changed: 1, state: "ended" }]);
+  });
+
   it("that cannot be started ends as in a shell, and leaves no open session", async () => {
     box.write("no-program", "x\n");
     for (const [program, code] of [
