@@ -449,7 +449,7 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       await disk.unlinkAllBeside([at("a"), Buffer.from(at("b"))]);
       expect(namesIn(given.folder).filter((name) => /^file [ab]$/.test(name))).toEqual([]);
       await disk.unlinkAllBeside(names.map(at));
-      expect(namesIn(given.folder).filter((name) => /^file n/.test(name))).toEqual([]);
+      expect(namesIn(given.folder).filter((name) => name.startsWith("file n"))).toEqual([]);
       put(at("c"), "c");
       await expect(disk.unlinkAllBeside([at("none"), at("c")])).rejects.toMatchObject({ code: "ENOENT" });
       await expect(disk.unlinkAllBeside([at("d")])).rejects.toMatchObject({
