@@ -104,6 +104,27 @@ describe("watchRoots", () => {
     await until(() => hints.flat().includes("one/in"));
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "more folders than half of the kernel's queue are watched anew once, and their ended watches fill no queue",
+    async () => {
+      for (let i = 0; i < 90; i += 1)
+        for (let j = 0; j < 100; j += 1) mkdirSync(join(folder, `d${i}/e${j}`), { recursive: true });
+      const disk = new CountingDisk();
+      await watch(folder, [], disk);
+      const before = disk.watchLosses();
+      disk.watched.length = 0;
+      writeFileSync(join(folder, ".gitignore"), "");
+      await until(() => hints.includes(undefined));
+      const again = disk.watched.length;
+      expect(again).toBeGreaterThan(9_000);
+      await sleep(4_000);
+      expect([disk.watched.length, disk.watchLosses()]).toEqual([again, before]);
+      expect(await handle?.settled()).toBe(true);
+      await handle?.close();
+      expect(disk.watchLosses()).toBe(before);
+    },
+  );
+
   async function until(condition: () => boolean): Promise<void> {
     const end = performance.now() + 5000;
     while (!condition() && performance.now() < end) await new Promise((done) => setTimeout(done, 10));

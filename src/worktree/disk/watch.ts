@@ -178,7 +178,7 @@ class RootsWatch implements RootsWatchHandle {
       onReplaced: () => void this.#renew(root),
       onLost: () => this.#goBlind(),
     });
-    return (await watch.start()) ? { ordered: true, skipped, close: async () => watch.close() } : undefined;
+    return (await watch.start()) ? { ordered: true, skipped, close: () => watch.close() } : undefined;
   }
 
   async #subscribe(root: TrackedRoot): Promise<Watching> {
@@ -456,15 +456,23 @@ class FolderWatch {
         if (done % TURN === 0) await nextTurn();
       }
     } catch (error) {
-      this.close();
+      await this.close();
       throw error;
     }
   }
 
-  close(): void {
+  /** Ends the watches in several turns, because each one leaves an event in the kernel's queue. */
+  async close(): Promise<void> {
     this.#closed = true;
-    if (this.#top !== undefined) closeAll(this.#top);
+    const open = this.#top === undefined ? [] : [this.#top];
     this.#top = undefined;
+    let done = 0;
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      next.watch.close();
+      addAll(open, [...next.children.values()]);
+      done += 1;
+      if (done % TURN === 0) await nextTurn();
+    }
   }
 
   #watch(path: WorkspacePath): Watched | undefined {
