@@ -8,6 +8,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -139,12 +140,36 @@ export function beginFolders(base: string): void {
   for (const name of [...FILES, "single/not-tracked"]) writeFileSync(join(base, name), textOf(9));
 }
 
+/**
+ * True if a step may take a name away from a file with several names. A write through that name is not reported by the
+ * others, so it must have been looked at before.
+ */
+export function takesLink(base: string, step: FolderStep): boolean {
+  if (step.how === "rename") return [step.path, step.to].some((path) => holdsLink(join(base, path)));
+  const isTaken = step.how === "replace" || step.how === "remove" || step.how === "away" || step.how === "back";
+  return isTaken && holdsLink(join(base, step.path));
+}
+
+function holdsLink(at: string): boolean {
+  try {
+    const stat = lstatSync(at);
+    return stat.isDirectory() ? readdirSync(at).some((name) => holdsLink(join(at, name))) : stat.nlink > 1;
+  } catch (error) {
+    if (isOfSystem(error)) return false;
+    throw error;
+  }
+}
+
+function isOfSystem(error: unknown): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string";
+}
+
 /** Does a step; what the file system refuses is not done. */
 export function change(base: string, step: FolderStep): void {
   try {
     changeOrThrow(base, step);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && typeof error.code === "string")) throw error;
+    if (!isOfSystem(error)) throw error;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   beginFolders,
   bothWaysHistories,
   change,
+  takesLink,
   TRACKED,
   type AskStep,
   type BothWaysStep,
@@ -56,7 +57,10 @@ class BothWays {
 
   async step(step: BothWaysStep): Promise<void> {
     if (step.how === "rest") return sleep(REST_MS);
-    if (step.how !== "ask") return change(this.#project.base, step);
+    if (step.how !== "ask") {
+      if (takesLink(this.#project.base, step)) await this.#follower.status();
+      return change(this.#project.base, step);
+    }
     const workspace = step.by === "direct" ? this.#direct : this.#follower;
     try {
       await ask(workspace, step.what);
