@@ -76,7 +76,9 @@ function partsOf(
   const hasWritten = (one: Undo): boolean => steps.some((step) => one.wrote(step));
   const takers = (step: Step): Undo[] => standing.filter((one) => one.took(step));
   const isVain = (step: Step): boolean => takers(step).length > 0 && !takers(step).some(hasWritten);
-  let passing = standing.filter((one) => hasWritten(one) && !one.hasConflict);
+  // An undo that only made a folder for others took nothing here, and is no part of any run.
+  const hasTaken = (one: Undo): boolean => steps.some((step) => one.took(step));
+  let passing = standing.filter((one) => hasWritten(one) && hasTaken(one) && !one.hasConflict);
   for (;;) {
     const isPassed = (step: Step): boolean =>
       passing.some((one) => one.wrote(step)) ||
