@@ -1,18 +1,42 @@
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { readWholeFile } from "./user-files.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { checkWritable, writeWholeFile } from "./user-files.ts";
 
-test.runIf(process.platform === "linux")("a file that says it is empty is read to its end", () => {
-  expect(readWholeFile("/proc/version")).toEqual(readFileSync("/proc/version"));
+let folder: string;
+
+beforeEach(() => {
+  folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "user-files-")));
 });
+afterEach(() => fs.rmSync(folder, { recursive: true }));
 
-test.skipIf(process.platform === "win32")("a pipe is refused, and not taken for an empty file", () => {
-  const folder = mkdtempSync(join(tmpdir(), "chronicle-pipe-"));
-  const pipe = join(folder, "pipe");
-  spawnSync("mkfifo", [pipe]);
-  expect(() => readWholeFile(pipe)).toThrow("ENOTSUP");
-  rmSync(folder, { recursive: true });
+describe("a whole file that is written", () => {
+  it("goes into a pipe or device that has its name, and does not replace it", () => {
+    const fifo = join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    expect(() => writeWholeFile(fifo, "nobody reads")).toThrow("ENXIO");
+    const reader = fs.openSync(fifo, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    checkWritable(fifo);
+    writeWholeFile(fifo, "somebody reads\n");
+    expect(fs.readSync(reader, Buffer.alloc(100))).toBe("somebody reads\n".length);
+    fs.closeSync(reader);
+    expect(fs.lstatSync(fifo).isFIFO()).toBe(true);
+    expect(fs.readdirSync(folder).toSorted()).toEqual(["fifo"]);
+  });
+
+  it("replaces a file, and neither a link nor a folder", () => {
+    fs.writeFileSync(join(folder, "file"), "before\n");
+    fs.symlinkSync("file", join(folder, "link"));
+    fs.mkdirSync(join(folder, "sub"));
+    for (const name of ["link", "sub"]) {
+      expect(() => checkWritable(join(folder, name))).toThrow(/ELOOP|EISDIR/);
+      expect(() => writeWholeFile(join(folder, name), "x")).toThrow(/ELOOP|EISDIR/);
+    }
+    expect(fs.readFileSync(join(folder, "file"), "utf8")).toBe("before\n");
+    writeWholeFile(join(folder, "file"), "after\n");
+    expect(fs.readFileSync(join(folder, "file"), "utf8")).toBe("after\n");
+    expect(fs.readdirSync(folder).toSorted()).toEqual(["file", "link", "sub"]);
+  });
 });

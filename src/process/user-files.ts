@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { errnoOf } from "../core/values/errors.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
-import { writeFileDurably } from "../disk/write-fully.ts";
+import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /**
  * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. The path must be
@@ -59,18 +59,44 @@ export function isLink(path: string): boolean {
   return new NodeDisk().lstat(path)?.kind === "symlink";
 }
 
-/** Writes a whole file (an absolute path). A reader sees either the old or the new content. Throws system errors. */
+/**
+ * Writes a whole file (an absolute path). A reader sees either the old or the new content. A device or pipe with this
+ * name is written to, and not replaced by a file. Throws system errors: `ELOOP` for a link, because what it leads to may
+ * have been chosen by somebody else.
+ */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
-  writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
+  const disk = new NodeDisk();
+  if (isSpecial(disk, path)) writeInto(disk, path, Buffer.from(content));
+  else writeFileDurably(disk, path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** Checks that `writeWholeFile` can write a path, by making a file beside it. Throws system errors. */
+/**
+ * Checks that `writeWholeFile` can write a path, by making a file beside it. Throws system errors. For a device or pipe,
+ * only the permissions are checked.
+ */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
-  if (disk.lstat(path)?.kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
+  if (isSpecial(disk, path)) return disk.checkWrite(path);
   const trial = `${path}.${process.pid}.tmp`;
   disk.close(disk.open(trial, "create", 0o600));
   disk.unlink(trial);
+}
+
+/** Throws `ELOOP` for a link, and `EISDIR` for a folder. */
+function isSpecial(disk: NodeDisk, path: string): boolean {
+  const kind = disk.lstat(path)?.kind;
+  if (kind === "symlink") throw Object.assign(new Error("ELOOP: a link"), { code: "ELOOP" });
+  if (kind === "dir") throw Object.assign(new Error("EISDIR: a folder"), { code: "EISDIR" });
+  return kind === "special";
+}
+
+function writeInto(disk: NodeDisk, path: string, bytes: Uint8Array): void {
+  const fd = disk.open(path, "append");
+  try {
+    writeFully(disk, fd, bytes, null);
+  } finally {
+    disk.close(fd);
+  }
 }
 
 /**
