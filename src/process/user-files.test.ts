@@ -3,7 +3,7 @@ import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkWritable, writeWholeFile } from "./user-files.ts";
+import { checkWritable, readWholeFile, writeWholeFile } from "./user-files.ts";
 
 let folder: string;
 
@@ -11,6 +11,18 @@ beforeEach(() => {
   folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "user-files-")));
 });
 afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+describe("a whole file that is read", () => {
+  it.runIf(process.platform === "linux")("is read to its end, if it says that it is empty", () => {
+    expect(readWholeFile("/proc/version")).toEqual(fs.readFileSync("/proc/version"));
+  });
+
+  it.skipIf(process.platform === "win32")("is no pipe: that is refused, and not taken for an empty file", () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    expect(() => readWholeFile(pipe)).toThrow("ENOTSUP");
+  });
+});
 
 describe("a whole file that is written", () => {
   it("goes into a pipe or device that has its name, and does not replace it", () => {
