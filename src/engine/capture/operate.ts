@@ -211,9 +211,6 @@ interface Performance {
   readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
 
-/** The old files of up to this many changes are removed at once. Those of more are removed while the rest is recorded. */
-const FEW = 64;
-
 /** Opens the intent, changes the files, and closes the intent. The caller holds the lock. */
 export async function perform(
   context: Context,
@@ -232,8 +229,7 @@ export async function perform(
   };
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
-  const emptiesLater = isStep || changes.length > FEW;
-  const whole = await carryOut(context, { token, emptiesLater, begin, ...maskOf(intent) }, all);
+  const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
   // `apply` calls `begin` right before its first change. Without a change, the intent is opened here, so that the
   // operation is recorded.
   if (!isOpen) await begin();
@@ -247,10 +243,9 @@ export async function perform(
         ...report,
         changes: asMade([...changes, ...recorded], report),
       });
-  // An operation whose old files cannot be removed stays open, and is finished later.
-  if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
+  else await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 

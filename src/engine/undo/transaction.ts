@@ -465,7 +465,13 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
 }
 
 async function keepByRule(context: Context, orphan: LoggedTransaction, { message }: ChronicleError): Promise<void> {
-  await commitTransaction(context, orphan.id, { byRule: true });
+  try {
+    await commitTransaction(context, orphan.id, { byRule: true });
+  } catch (error) {
+    // Another process has ended it meanwhile.
+    if (endedBefore(error) !== undefined) return;
+    throw error;
+  }
   const way = orphan.run === undefined && orphan.holds === undefined ? "chronicle undo" : "chronicle list";
   context.tell?.(
     `${ownerGone(orphan)}, and it could not be rolled back (${message}): what it changed stays; \`${way}\` ` +
