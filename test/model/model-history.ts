@@ -61,6 +61,20 @@ interface Took {
   readonly label: string;
 }
 
+interface WholeUndo {
+  readonly id: string;
+  readonly target: string;
+  readonly seqs: ReadonlySet<number>;
+  readonly at: number;
+}
+
+/** A redo of an undo of selected work, or of a whole operation. */
+interface Redo {
+  readonly id: string;
+  readonly target: string;
+  readonly at: number;
+}
+
 /** What was asked for last: what a restore must leave, and whether an undo is one step of the stack. */
 export interface Asked {
   readonly restores?: (before: ReadonlyMap<string, string>) => ReadonlyMap<string, string> | undefined;
@@ -86,10 +100,12 @@ export class ModelHistory {
   /** Paths that did not merge, by the undo that should have met them. */
   readonly #unmerged = new Map<string, ReadonlySet<string>>();
   readonly #intents = new Map<string, OpenIntent>();
-  readonly undos = new Map<string, Took>();
+  /** Undos of selected work, by their ids, also those that were redone. */
+  readonly #undos = new Map<string, Took>();
   readonly #everTook = new Map<string, Took>();
-  /** Operations that were undone as a whole, each with its events. */
-  readonly #whole = new Map<string, { readonly id: string; readonly seqs: ReadonlySet<number>; readonly at: number }>();
+  /** Undos of whole operations, also those that were redone, each with the events that it undid. */
+  #whole: WholeUndo[] = [];
+  #redos: Redo[] = [];
   prunings: PruneRecord[] = [];
   seq = 0;
   #hash = "";
@@ -264,7 +280,7 @@ export class ModelHistory {
       if (wanted !== undefined) this.#expectTree(wanted, intent.summary);
     } else if (intent.selection !== undefined) this.#selective(id, intent, { before, asked });
     else if (intent.kind === "undo") this.#undo(id, intent.target ?? "", before);
-    else this.#redo(intent.target ?? "", before);
+    else this.#redo(id, intent.target ?? "", before);
   }
 
   #expectTree(wanted: ReadonlyMap<string, string>, what: string): void {
@@ -305,7 +321,7 @@ export class ModelHistory {
       if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: taken.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
     const { met = [] } = intent;
-    this.undos.set(id, { seqs: took, met, label, at: this.seq });
+    this.#undos.set(id, { seqs: took, met, label, at: this.seq });
     this.#everTook.set(id, { seqs: new Set(took), met, label, at: this.seq });
   }
 
@@ -336,25 +352,41 @@ export class ModelHistory {
     const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
     const wanted = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.set(target, { id, seqs: new Set(wanted.own), at: this.seq });
+    this.#whole.push({ id, target, seqs: new Set(wanted.own), at: this.seq });
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
-  #redo(target: string, before: OpenIntent): void {
+  #redo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    if (this.undos.has(target)) {
+    if (this.#undos.has(target)) {
       const isMeant = (step: Step): boolean => (step as FileStep).record.intent === target;
       this.#expectTree(takeBack(history, { isMeant, undos: [] }, before.tree).tree, `redo of ${target}`);
     } else {
-      // What the undo found as it was before already, it did not write.
-      const undo = this.#whole.get(target)?.id;
-      const own = history.filter(({ record }) => undo !== undefined && record.intent === undo);
+      // What the undos found as it was before already, they did not write.
       const again = new Map<string, State>();
-      for (const { path, before: was } of own) if (!again.has(path)) again.set(path, was);
+      for (const undo of this.#whole.filter((one) => one.target === target).toReversed()) {
+        const own = history.filter(
+          ({ record, path }) => record.intent === undo.id && this.#holdsAt(undo, target, path),
+        );
+        const firsts = new Map(own.toReversed().map((step) => [step.path, step.before]));
+        for (const [path, was] of firsts) if (!again.has(path)) again.set(path, was);
+      }
       this.#expectTree(fit(before.tree, again).tree, `redo of ${target}`);
     }
-    this.undos.delete(target);
-    this.#whole.delete(target);
+    this.#redos.push({ id, target, at: this.seq });
+  }
+
+  /** Does an undo hold at a path: it was not redone there, and what it wrote there was not undone? */
+  #holdsAt(
+    { id, at }: Pick<WholeUndo, "id" | "at">,
+    target: string,
+    path: string,
+    upTo = Number.POSITIVE_INFINITY,
+  ): boolean {
+    const stands = (one: string): boolean =>
+      !this.steps.some((step) => step.record.intent === one && step.path === path && this.isTaken(step));
+    if (!stands(id)) return false;
+    return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && stands(one.id));
   }
 
   #ofUndo({ seqs, met, label }: Took): Meant {
@@ -392,20 +424,35 @@ export class ModelHistory {
 
   /** Steps without those that were taken back already, by the undos that hold now. */
   #without(isMeant: (step: FileStep) => boolean): Meant {
-    const parts = [...this.undos].map(([id, { seqs, met, at }]) => ({ id, seqs, at, hasConflict: met.length > 0 }));
-    const whole = [...this.#whole.values()].map((one) => ({ ...one, hasConflict: false }));
+    const parts = [...this.#undos].map(([id, one]) => ({ ...one, id, target: id, hasConflict: one.met.length > 0 }));
+    const whole = this.#whole.map((one) => ({ ...one, hasConflict: false }));
     const undos = [...parts, ...whole]
       .toSorted((a, b) => a.at - b.at)
-      .map(({ id, seqs, hasConflict }): Undo => {
-        const took = ({ seq }: Step): boolean => seqs.has(seq);
-        return { took, wrote: (step) => (step as FileStep).record.intent === id, hasConflict };
+      .map((one): Undo => {
+        const took = ({ seq, path }: Step): boolean => one.seqs.has(seq) && this.#holdsAt(one, one.target, path);
+        return { took, wrote: (step) => (step as FileStep).record.intent === one.id, hasConflict: one.hasConflict };
       });
     return { isMeant: isMeant as (step: Step) => boolean, undos };
   }
 
-  /** Was it taken back, by an undo up to this event? */
-  isTaken(step: FileStep, upTo = Number.POSITIVE_INFINITY): boolean {
-    return [...this.#whole.values(), ...this.undos.values()].some(({ seqs, at }) => at <= upTo && seqs.has(step.seq));
+  /** Was it taken back, by an undo up to this event that holds? */
+  isTaken({ seq, path }: FileStep, upTo = Number.POSITIVE_INFINITY): boolean {
+    const whole = this.#whole.some(
+      (one) => one.at <= upTo && one.seqs.has(seq) && this.#holdsAt(one, one.target, path, upTo),
+    );
+    return (
+      whole ||
+      [...this.#undos].some(
+        ([id, { at, seqs }]) => at <= upTo && seqs.has(seq) && this.#holdsAt({ id, at }, id, path, upTo),
+      )
+    );
+  }
+
+  /** The changes of an operation, folders aside, that are not taken back. */
+  inForce(operation: string): FileStep[] {
+    return this.steps.filter(
+      (step) => step.before !== "dir" && step.after !== "dir" && this.#isOf(operation, step) && !this.isTaken(step),
+    );
   }
 
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
@@ -450,7 +497,7 @@ export class ModelHistory {
 
   /** Once a conflict is settled for the undo, or by a merge, what the undo had met at the path is taken back: until that is undone. */
   #settle(undo: string, path: string, isTaken: boolean): void {
-    const took = this.undos.get(undo);
+    const took = this.#undos.get(undo);
     for (const step of this.steps) {
       if (step.path !== path || !holdsSeq(took?.met ?? [], step.seq)) continue;
       if (isTaken) took?.seqs.add(step.seq);
@@ -465,9 +512,10 @@ export class ModelHistory {
   drop(first: LogEventShape): void {
     if (first.seq > this.seq + 1) [this.seq, this.#hash] = [first.seq - 1, first.prev_hash];
     this.steps = this.steps.filter((step) => step.seq >= first.seq);
-    this.undos.clear();
+    this.#undos.clear();
     this.#everTook.clear();
-    this.#whole.clear();
+    this.#whole = [];
+    this.#redos = [];
     for (const [id, one] of this.actions)
       if (one.record.state === "open") this.actions.set(id, { ...one, record: { ...one.record, state: "abandoned" } });
     this.#agents.clear();

@@ -285,6 +285,9 @@ export class ModelPlay {
   async whole(asked: Asked): Promise<void> {
     await this.read(asked);
     this.#expectRecorded();
+    if (!this.machine.veil.isEmpty) return;
+    for (const { id, summary, undone } of await this.machine.workspace.operations())
+      if (undone) found({ undone: summary, left: this.history.inForce(id) }).toEqual({ undone: summary, left: [] });
   }
 
   /** Rules that change midway: in a file of a root, or in the options, which hold from the next opening on. */

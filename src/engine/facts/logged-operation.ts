@@ -25,6 +25,16 @@ export interface LoggedOperation {
   readonly selective?: Selective;
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
+  /** Set for an undo or redo whose own changes a later undo has undone, at least in part. */
+  readonly reversed?: Reversed;
+}
+
+/** What later undos have undone of an undo or redo. There, it has no effect any more. */
+export interface Reversed {
+  /** The paths, each with the last event of the later undo. */
+  readonly paths: ReadonlyMap<WorkspacePath, number>;
+  /** True if these are all paths that the operation changed. */
+  readonly isAll: boolean;
 }
 
 /** The selection of an undo, and the events that it undid (see `IntentRecord`). */

@@ -27,11 +27,23 @@ export interface UndoneEvents {
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
-interface WholeUndo {
+/** An undo with its own span, and the paths at which it is in force. */
+interface Undo {
+  readonly own: SeqSpan;
+  /** Where later undos have reversed it, each with the last event of such an undo. */
+  readonly reversed: ReadonlyMap<WorkspacePath, number>;
+  /** Set if it was redone: the paths at which the redo was reversed. */
+  readonly only?: ReadonlySet<WorkspacePath>;
+}
+
+interface WholeUndo extends Undo {
   /** The span of the undone events; those of the paths in `left` are not undone. */
   readonly target: SeqSpan;
-  readonly own: SeqSpan;
   readonly left: readonly WorkspacePath[];
+}
+
+interface PartUndo extends Undo {
+  readonly selective: Selective;
 }
 
 /** Returns the undos in force as of event `upTo` (by default, now), computed from all operations. */
@@ -40,41 +52,73 @@ export function undoneBy(
   owners: Owners,
   upTo = Number.POSITIVE_INFINITY,
 ): UndoneEvents {
-  const undos = new Map<string, Selective>();
+  const parts = new Map<string, PartUndo>();
   const whole = new Map<string, WholeUndo>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const operation of operations) {
     const { id, kind, target, selective, left = [] } = operation;
     if (operation.toSeq > upTo) continue;
-    if (selective !== undefined) undos.set(id, selective);
+    if (selective !== undefined) parts.set(id, { own: operation, selective, reversed: reversedIn(operation) });
     else if (target !== undefined && kind === "undo")
-      whole.set(target, { target: undoneSpan(spans.get(target) ?? ALWAYS, operation), own: operation, left });
+      whole.set(target, {
+        own: operation,
+        target: undoneSpan(spans.get(target) ?? ALWAYS, operation),
+        left,
+        reversed: new Map([...reversedAfter(whole.get(target), operation), ...reversedIn(operation)]),
+      });
     else if (target !== undefined && kind === "redo") {
-      undos.delete(target);
-      whole.delete(target);
+      redone(parts, target, operation);
+      redone(whole, target, operation);
     }
   }
+  const inForce = [...parts].filter(([, { only }]) => only === undefined);
   return {
-    undos,
-    isAny: whole.size + undos.size > 0,
-    clean: new Set([
-      ...[...whole.values()].map(({ own }) => own),
-      ...[...undos].flatMap(([id, { met }]) => (met.length > 0 ? [] : (spans.get(id) ?? []))),
-    ]),
+    undos: new Map(inForce.map(([id, { selective }]) => [id, selective])),
+    isAny: whole.size + parts.size > 0,
+    clean: new Set([...whole.values(), ...[...parts.values()].filter(isClean)].map(({ own }) => own)),
     mayHold: (seq) =>
       [...whole.values()].some(({ target }) => isIn(target, seq)) ||
-      [...undos.values()].some(({ took, met }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
+      [...parts.values()].some(({ selective: { took, met } }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
     holds: (seq, record, path) =>
       (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
-      [...undos.values()].some((undo) => tookAt(undo, seq, path)),
+      [...parts.values()].some((undo) => tookAt(undo, seq, path)),
     by: (seq, record, path) => [
       ...owners.of(record).flatMap((id) => {
         const undo = whole.get(id);
         return undo !== undefined && tookWhole(undo, seq, path) ? [undo.own] : [];
       }),
-      ...[...undos].flatMap(([id, undo]) => (tookAt(undo, seq, path) ? [spans.get(id) ?? ALWAYS] : [])),
+      ...[...parts.values()].flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
     ],
   };
+}
+
+function reversedIn({ reversed }: LoggedOperation): ReadonlyMap<WorkspacePath, number> {
+  return reversed?.paths ?? new Map();
+}
+
+/** Returns where an earlier undo of the same operation was reversed only after the operation was undone once more. */
+function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<[WorkspacePath, number]> {
+  return [...(earlier?.reversed ?? [])].filter(([, seq]) => seq > toSeq);
+}
+
+/** Ends an undo that was redone, except where the redo was reversed. */
+function redone<U extends Undo>(undos: Map<string, U>, id: string, { reversed }: LoggedOperation): void {
+  const undo = undos.get(id);
+  if (undo === undefined || reversed?.isAll === true) return;
+  if (reversed === undefined) undos.delete(id);
+  else
+    undos.set(id, {
+      ...undo,
+      only: new Set([...reversed.paths.keys()].filter((path) => undo.only?.has(path) !== false)),
+    });
+}
+
+function isClean({ selective }: PartUndo): boolean {
+  return selective.met.length === 0;
+}
+
+function isInForceAt({ reversed, only }: Undo, path: WorkspacePath): boolean {
+  return !reversed.has(path) && only?.has(path) !== false;
 }
 
 /**
@@ -86,12 +130,14 @@ function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
 }
 
-function tookAt({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
-  return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
+function tookAt(undo: PartUndo, seq: number, path: WorkspacePath): boolean {
+  const { took, left, met, settled } = undo.selective;
+  const isTaken = (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
+  return isTaken && isInForceAt(undo, path);
 }
 
 function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath): boolean {
-  return isIn(undo?.target, seq) && undo?.left.includes(path) === false;
+  return undo !== undefined && isIn(undo.target, seq) && !undo.left.includes(path) && isInForceAt(undo, path);
 }
 
 /** The span of an operation that the log no longer has: all events that name the operation belong to it. */

@@ -1,5 +1,5 @@
 import type { OperationShape } from "../../api/shapes.ts";
-import { undoStack, type UndoStack } from "../../core/records/undo-stack.ts";
+import { type OperationStep, undoStack, type UndoStack } from "../../core/records/undo-stack.ts";
 import { changesOfTransaction } from "../facts/action-operations.ts";
 import { changesOfAction, changesOfSession } from "../facts/changes-within.ts";
 import type { Context } from "../log/context.ts";
@@ -19,14 +19,25 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
 /** Returns what can be undone and redone now. A part of a larger operation is undone with it, or by its own id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
-    operations.map(({ id, toSeq, kind, target, selective, isPart }) => {
+    operations.flatMap((one): OperationStep[] => {
+      const { id, toSeq, kind, target, selective, isPart, reversed } = one;
       if (kind !== "undo" && kind !== "redo")
-        return { id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) };
-      if (selective === undefined) return { id, seq: toSeq, kind, ...optional({ target }) };
-      const { takes, passes, isNothing } = selective;
-      return { id, seq: toSeq, kind, ...optional({ target, takes, passes, isNothing }) };
+        return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
+      if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
+      const { takes, passes } = selective;
+      const isNothing = reversed?.isAll === true || selective.isNothing === true;
+      return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];
     }),
   );
+}
+
+/**
+ * True for an undo or redo of a whole operation that is no step any more, because a later undo has undone its changes.
+ * An operation counts as undone only if all of it is undone. So one reversed path is enough for an undo, but for a redo,
+ * all paths must be reversed.
+ */
+function isReversed({ kind, reversed }: LoggedOperation): boolean {
+  return reversed !== undefined && (kind === "undo" || reversed.isAll);
 }
 
 /** Returns the net changes of the paths that the operation itself changed (see `ownChanges`). */

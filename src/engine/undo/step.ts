@@ -92,7 +92,9 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   const claims: PathClaim[] = [];
   for (const one of operations) {
     const work = await changesOfOperation(context, one);
-    for (const change of work.changes) changes.set(change.path, change);
+    // Where an undo or redo was reversed, there is nothing of it to invert.
+    for (const change of work.changes)
+      if (one.reversed?.paths.has(change.path) !== true) changes.set(change.path, change);
     addAll(claims, work.claims);
   }
   return { changes: [...changes.values()], claims, starts: operations.map(({ fromSeq }) => fromSeq) };
@@ -123,7 +125,8 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   if (!operations.some((one) => one.selective !== undefined || isUndoWithin(one, operation))) return undefined;
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
-  if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
+  const isInForce = taken.undos.has(id) && operation.reversed === undefined;
+  if (selective !== undefined && (direction === "redo" || isInForce))
     return { ...(await redoOf(context, operation, operations)), operation: operationShape(operation, stack) };
   const work =
     selective === undefined
@@ -145,13 +148,14 @@ async function redoOf(
   operation: LoggedOperation,
   operations: readonly LoggedOperation[],
 ): Promise<Omit<Inversion, "operation">> {
-  const { id, fromSeq, toSeq, selective } = operation;
+  const { id, fromSeq, toSeq, selective, reversed } = operation;
   const label = selective?.selection ?? "";
   const again = operations.filter(
     (one) => one.toSeq > toSeq && one.selective?.isNothing === true && one.selective.selection === label,
   );
   const undos = new Set([id, ...again.map((one) => one.id)]);
-  const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn: (record) => record.intent === id });
+  const isOwn: Work["isOwn"] = (record, path) => record.intent === id && reversed?.paths.has(path) !== true;
+  const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn });
   return {
     kind: "redo",
     summary: `redo of ${wordsOfUndo(operation) ?? label}`,
@@ -159,7 +163,7 @@ async function redoOf(
     own,
     about: { target: id },
     nothing: `${label}: there is nothing to redo`,
-    always: true,
+    always: reversed?.isAll !== true,
     withdraws: (await openConflicts(context)).filter(({ record: { undo } }) => undo !== undefined && undos.has(undo)),
   };
 }

@@ -1,0 +1,128 @@
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+interface Ran {
+  readonly workspace: WorkspaceApi;
+  readonly run: string;
+  /** The last event before the undo. */
+  readonly seq: number;
+}
+
+/** A run changed `a` and made `b`. */
+async function ran(project: Project): Promise<Ran> {
+  project.write("a", "1\n");
+  const workspace = await project.init();
+  await workspace.run({ command: ["sh", "-c", "echo 2 > a; echo 2 > b"], cwd: project.folder });
+  const [last] = (await workspace.operations()).toReversed();
+  const { seq } = await workspace.head();
+  return { workspace, run: last?.id ?? "", seq };
+}
+
+async function isUndone(workspace: WorkspaceApi, id: string): Promise<boolean | undefined> {
+  return (await workspace.operations()).find((one) => one.id === id)?.undone;
+}
+
+/** The ways in which the own changes of an undo are undone. The last step tells how it comes back. */
+const WAYS: readonly [string, (ran: Ran, step: () => Promise<unknown>) => Promise<void>, boolean][] = [
+  [
+    "the rollback of the transaction in which it was done",
+    async ({ workspace }, step) => {
+      const { id } = await workspace.beginTransaction();
+      await step();
+      await workspace.rollbackTransaction(id);
+    },
+    false,
+  ],
+  [
+    "an undo of everything since a moment",
+    async ({ workspace, seq }, step) => {
+      await step();
+      await workspace.undo({ since: `seq:${seq}` });
+    },
+    true,
+  ],
+];
+
+describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, isRedoable) => {
+  it("is no longer in force: the work that is there again is not called undone, and can be undone", async () => {
+    await using project = new Project();
+    const all = await ran(project);
+    const { workspace, run } = all;
+    await undoing(all, () => workspace.undo());
+    expect([project.read("a"), project.read("b")]).toEqual(["2\n", "2\n"]);
+    expect(await isUndone(workspace, run)).toBe(false);
+    expect((await workspace.undo({ session: run, dryRun: true })).changes.length).toBe(2);
+    const again = await workspace.undo();
+    expect(again.operation?.id).toBe(run);
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+    await workspace.redo();
+    expect([project.read("a"), project.read("b")]).toEqual(["2\n", "2\n"]);
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+
+  it("is no longer in force, if it was an undo of selected work", async () => {
+    await using project = new Project();
+    const all = await ran(project);
+    const { workspace, run } = all;
+    await undoing(all, () => workspace.undo({ session: run }));
+    expect(await isUndone(workspace, run)).toBe(false);
+    expect((await workspace.undo({ session: run })).changes.length).toBe(2);
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+  });
+
+  it("does not leave a redo behind that has nothing to redo", async () => {
+    await using project = new Project();
+    const all = await ran(project);
+    const { workspace, run } = all;
+    let undo: string | null = null;
+    await undoing(all, async () => {
+      undo = (await workspace.undo({ session: run })).undo_id;
+    });
+    const head = await workspace.head();
+    const redone = await workspace.redo({ operation: undo ?? "" });
+    expect(redone.changes).toEqual([]);
+    expect((await workspace.head()).seq).toBe(head.seq);
+  });
+
+  it.runIf(isRedoable)("is in force again once the undo that undid it is redone", async () => {
+    await using project = new Project();
+    const all = await ran(project);
+    const { workspace, run } = all;
+    await undoing(all, () => workspace.undo());
+    const back = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.undo({ operation: back });
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+    expect((await workspace.undo({ session: run })).changes).toEqual([]);
+  });
+
+  it("is no longer in force where only one of its paths was brought back", async () => {
+    await using project = new Project();
+    const all = await ran(project);
+    const { workspace, run } = all;
+    await undoing(all, async () => {
+      await workspace.undo();
+      project.write("b", "mine\n");
+    });
+    expect(await isUndone(workspace, run)).toBe(false);
+    expect(project.read("a")).toBe("2\n");
+  });
+
+  it("leaves a redo that was undone out of force, too", async () => {
+    await using project = new Project();
+    const { workspace, run } = await ran(project);
+    await workspace.undo();
+    const { seq } = await workspace.head();
+    await undoing({ workspace, run, seq }, () => workspace.redo());
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+    expect((await workspace.undo({ session: run })).changes).toEqual([]);
+    await workspace.redo({ operation: run });
+    expect([project.read("a"), project.read("b")]).toEqual(["2\n", "2\n"]);
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+});
