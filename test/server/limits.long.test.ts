@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -195,9 +196,13 @@ describe("what is too large", () => {
     await using serving = await Serving.start({ limits: { connections: 3, atOnce } });
     await serving.create("w");
     const held = await Promise.all([connected(serving), connected(serving), connected(serving)]);
+    // Each is told to go on as soon as it is at work.
+    const goesOn = held.map((socket) => once(socket, "data"));
     for (const socket of held)
-      socket.write(head(serving, "PUT /v1/workspaces/w/files/a", "Content-Length: 9\r\n\r\nhalf"));
-    await delay(100);
+      socket.write(
+        head(serving, "PUT /v1/workspaces/w/files/a", "Expect: 100-continue\r\nContent-Length: 9\r\n\r\nhalf"),
+      );
+    for (const [data] of await Promise.all(goesOn)) expect(String(data)).toMatch(/^HTTP\/1.1 100 /);
     const { text, closed: isClosed } = await serving.raw(head(serving, "GET /v1/me", "\r\n"), { ms: 3_000 });
     expect([isClosed, text]).toEqual([true, ""]);
     for (const socket of held) socket.destroy();

@@ -6,14 +6,17 @@ import { holding } from "../../../test/helpers/holding.ts";
 import { HeldLock } from "../../../test/helpers/held-lock.ts";
 import { Project } from "../../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { OwnTime } from "../../../test/helpers/own-time.ts";
 
 /** A followed folder that is recorded as it changes. */
 
+/** Waits until a path is recorded, and returns how long that took (see `OwnTime`). */
 async function recorded(workspace: WorkspaceApi, path: string, iterations: number): Promise<number> {
   const began = performance.now();
+  using own = new OwnTime();
   for (; performance.now() - began < 5_000; await sleep(5)) {
     const found = await workspace.history(path).catch(() => []);
-    if (found.length >= iterations) return performance.now() - began;
+    if (found.length >= iterations) return own.ms;
   }
   throw new Error(`${path} was not recorded`);
 }
@@ -28,8 +31,7 @@ test("what somebody edits is recorded by itself, soon, and as no session", async
     project.write("a", `${"x".repeat(i)}`);
     took.push(await recorded(workspace, "a", i));
   }
-  // The fastest one: how long a busy machine lets the others wait says nothing about the recorder.
-  expect(Math.min(...took)).toBeLessThan(200);
+  expect(took.toSorted((a, b) => a - b)[2]).toBeLessThan(200);
   project.write("deep/er/b", "b");
   await recorded(workspace, "deep/er/b", 1);
   const [first] = await workspace.history("deep/er/b");
