@@ -31,6 +31,7 @@ import { programMark } from "./hook-image.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
 import type { ServeOptions } from "./serve-options.ts";
+import { ProcessLoad } from "./process-load.ts";
 import { StoreHealth, type StoreTrouble } from "./store-health.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 import { lazily } from "../util/lazily.ts";
@@ -66,6 +67,7 @@ export class StoreServer {
   readonly #settledFolder = Promise.withResolvers<void>();
   readonly #diagnostics: ServerDiagnostics;
   readonly #health: StoreHealth;
+  readonly #load: ProcessLoad;
   #gateway: Gateway | undefined;
   #socket: ServerSocket | undefined;
   #isFolderSettled = false;
@@ -76,6 +78,7 @@ export class StoreServer {
   constructor(options: ServeOptions) {
     this.#options = options;
     const { disk, store, run, version, folder, idleMs } = options;
+    this.#load = new ProcessLoad(disk);
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     const { onUnwritten: say } = options;
     this.#diagnostics = new ServerDiagnostics({ disk, folder: run.folder, ...optional({ say }) });
@@ -143,6 +146,7 @@ export class StoreServer {
       this.#hosted?.close();
       await this.#watched?.close();
       await this.#workspaces.close();
+      this.#load[Symbol.dispose]();
     }
   }
 
@@ -379,6 +383,7 @@ export class StoreServer {
   async #keepUp(): Promise<void> {
     const { idleMs } = this.#options;
     await this.#workspaces.closeIdle(idleMs > 0 ? idleMs : CLOSE_AFTER_MS);
+    if (this.#load.isTooMuch && (await this.#workspaces.closeOldest())) this.#load.noteRelief();
     await this.#hosted?.keepUp();
     await this.#watched?.keepUp();
   }

@@ -187,6 +187,17 @@ export interface Disk {
   watchLosses(): number;
   /** Calls `onLoss` soon after the system may have dropped events, until the result is disposed of. */
   onWatchLoss(onLoss: () => void): Disposable;
+  /** Returns how many watches this process has open, and how many it should have at most. */
+  watchUse(): WatchUse;
+}
+
+/**
+ * The watches of a process. `most` is half of what the system allows a user (`Infinity` if that is unknown), because
+ * editors and other programs of the same user need watches, too. A single large folder may take more.
+ */
+export interface WatchUse {
+  readonly open: number;
+  readonly most: number;
 }
 
 /**

@@ -6,6 +6,7 @@ import type {
   DiskPath,
   DiskSpace,
   DiskWatch,
+  WatchUse,
   FileStat,
   FolderItem,
   NodeKind,
@@ -26,6 +27,7 @@ import {
   KeptOwners,
   mustBelongTo,
 } from "./kept-owners.ts";
+import { watchCount } from "./watch-count.ts";
 import { watchQueue } from "./watch-queue.ts";
 import * as fs from "node:fs";
 
@@ -316,11 +318,19 @@ export class NodeDisk implements Disk {
       onEvent(name ?? undefined, event === "rename");
     });
     watcher.on("error", () => onEvent(undefined, true));
+    watchCount.open();
+    let isOpen = true;
     const close = (): void => {
+      if (isOpen) watchCount.close();
+      isOpen = false;
       watchQueue.noteEnd();
       watcher.close();
     };
     return { close };
+  }
+
+  watchUse(): WatchUse {
+    return watchCount.use;
   }
 
   watchLosses(): number {

@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import { Serving } from "./serving.ts";
+import { OwnTime } from "../helpers/own-time.ts";
 
 /** How a server ends: what was taken is answered, and what was acknowledged is kept. */
 
@@ -47,13 +48,13 @@ describe("a server that is told to leave", () => {
         "Authorization: Bearer operator-token-of-these-tests\r\nContent-Length: 99\r\n\r\nhalf",
     );
     await delay(100);
-    const started = Date.now();
+    using own = new OwnTime();
     const pieces: string[] = [];
     socket.on("data", (piece) => pieces.push(piece.toString()));
     const ended = new Promise((done) => socket.once("close", done));
     serving.server.leave("signal");
     await serving.done;
-    expect(Date.now() - started).toBeLessThan(3_000);
+    expect(own.ms).toBeLessThan(3_000);
     await ended;
     // Who has no answer is told so, and nothing of what was half sent is written.
     expect(pieces.join("")).toMatch(/^HTTP\/1\.1 503 .*"code":"UNAVAILABLE".*within 0\.2 s/s);
@@ -209,10 +210,10 @@ describe("the program", () => {
     child.kill("SIGTERM");
     await delay(200);
     expect(child.exitCode).toBeNull();
-    const started = Date.now();
+    using own = new OwnTime();
     child.kill("SIGTERM");
     expect(await ended(child)).toBe(1);
-    expect(Date.now() - started).toBeLessThan(2_000);
+    expect(own.ms).toBeLessThan(2_000);
     socket.destroy();
   });
 

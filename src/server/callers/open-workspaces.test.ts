@@ -118,6 +118,33 @@ describe("an idle workspace", () => {
   });
 });
 
+describe("the workspace that was used longest ago", () => {
+  it("is closed when there is too much, but never one in use, nor the last one used", async () => {
+    const made = await opened(3);
+    const { workspaces } = made;
+    const inUse = await workspaces.openKey("w0");
+    for (const key of ["w1", "w2"]) {
+      made.now += 10_000;
+      (await workspaces.openKey(key))[Symbol.dispose]();
+    }
+    made.now += 10_000;
+    expect(await workspaces.closeOldest()).toBe(true);
+    expect(["w0", "w1", "w2"].map((key) => workspaces.isOpen(key))).toEqual([true, false, true]);
+    expect(await workspaces.closeOldest()).toBe(false);
+    expect(workspaces.size).toBe(2);
+    inUse[Symbol.dispose]();
+  });
+
+  it("is not closed right after it was used", async () => {
+    const made = await opened(2);
+    for (const key of ["w0", "w1"]) {
+      made.now += 100;
+      (await made.workspaces.openKey(key))[Symbol.dispose]();
+    }
+    expect(await made.workspaces.closeOldest()).toBe(false);
+  });
+});
+
 describe("a workspace that is changed by others", () => {
   it("is opened anew, and whoever has it still may finish", async () => {
     const made = await opened(1);

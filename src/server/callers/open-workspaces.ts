@@ -1,6 +1,7 @@
 import type { StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import { greatestOf } from "../../util/long-lists.ts";
 import { movedFolder, wasMoved } from "../../core/tree/moved-folder.ts";
 
 /** The workspace stays open until the lease is disposed of, or until `OpenWorkspaces.close`. */
@@ -200,6 +201,16 @@ export class OpenWorkspaces {
     return this.#held.size;
   }
 
+  /** Closes the workspace that was not used for longest, unless it is the most recently used one. True if it did. */
+  async closeOldest(): Promise<boolean> {
+    const last = greatestOf([...this.#held.values()].map(({ used }) => used));
+    const [oldest] = this.#unused().filter(({ used }) => used < last);
+    if (oldest === undefined) return false;
+    this.#drop(oldest);
+    await closed(oldest);
+    return true;
+  }
+
   /** Closes even the workspaces in use. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
@@ -342,11 +353,15 @@ export class OpenWorkspaces {
   #shed(): void {
     const over = this.#held.size - (this.#options.most ?? MOST);
     if (over <= 0) return;
+    for (const held of this.#unused().slice(0, over)) this.#drop(held, true);
+  }
+
+  /** Returns the workspaces that nobody has used for a moment, the least recently used ones first. */
+  #unused(): readonly Held[] {
     const before = this.#options.now() - JUST_USED_MS;
-    const free = [...this.#held.values()]
+    return [...this.#held.values()]
       .filter(({ leases, used }) => leases === 0 && used < before)
       .toSorted((a, b) => a.used - b.used);
-    for (const held of free.slice(0, over)) this.#drop(held, true);
   }
 
   #drop(held: Held, close = false): void {

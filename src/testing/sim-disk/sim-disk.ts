@@ -1,4 +1,14 @@
-import type { Disk, DiskPath, DiskSpace, FileStat, FileSystem, FolderItem, OpenHow, Owner } from "../../disk/disk.ts";
+import type {
+  Disk,
+  DiskPath,
+  DiskSpace,
+  FileStat,
+  FileSystem,
+  FolderItem,
+  OpenHow,
+  Owner,
+  WatchUse,
+} from "../../disk/disk.ts";
 import {
   checkOpens,
   lastChange,
@@ -289,6 +299,10 @@ export class SimDisk implements Disk {
 
   onWatchLoss(): Disposable {
     return { [Symbol.dispose]: () => undefined };
+  }
+
+  watchUse(): WatchUse {
+    return { open: 0, most: Infinity };
   }
 
   realpath(path: string): string {

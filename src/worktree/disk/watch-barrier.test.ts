@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../../core/filter/filter.ts";
 import type { DiskPath, DiskWatch, OnFolderEvent } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -76,6 +76,61 @@ test.each(["makeFolder", "watchFolder"] as const)(
     expect([...disk.watched]).toEqual([]);
   },
 );
+
+/** A disk that refuses the watch of one folder for a while, as the kernel does without watches left. */
+class Short extends NodeDisk {
+  isShort = true;
+
+  override watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined {
+    if (this.isShort && String(path).endsWith("/sub"))
+      throw Object.assign(new Error("no watches left"), { code: "ENOSPC" });
+    return super.watchFolder(path, onEvent);
+  }
+}
+
+test("a watch that was refused is tried again after a while, and holds from then on", async () => {
+  const now = vi.spyOn(performance, "now");
+  const disk = new Short();
+  const { open } = disk.watchUse();
+  const handle = await watch(disk);
+  expect([handle.degraded, await handle.settled()]).toEqual([true, false]);
+  disk.isShort = false;
+  expect([await handle.settled(), handle.degraded]).toEqual([false, true]);
+  const later = performance.now() + 60_000;
+  now.mockImplementation(() => later);
+  hints.length = 0;
+  const both = await Promise.all([handle.settled(), handle.settled()]);
+  expect([handle.degraded, ...both]).toEqual([false, true, true]);
+  expect(hints).toContain("everything");
+  hints.length = 0;
+  writeFileSync(join(base, "root/sub/f"), "f");
+  expect(await handle.settled()).toBe(true);
+  expect(hints).toEqual(["sub/f"]);
+  await handle.close();
+  expect(disk.watchUse().open).toBe(open);
+  now.mockRestore();
+});
+
+test("a watch that stays refused is tried less and less often", async () => {
+  const now = vi.spyOn(performance, "now");
+  let time = performance.now();
+  now.mockImplementation(() => time);
+  const disk = new Short();
+  const tries = vi.spyOn(disk, "fileSystemOf");
+  const handle = await watch(disk);
+  const counts: number[] = [];
+  for (let minutes = 0; minutes < 60; minutes += 1) {
+    for (let i = 0; i < 6; i += 1) {
+      time += 10_000;
+      await handle.settled();
+    }
+    counts.push(tries.mock.calls.length);
+  }
+  expect(handle.degraded).toBe(true);
+  expect((counts.at(-1) ?? 0) - (counts.at(-11) ?? 0)).toBeLessThanOrEqual(4 + 60);
+  await handle.close();
+  now.mockRestore();
+});
 
 test("a watch that cannot begin leaves no watcher open", async () => {
   const disk = new Refusing("watchFolder", new TypeError("a defect"));

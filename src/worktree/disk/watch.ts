@@ -30,6 +30,12 @@ const TOGETHER_MS = 5;
 /** The interval between hints of everything while events may be missed. */
 const BLIND_MS = 3000;
 
+/** The first delay before a refused watch is tried again, in milliseconds. */
+const RETRY_MS = 10_000;
+
+/** The maximum delay, in milliseconds. The delay doubles while the watch is refused. */
+const LONGEST_RETRY_MS = 600_000;
+
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
 
@@ -57,7 +63,7 @@ export interface RootsWatchHandle extends WatchHandle {
 /**
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
  * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
- * `degraded`. On a file system that other machines also change, the watch and these hints run together, and the handle
+ * `degraded`, until a later `settled` can watch the roots again. On a file system that other machines also change, the watch and these hints run together, and the handle
  * is `degraded`, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so
  * a hint of everything follows many events, in whichever watched folder of this process they were.
  */
@@ -95,6 +101,10 @@ class RootsWatch implements RootsWatchHandle {
   #restTimer: NodeJS.Timeout | undefined;
   #quietTimer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
+  /** The earliest time of the next try to end the degraded state (from `performance.now`). */
+  #retryAt = 0;
+  #retryMs = RETRY_MS;
+  #retrying: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: WatchOptions) {
@@ -113,6 +123,7 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   async settled(): Promise<boolean> {
+    await this.#retry();
     if (!this.#isOrdered()) return false;
     const passed = await this.#barrier.pass();
     if (!passed) this.#everything = true;
@@ -145,6 +156,34 @@ class RootsWatch implements RootsWatchHandle {
     for (const one of open) await one.close();
   }
 
+  /**
+   * Watches all roots anew if the watch was refused and a try is due, because other programs, or other workspaces of
+   * this process, may have ended watches meanwhile. Until the roots are scanned, nothing is known of them.
+   */
+  async #retry(): Promise<void> {
+    const { roots } = this.#options;
+    const isDue = this.degraded && !this.#closed && performance.now() >= this.#retryAt;
+    if (isDue && !roots.some((root) => this.#isShared(root)))
+      this.#retrying ??= this.#watchAgain().finally(() => (this.#retrying = undefined));
+    await this.#retrying;
+  }
+
+  async #watchAgain(): Promise<void> {
+    const old = [...this.#watching.values()];
+    this.#watching.clear();
+    clearInterval(this.#blindTimer);
+    this.#blindTimer = undefined;
+    for (const one of old) await one.close();
+    if (this.#closed) return;
+    await this.start();
+    this.#everything = true;
+    if (!this.degraded) this.#retryMs = RETRY_MS;
+  }
+
+  #isShared({ folder }: TrackedRoot): boolean {
+    return isSharedFileSystem(this.#options.disk.fileSystemOf(folder).kind);
+  }
+
   #isOrdered(): boolean {
     const { roots } = this.#options;
     return !this.degraded && !this.#closed && roots.every((root) => this.#watching.get(root)?.ordered === true);
@@ -152,7 +191,7 @@ class RootsWatch implements RootsWatchHandle {
 
   async #begin(root: TrackedRoot): Promise<void> {
     try {
-      if (isSharedFileSystem(this.#options.disk.fileSystemOf(root.folder).kind)) this.#goBlind();
+      if (this.#isShared(root)) this.#goBlind();
       const watching = (await this.#watchFolders(root)) ?? (await this.#subscribe(root));
       if (this.#closed) await watching.close();
       else this.#watching.set(root, watching);
@@ -197,6 +236,8 @@ class RootsWatch implements RootsWatchHandle {
 
   #goBlind(): void {
     if (this.#closed || this.#blindTimer !== undefined) return;
+    this.#retryAt = performance.now() + this.#retryMs;
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
     this.#blindTimer = setInterval(() => this.#options.onHint({ paths: undefined }), BLIND_MS);
     this.#blindTimer.unref();
     this.#everything = true;
@@ -338,6 +379,7 @@ class WatchBarrier {
    * will be true, so that callers scan everything.
    */
   start(): void {
+    if (this.#watch !== undefined) return;
     try {
       this.#makeFolder();
       this.#watch = this.#disk.watchFolder(this.#folder, (name) => {

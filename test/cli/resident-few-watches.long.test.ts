@@ -1,0 +1,88 @@
+import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { describe, expect, it, vi } from "vitest";
+import { whoAnswers } from "../../src/daemon/ask-server.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import { VERSION } from "../helpers/resident-server.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** In a user namespace of its own a process may be given fewer watches than the machine has. */
+const inNamespace = (watches: number): string[] => [
+  "-Ur",
+  "sh",
+  "-c",
+  `echo ${watches} > /proc/sys/user/max_inotify_watches && exec "$@"`,
+  "sh",
+];
+const canLimit = spawnSync("unshare", [...inNamespace(100), "true"]).status === 0;
+
+/** The launcher that asks the process. */
+const askingBin = (): string => chronicleBin().replace(/\.js$/, ".cjs");
+
+const FOLDERS = 40;
+const WATCHES = 120;
+
+/** A shell with few watches, and the store's process that its commands start. */
+class Shell implements Disposable {
+  readonly #box: Sandbox;
+  readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
+
+  constructor(box: Sandbox) {
+    this.#box = box;
+    const script = 'while read -r folder; do cd "$folder" && "$1" status > /dev/null && echo done; done';
+    const words = [...inNamespace(WATCHES), "sh", "-c", script, "sh", askingBin()];
+    const env = { ...box.env(), CHRONICLE_DIRECT: undefined, CI: undefined };
+    this.#shell = spawn("unshare", words, { env, stdio: ["pipe", "pipe", "inherit"] });
+  }
+
+  async status(folder: string): Promise<void> {
+    const said = once(this.#shell.stdout, "data");
+    this.#shell.stdin.write(`${join(this.#box.folder, folder)}\n`);
+    expect(String(await said)).toBe("done\n");
+  }
+
+  /** The watches of the store's process; 0 if it does not answer. */
+  async watches(): Promise<number> {
+    const pid = (await whoAnswers(join(this.#box.store, "run", "serve.sock"), VERSION))?.pid;
+    if (pid === undefined) return 0;
+    const counts = readdirSync(`/proc/${pid}/fdinfo`).map((fd) => {
+      const text = readFileSync(`/proc/${pid}/fdinfo/${fd}`, "latin1");
+      return text.match(/^inotify wd:/gm)?.length ?? 0;
+    });
+    return counts.reduce((sum, one) => sum + one, 0);
+  }
+
+  [Symbol.dispose](): void {
+    this.#shell.kill();
+  }
+}
+
+describe.skipIf(!canLimit)("the store's process with few watches", () => {
+  it("gives up the workspace that was used longest ago, so that half of the watches stay free", async () => {
+    using box = new Sandbox();
+    for (const folder of ["one", "two"]) {
+      for (let i = 0; i < FOLDERS; i += 1) mkdirSync(join(box.folder, folder, `d${i}`), { recursive: true });
+      writeFileSync(join(box.folder, folder, "file"), "x\n");
+      await box.must(["init"], { cwd: folder });
+    }
+    using shell = new Shell(box);
+    const isWatched = async (folder: string): Promise<number> => {
+      await vi.waitFor(
+        async () => {
+          await shell.status(folder);
+          expect(await shell.watches()).toBeGreaterThan(FOLDERS);
+        },
+        { timeout: 60_000, interval: 200 },
+      );
+      return shell.watches();
+    };
+    expect(await isWatched("one")).toBeLessThan(2 * FOLDERS);
+    await shell.status("two");
+    await vi.waitFor(async () => expect(await shell.watches()).toBeGreaterThan(2 * FOLDERS), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await shell.watches()).toBeLessThanOrEqual(WATCHES / 2), { timeout: 60_000 });
+    expect(await isWatched("two")).toBeLessThanOrEqual(WATCHES / 2);
+  });
+});
