@@ -18,9 +18,11 @@ import type { RestoreShape, SessionShape } from "./shapes.ts";
 /** An action that a tool is about to do. Paths are absolute, or relative to the workspace's first root. */
 export interface ActionRequest {
   /**
-   * `write_file delete_file move_file copy_file create_directory delete_directory move_directory run_command`. Reads
-   * (`read_file list_directory search_files`) make no snapshot. For `run_command` and for any other word, the whole
-   * workspace is captured.
+   * The kind of action:
+   * - `write_file`, `delete_file`, `move_file`, `copy_file`, `create_directory`, `delete_directory`, `move_directory`:
+   *   the paths that the action changes are captured.
+   * - `run_command` and any other word: the whole workspace is captured.
+   * - `read_file`, `list_directory`, `search_files`: no snapshot is made.
    */
   readonly type: string;
   readonly payload?: ActionPayload;
@@ -40,14 +42,14 @@ export interface ActionRequest {
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * The behaviour if no snapshot can be made: `block` throws (default), `warn` lets the action proceed and notes the
-   * failure in its coverage.
+   * The behaviour if no snapshot can be made. `block` (default) throws. `warn` lets the action proceed, and notes the
+   * failure in the action's coverage.
    */
   readonly onFailure?: "block" | "warn";
   /**
-   * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: the
-   * changes stay out of the history, and the call is refused in the same cases. After `snapshotAction(…)` alone, the
-   * next capture records the changes, because the end of such an action is never reported.
+   * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: it
+   * keeps the changes out of the history, and is refused in the same cases. `snapshotAction(…)` alone does not keep
+   * them out: the next capture records the changes, because the end of such an action is never reported.
    */
   readonly otr?: boolean;
   /**
@@ -75,8 +77,8 @@ export interface ActionEnd {
   readonly outcome?: "done" | "failed" | "denied";
   readonly reason?: string;
   /**
-   * The behaviour if the action's changes cannot be recorded (no room, or trouble with the disk): `block` throws and
-   * leaves the action open (default), `warn` closes it and notes the failure in the coverage.
+   * The behaviour if the action's changes cannot be recorded (no room, or trouble with the disk). `block` (default)
+   * throws, and leaves the action open. `warn` closes the action, and notes the failure in its coverage.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -89,15 +91,16 @@ export interface ActionsOf {
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
   /**
-   * True if the actions may never have run, because they were denied or interrupted. A change that would belong to such
-   * an action then names the action only as a candidate. An undo of the turn or session does not undo that change.
+   * True if it is unknown whether the actions ran, because they were denied or interrupted. A change that would belong
+   * to such an action then names the action only as a candidate, and an undo of the turn or session does not undo the
+   * change.
    */
   readonly unsure?: boolean;
 }
 
 /**
- * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something, or the last
- * turn if none did.
+ * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something. If no turn
+ * changed anything, it is the last turn.
  */
 export interface Selection {
   /** An action's id, a prefix of the id, or the agent's own id of the call. */
@@ -125,14 +128,14 @@ export interface TransactionOptions {
   /** Only actions of this session belong to the transaction. */
   readonly session?: string;
   /**
-   * The changes that belong to the transaction. `actions`: only those by actions and writes; a rollback leaves other
-   * changes. `folder`: also changes that no action owns, if they are made to the folder while the transaction is open.
-   * Default: `folder`; over HTTP `actions`.
+   * The changes that belong to the transaction. `actions`: only changes by actions and writes; a rollback leaves all
+   * other changes. `folder`: also changes that no action owns and that are made to the folder while the transaction is
+   * open. Default: `folder`; over HTTP `actions`.
    */
   readonly scope?: "folder" | "actions";
   /**
-   * The id of the process whose death ends the transaction. Default: this process; `null`: the transaction is only
-   * ended explicitly.
+   * The id of the process whose death ends the transaction. Default: this process; `null`: only a commit or a rollback
+   * ends the transaction.
    */
   readonly pid?: number | null;
   /**
@@ -211,8 +214,9 @@ export interface VersionsOptions {
 export interface ActionApi {
   /**
    * Records the state that an action is about to change, before the action runs. Returns `null` if no snapshot is
-   * needed: for a read, for an action off the record, and for an action on certain paths if there is nothing to keep.
-   * Throws `REFUSED` if the snapshot failed and `onFailure` is `block`. The tool must not run then.
+   * needed: for a read, for an action off the record, and for an action that touches only its named paths if there is
+   * nothing to keep at them. Throws `REFUSED` if the snapshot failed and `onFailure` is `block`. The tool must not run
+   * then.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
@@ -223,10 +227,10 @@ export interface ActionApi {
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Makes a snapshot, runs `work`, and finishes the action. If `work` throws, the action ends as `failed` and the error
-   * is passed on. If the changes cannot be recorded, the action is closed with a note in its coverage, and the call
-   * throws the error of the recording, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed
-   * either, the thrown error names the action. Its `cause` is the error of `work`, or, if `work` did not throw, the
-   * error of the recording. The next `action(…)` then closes that action before it begins its own.
+   * is passed on. If the changes cannot be recorded, closes the action with a note in its coverage. Then throws the
+   * error of the recording, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed either, throws
+   * an error that names the action. The `cause` of that error is the error of `work`, or the error of the recording if
+   * `work` did not throw. The next `action(…)` closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
@@ -259,11 +263,10 @@ export interface ActionApi {
   abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
-   * Begins a transaction. The present state is captured first: changes from here on belong to the transaction until it
-   * ends. The new transaction is a savepoint of the innermost active transaction that has the same session and scope,
-   * and the same owner or no owner. Within a run with `rollbackOnFailure`, only those of these transactions count that
-   * began after the run's own transaction. If there are none, the new transaction is a savepoint of the run's own
-   * transaction.
+   * Begins a transaction. The present state is captured first, so only later changes belong to the transaction. The new
+   * transaction is a savepoint of the innermost active transaction that has the same session and scope, and the same
+   * owner or no owner. Within a run with `rollbackOnFailure`, transactions that began before the run's own transaction
+   * do not count. If no other transaction remains, the new transaction is a savepoint of the run's own transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -286,9 +289,9 @@ export interface ActionApi {
   /**
    * Calls `work` within a transaction. Commits when `work` returns. Rolls back when `work` throws, and passes the error
    * on; if the rollback fails, throws the rollback's error, with the error of `work` as `cause`. A commit that fails is
-   * tried once more; if it fails again, the transaction is rolled back. The thrown error then has `data.status`:
-   * `rolled_back`, or `active` if the rollback failed too. The next call with the same session first rolls back
-   * transactions that are still active. Nested calls are savepoints.
+   * tried once more. If the second attempt fails too, rolls the transaction back and throws; `data.status` of the error
+   * is `rolled_back`, or `active` if the rollback failed too. The next call with the same session first rolls back the
+   * transactions that earlier calls left active. Nested calls are savepoints.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
@@ -317,16 +320,16 @@ export interface ActionApi {
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
-   * Prunes every snapshot and action that no rule keeps and that nothing else protects. Always protected are the
-   * baseline, named snapshots, everything that open work needs, and everything younger than `min_age_hours`. Throws
+   * Prunes every snapshot and action that no rule keeps and that nothing else protects. The baseline, named snapshots,
+   * everything that open work needs, and everything younger than `min_age_hours` are always protected. Throws
    * `FORBIDDEN` for an agent's connection, and `REFUSED` if the history is not signed.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
    * Removes contents from the history: they can no longer be read, and the first `gc` after 24 hours removes their
-   * bytes from the store. The log keeps their hashes, so the log still verifies. A content that some path has now is
-   * not erased. The exception is a path that the request names and that the rules leave out by now: its content is
-   * erased, the path is no longer recorded, and its file stays on disk. Throws `NOT_FOUND` if nothing matches, and
+   * bytes from the store. The log keeps their hashes, so the log still verifies. A content that a path has now is not
+   * erased, with one exception: if the request names the path, and the rules now leave the path out, the content is
+   * erased and the path is no longer recorded. The file stays on disk. Throws `NOT_FOUND` if nothing matches, and
    * `FORBIDDEN` for an agent's connection. Throws `REFUSED` if none of the contents can be erased, if a content belongs
    * to an origin that the workspace follows, or if the history is not signed.
    */

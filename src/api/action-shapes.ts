@@ -59,10 +59,7 @@ export interface ActionShape {
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /**
-   * Paths whose changes may be the action's, or those of somebody else who was at work at the same time. The action
-   * does not own these changes.
-   */
+  /** Paths that the action or other work at the same time may have changed. The action does not own these changes. */
   ambiguous: string[];
   coverage: CoverageShape;
 }
@@ -98,10 +95,7 @@ export interface ChangesShape {
    * uninterrupted sequence of changes.
    */
   changes: ChangeShape[];
-  /**
-   * Paths whose changes may be part of this work or of the work of others at the same time. The selection does not own
-   * these changes.
-   */
+  /** Paths that this work or other work at the same time may have changed. The selection does not own these changes. */
   ambiguous: string[];
   /**
    * Notes for people: on the part of this work that a compaction removed, on changes that could not be recorded, and on
@@ -185,7 +179,7 @@ export interface VersionShape {
   /** True if the path has exactly this state now. */
   is_present?: true;
   /**
-   * The event and iteration in which the replica has merged the version with the state that won; that iteration has all
+   * The event and iteration with which the replica merged the version into the state that won. That iteration has all
    * changes of the version.
    */
   merged_in?: { seq: number; iteration: number };
@@ -265,8 +259,8 @@ export interface EraseShape {
   /** Other places that may hold the same contents and were not erased, in words. */
   not_reached: string[];
   /**
-   * `freed`: with `now`, whether the bytes have left the store; else `null`, because they leave later. `not_freed`: the
-   * reason why they have not left the store although `now` was given; else `null`.
+   * `freed`: with `now`, whether the bytes have left the store; without `now`, `null`, because the bytes leave the
+   * store later. `not_freed`: the reason why the bytes are still in the store although `now` was given; else `null`.
    */
   freed: boolean | null;
   not_freed: string | null;

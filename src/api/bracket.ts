@@ -92,8 +92,8 @@ export class TransactionBracket {
   }
 
   /**
-   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails. A transaction that
-   * stays open because the rollback failed is reported by the thrown error.
+   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails. If the rollback
+   * fails, the thrown error says that the transaction stays open.
    */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
@@ -112,8 +112,8 @@ export class TransactionBracket {
   }
 
   /**
-   * If the first attempt fails, commits once more, because the failure may have been temporary. If the second attempt
-   * fails too, rolls back. If the transaction had ended before the first attempt, throws the error at once.
+   * Commits a transaction. If the first attempt fails, tries once more, because the failure may have been temporary. If
+   * the second attempt fails too, rolls back. If the transaction had already ended, throws the first error at once.
    */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
@@ -172,8 +172,7 @@ export class TransactionBracket {
 }
 
 /**
- * Returns the status with which a transaction had already ended, if the error was thrown for that reason; else
- * `undefined`.
+ * If the error says that the transaction had already ended, returns the status with which it ended; else `undefined`.
  */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
@@ -184,7 +183,7 @@ interface TwoTroubles {
   readonly trouble: unknown;
 }
 
-/** `error`: the error that `work` threw, if it threw one. */
+/** `error`: the error of `work`; absent if `work` did not throw. */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;

@@ -17,13 +17,18 @@ export interface ConflictShape {
   /** The way in which the conflict was settled. `withdrawn` (only with `cause: "sync"`): both sides agree again. */
   settled?: "current" | "undo" | "merged" | "withdrawn";
   /**
-   * `content`: both sides changed the same or adjacent lines. `binary`: the content is not text, or too large to merge.
-   * `mode`: the permissions differ. `kind`: the sides have different kinds (file, link, folder). `deleted`, `edited`,
-   * `created`: the path was deleted, edited or created after the change that the undo inverts. In a sync, `deleted`
-   * means deleted in the folder and edited upstream, `edited` means edited in the folder and deleted upstream, and
-   * `created` means created on both sides. `folder`: something else is now at the path of a folder. Only in a sync:
-   * `blocked`: the upstream's side cannot be written; `collision`: the folder's disk does not distinguish the name from
-   * another path's name.
+   * The reason why the sides did not merge:
+   * - `content`: both sides changed the same or adjacent lines.
+   * - `binary`: the content is not text, or too large to merge.
+   * - `mode`: the permissions differ.
+   * - `kind`: the sides have different kinds (file, link, folder).
+   * - `deleted`: the path was deleted after the change that the undo inverts. In a sync: deleted in the folder and
+   *   edited upstream.
+   * - `edited`: the path was edited after that change. In a sync: edited in the folder and deleted upstream.
+   * - `created`: the path was created after that change. In a sync: created on both sides.
+   * - `folder`: something else is now at the path of a folder.
+   * - `blocked` (only in a sync): the upstream's side cannot be written.
+   * - `collision` (only in a sync): the folder's disk does not distinguish the name from another path's name.
    */
   reason:
     | "content"

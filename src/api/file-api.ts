@@ -118,7 +118,7 @@ export interface FileWriteShape {
   changes: ChangeShape[];
   /** The operation id for `undo`; `null` if nothing was changed. */
   undo_id: string | null;
-  /** Files that somebody else wrote at the last moment; `kept_at` is the path at which that content is kept. */
+  /** Files that somebody else wrote during this write. `kept_at` is the path at which the other content is kept. */
   conflicts?: { path: string; kept_at: string }[];
   /** Folders that stay after a move or a deletion, because they contain files that are not recorded. */
   skipped?: SkippedShape[];
@@ -146,8 +146,8 @@ export interface EventsOptions {
  * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
  * `record`). In a workspace with a folder, a write first captures the present state of its path. A write is durable
  * when its promise resolves, and is one operation for `undo`. Missing parent folders are created. Concurrent writes of
- * several callers share one sync to disk. The bytes of a content must not be changed before the promise resolves: an
- * array of more than 1 MiB is not copied, and what it holds when it is stored is written.
+ * several callers share one sync to disk. The caller must not change the bytes of a content before the promise
+ * resolves, because an array of more than 1 MiB is not copied.
  */
 export interface FileApi {
   files(options?: ListFilesOptions): Promise<FileListShape>;

@@ -35,8 +35,8 @@ export interface ImportOptions {
   /** Rounds numbers that a double cannot hold exactly (integers beyond 2^53), instead of refusing the file. */
   readonly roundNumbers?: boolean;
   /**
-   * The bytes of `snapshot.json`, for an original that was compacted. The records in it are imported without proof.
-   * Ignored if the log was not compacted.
+   * The bytes of the `snapshot.json` beside the original log. Needed if that log was compacted; else ignored. The
+   * records in `snapshot.json` are imported without proof.
    */
   readonly checkpoint?: Uint8Array;
   /** Imports the lines before the first line that fails verification, instead of refusing the whole file. */
@@ -123,8 +123,8 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   /**
    * Imports the records of an original chronomemory log (`events.wal`), given as the bytes of the file. Verifies every
    * line first. If a line does not match its hash, throws `INTEGRITY_VIOLATION` with the line's number, and imports
-   * nothing. Records keep their order and their recursion depth. One `import:` event before them records the times and
-   * the head of the original, and the SHA-256 of the file. Throws `REFUSED` for a compacted log if `checkpoint` is
+   * nothing. Records keep their order and their recursion depth. One `import:` event before the records has the times
+   * and the head of the original, and the SHA-256 of the file. Throws `REFUSED` for a compacted log if `checkpoint` is
    * missing. A torn log is only imported with `upToTear`. `unverified` describes what was imported without proof or
    * left out.
    */

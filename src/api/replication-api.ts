@@ -5,8 +5,8 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 // caller; the implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here because these types are
- * published, while the package is bundled and therefore not installed with them.
+ * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here, because these types are
+ * published, but the package `ws` is not installed with them: it is bundled.
  */
 export interface OpenWebSocket {
   readonly readyState: number;

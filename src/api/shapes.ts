@@ -26,8 +26,9 @@ export interface OmittedChangeShape {
   reason: string;
   detail?: string;
   /**
-   * True if `undo` can take the change back for some days, unless what it needs is erased. The path's earlier content
-   * is then kept aside; of a created path, its own content, because `undo` removes the path.
+   * True if `undo` can take the change back for some days, unless a content that `undo` needs is erased. The path's
+   * earlier content is then kept aside. For a created path, the new content is kept aside, because `undo` removes the
+   * path.
    */
   kept: boolean;
   /** True if the path's earlier content is gone for good. */
@@ -85,7 +86,7 @@ export interface ChangeShape {
    */
   patch?: string;
   /**
-   * If a patch was requested but is missing: `binary`: a content is no text. `too_large`: a content is too large to
+   * The reason why a requested patch is missing. `binary`: a content is no text. `too_large`: a content is too large to
    * compare.
    */
   binary?: boolean;
@@ -295,8 +296,8 @@ export interface RestoreShape {
 
 /**
  * The effect that an operation would have with `force`. When a dry run without `force` is refused, `data.forced` of the
- * error has this shape. It is `null` if the operation would be refused with `force` as well. Each list has the first
- * hundred paths.
+ * error has this shape. `data.forced` is `null` if the operation would be refused with `force` as well. Each list has
+ * the first hundred paths.
  */
 export interface ForcedShape {
   total_changes: number;
@@ -518,8 +519,8 @@ export interface ExpectedHeadShape {
   /**
    * `valid`: signed by the user's key, by a signer that the log names, or by the key that was given with the head.
    * `invalid`: the signature is wrong, so the log was not compared with the head. `unknown-key`: signed by an unknown
-   * key, which is a problem if the head is of this workspace. `none`: not signed. Except for `invalid`, the log was
-   * compared with the head.
+   * key, which is a problem if the head is of this workspace. `none`: not signed. In all cases except `invalid`, the
+   * log was compared with the head.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }
@@ -660,8 +661,8 @@ export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /**
-   * Paths whose changes may be this run's, or those of another bracket (a run, a command's action, a transaction) that
-   * was open at the same time. This run does not own these changes, and its undo leaves them.
+   * Paths that this run or another bracket (a run, a command's action, a transaction) may have changed, because both
+   * were open at the same time. This run does not own these changes, and its undo leaves them.
    */
   ambiguous: string[];
   /**
@@ -690,9 +691,10 @@ export interface RunShape {
    */
   not_rolled_back: NotRolledBackShape | null;
   /**
-   * The command of `--rollback-on-failure` succeeded, but its transaction was not committed. If the reason is that the
-   * end could not be recorded (no room, for example), the transaction is still active: once the process that ran the
-   * command is gone, the next change of the workspace rolls it back, except the command in `hint`. Absent otherwise.
+   * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed. If the end
+   * could not be recorded (no room, for example), the transaction is still active. Once the process that ran the
+   * command is gone, the next change of the workspace then rolls the transaction back. Only the command in `hint` does
+   * not.
    */
   not_committed?: NotCommittedShape;
   skipped: SkippedShape[];

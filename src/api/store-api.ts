@@ -50,7 +50,7 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
 export interface ForgetOptions {
   /**
    * Removes the history at once and for good. Throws `REFUSED` while a run, a watch, an agent or a transaction is at
-   * work in it. Only for a store of this machine.
+   * work in the workspace. Only for a store of this machine.
    */
   readonly now?: boolean;
 }
@@ -67,8 +67,8 @@ export interface InitShape {
 
 export interface OpenOptions extends ProgressOptions {
   /**
-   * An absolute folder. Opens the workspace that has the nearest tracked folder around this folder; any of the
-   * workspace's tracked folders counts.
+   * An absolute folder. Opens the workspace that tracks this folder, or else the workspace that tracks its nearest
+   * parent folder.
    */
   readonly folder: string;
   /**

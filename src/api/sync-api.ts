@@ -177,37 +177,35 @@ export interface SyncShape {
    * read.
    */
   refused?: RefusedPathShape[];
-  /**
-   * The number of the `kept_back` paths that are files that editors and desktops make for themselves (`editorFiles`).
-   */
+  /** The number of `kept_back` paths at which editors and desktops keep files for themselves (`editorFiles`). */
   left_out?: number;
-  /** The first twenty of these paths, in path order. */
+  /** The first twenty of the `left_out` paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of the `kept_back` paths that are the topmost paths of git's own state: a path named `.git` (or with a
-   * name that some disk treats as `.git`), or a folder in which a repository on the folder's disk keeps its state. A
-   * history may have such paths, but they are never replicated.
+   * The number of `kept_back` paths that are git's own state. Only topmost paths are counted: a path named `.git` (or
+   * with a name that some disk treats as `.git`), or a folder in which a repository on the folder's disk keeps its
+   * state. A history may contain such paths, but they are never replicated.
    */
   git_left_out?: number;
-  /** The first twenty of these paths, in path order. */
+  /** The first twenty of the `git_left_out` paths, in path order. */
   git_left_out_paths?: LeftOutPathShape[];
   /** The number of the `kept_back` paths that are secrets by their names. Each stays on its side. */
   secrets?: number;
-  /** The first twenty of these paths, in path order. */
+  /** The first twenty of the `secrets` paths, in path order. */
   secret_paths?: LeftOutPathShape[];
   /**
    * The number of the `kept_back` paths that cannot exist on the folder's disk, such as links and certain names. These
    * paths stay at the origin.
    */
   not_held?: number;
-  /** The first twenty of these paths, in path order. */
+  /** The first twenty of the `not_held` paths, in path order. */
   not_held_paths?: NotHeldPathShape[];
   /**
    * The number of the `kept_back` paths whose content was erased from the folder's history. Such a content is neither
    * recorded nor sent.
    */
   erased?: number;
-  /** The first twenty of these paths, in path order. */
+  /** The first twenty of the `erased` paths, in path order. */
   erased_paths?: LeftOutPathShape[];
   /**
    * True if the mode sends changes to the origin, but the token may only read, so that no change of the folder is sent.
@@ -268,8 +266,8 @@ export interface SyncResolvedShape {
   /** The number of conflicts that are still open. */
   conflicts: number;
   /**
-   * The reason why this conflict is still open: a folder that should be removed has to stay for now. Everything else of
-   * the decision was done.
+   * Present if this conflict is still open, because a folder that should be removed has to stay for now: the reason in
+   * words. The rest of the decision was carried out.
    */
   still_open?: string;
 }
@@ -327,14 +325,17 @@ export interface SyncApi {
   /** Pauses the sync. Nothing is synced until `resume`, even if the process is restarted. */
   pause(id: string): Promise<SyncShape>;
   /**
-   * Resumes the sync. `accept` is the decision about a halted sync. `deletions`: allows the deletion of the many (or
-   * all) files for which the sync was halted. `restore`: puts these files back. Without a decision, checks whether the
-   * files are back, and throws `REFUSED` if they are not. `as-new`: continues as a new replica. This is for a replica
-   * that was restored from a backup or is a copy. The origin then has changes under the replica's id that are missing
-   * in this folder's history. Differences are reconciled and proposed to the origin; nothing is deleted there.
-   * `rejoin`: continues with an origin that was restored to an earlier state. What the origin has lost is kept here,
-   * reconciled and proposed to the origin; nothing is deleted on either side. With `rejoin`, rejects if the origin
-   * cannot be reached.
+   * Resumes the sync. `accept` is the decision about a halted sync:
+   * - `deletions`: allows the deletion of the many (or all) files for which the sync was halted.
+   * - `restore`: puts these files back.
+   * - `as-new`: continues as a new replica. This decision is for a replica that was restored from a backup or is a
+   *   copy: the origin has changes under the replica's id that are missing in this folder's history. Differences are
+   *   reconciled and proposed to the origin; nothing is deleted there.
+   * - `rejoin`: continues with an origin that was restored to an earlier state. The changes that the origin has lost
+   *   are kept here, reconciled and proposed to the origin; nothing is deleted on either side. Rejects if the origin
+   *   cannot be reached.
+   *
+   * Without a decision, checks whether deleted files are back, and throws `REFUSED` if they are not.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

@@ -51,7 +51,7 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * The paths at or beneath which changes that were left off the record are taken into the history. The present state
+   * Takes changes that were off the record into the history, if they are at or beneath these paths. The present state
    * of the changed paths is recorded. Over a client, throws `USAGE`.
    */
   readonly onRecord?: readonly string[];
@@ -75,8 +75,8 @@ export interface RestoreOptions extends ProgressOptions {
   readonly dryRun?: boolean;
   readonly keepMtime?: boolean;
   /**
-   * Skips paths that cannot be restored and restores the others (default: all or nothing). A path that `paths` names
-   * and that could not be recorded at that moment gets its last recorded state (default: it is skipped with the reason
+   * Skips paths that cannot be restored and restores the others (default: all or nothing). A path in `paths` that could
+   * not be recorded at that moment gets its last recorded state (default: the path is skipped with the reason
    * `unseen`).
    */
   readonly force?: boolean;
@@ -149,12 +149,12 @@ export interface CompactOptions extends ProgressOptions {
   readonly dropArchive?: boolean;
 }
 
-/** How a command is started, as `RunOptions` says. */
+/** The part of `RunOptions` with which the command itself is started. */
 export interface CommandSurroundings {
   readonly cwd: string;
   /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Variables that the command gets besides. */
+  /** Variables that are added to `env`. */
   readonly moreEnv?: Readonly<Record<string, string>>;
   readonly descriptors?: readonly number[];
   readonly bytes?: RunOptions["bytes"];
@@ -169,11 +169,11 @@ export interface CommandEnd {
 
 /** Another process that starts the command of a run. */
 export interface CommandRunner {
-  /** The process that owns the session. If it is gone, the session is ended by the next change of the workspace. */
+  /** The process that owns the session. If that process is gone, the next change of the workspace ends the session. */
   readonly pid: number;
   /**
-   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if that cannot be known any more. The session then
-   * stays open (see `RunOptions.ended`).
+   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if the end of the command can no longer be learned.
+   * The session then stays open (see `RunOptions.ended`).
    */
   run(command: readonly string[], surroundings: CommandSurroundings): Promise<CommandEnd>;
 }
@@ -201,8 +201,8 @@ export interface RunOptions extends ProgressOptions {
    */
   readonly within?: string;
   /**
-   * Network events that a sandbox or proxy observed, for the record of the session. A function is called for them when
-   * the command has ended.
+   * Network events that a sandbox or proxy observed, for the record of the session. If this is a function, it is called
+   * after the command has ended.
    */
   readonly networkEvents?: readonly unknown[] | (() => readonly unknown[]);
   readonly notes?: readonly string[];
@@ -211,11 +211,11 @@ export interface RunOptions extends ProgressOptions {
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
   /**
-   * Starts the command in another process. Other operations of this workspace do not wait for the command then. Default:
-   * this process starts it.
+   * Starts the command in another process. Other operations of this workspace then do not wait for the command.
+   * Default: this process starts the command.
    */
   readonly runner?: CommandRunner;
-  /** Records the end of an open run, whose command has ended meanwhile, and starts no command. */
+  /** The end of the command of an open run. If it is given, `run` only records this end, and starts no command. */
   readonly ended?: CommandEnd & { readonly session: string };
 }
 
@@ -386,13 +386,13 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
-   * Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. What a descendant
-   * of such a process does belongs to that work. A workspace of a client has no such method.
+   * Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. A change by a
+   * descendant of such a process belongs to that work. A workspace of a client has no such method.
    */
   owners?(): Promise<readonly number[]>;
   /**
-   * Signs and keeps the head now, as closing the workspace would. Otherwise it is kept within two seconds. A workspace of
-   * a client has no such method.
+   * Signs and keeps the head now, as the closing of the workspace does. Without this call, the head is kept within two
+   * seconds after a change. A workspace of a client has no such method.
    */
   keepHead?(): Promise<void>;
   /**
@@ -413,10 +413,10 @@ export interface ActingAs {
   readonly client?: string;
   /**
    * Identifies the request that is made with this view. If a `snapshot`, `restore` (in place), `undo`, `redo`,
-   * `rollback` or write of a file was already done under this id, it is not done again, and the answer describes what was done the first
-   * time. A caller can therefore repeat a request whose answer was lost, even in a crash. A request that found nothing
-   * to do is not remembered. At most 200 characters; over a client, at most 128 in percent-encoded form. Throws `USAGE`
-   * if the id was used for a different request.
+   * `rollback`, `run` or write of a file was already done under this id, it is not done again, and the answer describes
+   * the first time. A caller can therefore repeat a request whose answer was lost, even in a crash. A request that
+   * found nothing to do is not remembered. At most 200 characters; over a client, at most 128 in percent-encoded form.
+   * Throws `USAGE` if the id was used for a different request.
    */
   readonly requestId?: string;
   /**

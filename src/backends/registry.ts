@@ -43,7 +43,7 @@ const filesAndSqlite: FileBackendsOptions = {
   lock: (path) => new SqliteLock(nodeDisk, path),
 };
 
-/** The options for a process that answers one call and ends: it does not close its databases (`leftOpen`). */
+/** The options for a process that answers one call and ends without closing its databases (`leftOpen`). */
 const filesAndSqliteOnce: FileBackendsOptions = {
   ...filesAndSqlite,
   openIndex: (path, tell) => leftOpen(nodeDisk, path, openIndexFile(path, tell)),
@@ -59,7 +59,7 @@ const filesAndSqliteOnce: FileBackendsOptions = {
 /** The place of a store: the store's folder, the folder of its key and heads, and its backends. */
 export interface StorePlace extends Pick<StoreOptions, "home" | "configFolder"> {
   readonly backends: Backends;
-  /** Must be called once the store is closed. */
+  /** Must be called after the store is closed. */
   readonly end: () => void;
 }
 
@@ -110,7 +110,7 @@ export function nodeBackends({ once = false }: { readonly once?: boolean } = {})
 }
 
 /**
- * Opens an index, which is derived data: a damaged one is discarded, and rebuilt from the log. If the disk is full or
+ * Opens an index. A damaged index is discarded and rebuilt, because it is derived from the log. If the disk is full or
  * read-only, or this user may not write the file, the index is built in memory, so that reading and verifying still
  * work.
  */

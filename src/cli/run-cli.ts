@@ -88,8 +88,8 @@ export async function runCli(io: Io): Promise<number> {
 type Loader = () => Promise<Action>;
 
 /**
- * The functions that load the code of the commands. The code of a command is loaded only when it is run, so that a
- * command line starts fast.
+ * The functions that load the code of the commands. The code of a command is loaded only when the command is run, so
+ * that a command line starts fast.
  */
 const LOADERS: Readonly<Record<string, Loader>> = {
   actions: async () => (await import("./commands/look/sessions.ts")).actions,

@@ -18,11 +18,11 @@ export async function start(inherited: Inheritance): Promise<number> {
   const asked = takeAsked();
   const code = await runCli(processIo(packageJson.version, inherited, { out, asked }));
   if (asked !== undefined && asked.state !== "direct") {
-    // The process is started at the end, so that the command need not share the processor with it.
+    // The store's long-lived process starts only now, so that the command need not share the processor with it.
     const { startProcess } = await import("./resident/start-process.ts");
     startProcess(asked.home, process.env);
   }
-  // This turn of the event loop is needed, because a stream emits its errors in a later turn.
+  // Waits for the next turn of the event loop, in which a stream emits its errors.
   await setImmediate();
   return out.failure === undefined ? code : tellLost(out.failure, code);
 }
@@ -30,8 +30,8 @@ export async function start(inherited: Inheritance): Promise<number> {
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A stream of the process. If the reader closes the stream (`chronicle log | head`), or if a write fails, further
- * output is discarded, and the command still runs to its end.
+ * An output stream of this process. If the reader closes the stream (`chronicle log | head`) or a write fails, the
+ * stream discards further output. The command still runs to its end.
  */
 class StreamSink implements Sink {
   readonly #stream: WriteStream;
@@ -46,7 +46,7 @@ class StreamSink implements Sink {
     });
   }
 
-  /** The first error of a write, except for the error that the reader has closed the stream. */
+  /** The first write error. `EPIPE` is ignored, because it only means that the reader has closed the stream. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -115,15 +115,15 @@ function isOfMachine(error: unknown): boolean {
 }
 
 /**
- * Ends this process by a signal. If the process ignores the signal, as in the background of a shell, it ends with its
- * exit code instead.
+ * Ends this process by a signal. If the process ignores the signal, as a background job of a shell does, it ends with
+ * its exit code instead.
  */
 function endSelf(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-/** Also removes the variable, because the command of a run must not have it. */
+/** Reads and removes `ASKED_VARIABLE`. The command of a run must not inherit the variable. */
 function takeAsked(): Asked | undefined {
   const text = process.env[ASKED_VARIABLE];
   delete process.env[ASKED_VARIABLE];

@@ -183,7 +183,7 @@ class RemoteStore extends requesting(STORE_REQUESTS) implements api.StoreApi {
   #opened(shape: shapes.WorkspaceShape, options: Omit<api.OpenByIdOptions, "exact">): WorkspaceApi {
     const { role, actor, client, readOnly = false, upstream = false } = options;
     // A workspace that is reached through a server shows only its own history. Without this error, the caller would
-    // take the files of that history for the files of the mirror.
+    // mistake the files of that history for the files of the mirror.
     if (upstream) throw elsewhere("open the mirror of an origin's history");
     const acting = {
       ...optional({ role, actor, client }),

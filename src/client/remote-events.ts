@@ -17,8 +17,8 @@ const LONGEST_WAIT = 30_000;
 
 /**
  * Yields the events of a workspace, each once, until `signal` aborts. When the connection breaks, connects again and
- * continues after the last received event. Throws an error that is not temporary. Throws a temporary error only if no
- * connection has succeeded yet.
+ * continues after the last received event. Throws every error that is not temporary. Throws a temporary error only if
+ * no connection has succeeded yet.
  */
 export async function* remoteEvents(
   wire: Wire,
@@ -39,7 +39,7 @@ export async function* remoteEvents(
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
     }
-    // A long connection without events is not a failed try, because the workspace may have been quiet.
+    // A long connection without events does not count as a failed try, because the workspace may have had no events.
     if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
     await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
@@ -104,7 +104,7 @@ function withAfter(options: EventsOptions, after: number | undefined): EventsOpt
   return after === undefined ? others : { ...others, after };
 }
 
-/** Aborts its signal if the reader waits for data for `SILENCE_MS`, and none arrives. */
+/** Aborts its signal once the reader has waited for data for `SILENCE_MS`. */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -115,8 +115,7 @@ class Silence {
 
   async *watched(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const piece of body) {
-      // Stop the timer while the consumer works. Nothing is read then, so a silence does not mean that the server is
-      // gone.
+      // Stops the timer while the consumer works, because nothing is read during that time.
       this.end();
       yield piece;
       this.begin();

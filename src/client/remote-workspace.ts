@@ -121,7 +121,7 @@ export class RemoteWorkspace extends requesting(REQUESTS) implements WorkspaceAp
     return to === undefined ? this.diffAction(from) : this.#requests.one(history.diff, from, to, options);
   }
 
-  /** All pages show the state at the time of the first page. */
+  /** Collects all pages of the list. Later pages show the state at the seq of the first page. */
   async files(options: ListFilesOptions = {}): Promise<FileListShape> {
     const most = options.limit ?? Number.POSITIVE_INFINITY;
     let list = await this.#requests.one(file.listFiles, { ...options, limit: Math.min(most, MAX_PAGE) });
@@ -317,8 +317,7 @@ interface Range {
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
 /**
- * Yields the bytes of a content of `size` bytes, or a range of them. If the connection breaks, requests the remaining
- * bytes.
+ * Yields a content of `size` bytes, or a range of its bytes. If the connection breaks, requests the remaining bytes.
  */
 async function* contentPieces(
   open: OpenContent,

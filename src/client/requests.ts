@@ -94,7 +94,7 @@ export class Requests {
     }
   }
 
-  /** The body of the reply is not read yet. */
+  /** Resolves to the reply, whose body is not read yet. */
   content<Args extends readonly unknown[]>(
     call: ContentCall<Args>,
     args: Args,

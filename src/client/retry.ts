@@ -13,8 +13,8 @@ export interface RetryRule {
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
 /**
- * The default of `longestInAll`. Without such a limit, the tries could take very long, because the server may wait for
- * a lock in each of them.
+ * The default of `longestInAll`. Without this limit, the tries could take very long, because the server can wait for a
+ * lock in each try.
  */
 const LONG_ENOUGH_MS = 20_000;
 
@@ -51,7 +51,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 
 /**
  * Repeats `work` while its failure is temporary and the rule allows another try. `after` returns the wait in ms that
- * the server has asked for. If this wait is longer than the rule's longest wait, the error is thrown.
+ * the server has asked for. Throws the error if that wait is longer than the rule's longest wait.
  */
 export async function retrying<T>(
   work: () => Promise<T>,

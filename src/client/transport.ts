@@ -39,9 +39,9 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 }
 
 /**
- * Returns the error for a server that does not answer or has stopped answering. If the server's certificate is
- * untrusted, for another name, expired or not yet valid, or if the server does not speak TLS, the error has
- * `data.lasting`, because a retry would not help.
+ * Returns the error for a server that does not answer or has stopped answering. The error has `data.lasting` if a retry
+ * would not help. This is so if the server does not speak TLS, or if its certificate is untrusted, for another name,
+ * expired or not yet valid.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);
@@ -71,7 +71,7 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
-/** The error codes of OpenSSL for a certificate that is not valid now, with the end of a sentence about it. */
+/** Maps OpenSSL's error codes for a certificate that is not valid now to the last words of the message. */
 const OUT_OF_TIME: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired",
   CERT_NOT_YET_VALID: "is not valid yet",
@@ -86,7 +86,8 @@ const NO_TLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The statuses of redirects. They are never followed, so that a token is only sent to the server for which it is meant.
+ * The statuses of redirects. Redirects are never followed, so that a token is only sent to the server for which it is
+ * meant.
  */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 

@@ -298,9 +298,8 @@ const ROOT_MARK = /^@[a-z0-9-]+:/;
 
 /**
  * Encodes a path of a workspace for a URL: each component is percent-encoded. A path with a component that has a
- * meaning in URLs (`.`, `..` or an empty component) is sent as `base64:<bytes>`. No proxy can then resolve such a
- * component, and the server can report that the path is invalid. Throws `PATH_INVALID` for text that is not
- * well-formed.
+ * meaning in URLs (`.`, `..` or an empty component) is sent as `base64:<bytes>`, so that no proxy resolves the
+ * component. The server then reports the path as invalid. Throws `PATH_INVALID` for text that is not well-formed.
  */
 export function urlPath(given: string): string {
   if (!given.isWellFormed()) {
@@ -312,8 +311,8 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // The path `./base64:x` or `./@root:x` is a plain name, but begins like a notation once its `./` is removed. Such a
-  // path is sent as bytes, so that the server takes it literally.
+  // Without its `./`, a plain name such as `./base64:x` or `./@root:x` would look like a notation. Such a name is sent
+  // as bytes, so that the server takes it literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));

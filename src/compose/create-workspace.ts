@@ -73,7 +73,7 @@ function seedOf(source: ForkSource | undefined): Seed {
   return { entries, erasures, message: `forked from ${origin.workspace} at ${label}` };
 }
 
-/** Builds the workspace in a folder that no other process reads. Its index is discarded after the first events. */
+/** Builds the workspace in a folder that no other process reads. Uses a temporary index, which is then discarded. */
 async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
   const { backends, layout } = parts;
   const aside: StoreParts = {
@@ -92,13 +92,13 @@ async function build(parts: StoreParts, id: string, record: WorkspaceRecord, see
   }
 }
 
-/** The names of all files that a workspace's folder has before anything is recorded. */
+/** Matches the names of files that a workspace's folder can contain before anything is recorded. */
 const BEFORE_ALL = /^(?:workspace\.json|stat\.cache|whereabouts\.json|(?:index|lock)\.db(?:-wal|-shm|-journal)?)$/;
 
 /**
- * Removes the folders of workspaces whose beginning was cut off (an `init` that was killed), if nothing was ever
- * recorded in them and they are older than the grace period. A workspace that has lost its log is kept, because it has
- * a signed head, an index with events, or other files.
+ * Removes the folders that interrupted `init` commands have left, if nothing was ever recorded in them and they are
+ * older than the grace period. A workspace that has lost its log is kept. Unlike those folders, it has a signed head,
+ * an index with events, or other files.
  */
 export async function clearUnbegun(parts: StoreParts): Promise<void> {
   for (const id of workspaceIds(parts)) {
@@ -118,8 +118,8 @@ async function isUnbegun(parts: StoreParts, id: string): Promise<boolean> {
 }
 
 /**
- * True if nothing was ever recorded in a workspace: its `init` is still at work, or was cut off. False for a workspace
- * that has lost its log.
+ * True if nothing was ever recorded in a workspace, because its `init` is still at work or was interrupted. False for a
+ * workspace that has lost its log.
  */
 export async function holdsNothing({ backends, layout, heads }: StoreParts, id: string): Promise<boolean> {
   const { disk } = backends;

@@ -86,8 +86,8 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * A missing key is a fault if heads are kept, or if a history lacks the key. If neither is so, the key was not made
- * yet.
+ * A missing key is a fault if the configuration folder has signed heads, or if a history needs the key. Otherwise, no
+ * key has been made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -147,7 +147,7 @@ function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] 
 }
 
 /**
- * Returns the text of a mirror's note of a contradiction, or the error message if the note is damaged. Returns
+ * Returns the text of a mirror's note about a contradiction, or the error message if the note is damaged. Returns
  * `undefined` if there is no note.
  */
 function contradictionOf(disk: Disk, path: string): string | undefined {
@@ -171,8 +171,8 @@ async function blobCheck({ isReadOnly }: StoreParts): Promise<DoctorCheck> {
 }
 
 /**
- * True if the store that is noted beside a head has the head's history, also as a forgotten one. Several stores may
- * keep their heads in one folder.
+ * True if the store that is noted beside a head contains the head's history, even if the history is forgotten. Several
+ * stores can keep their heads in the same folder.
  */
 function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
   const home = storeOfHead(disk, configFolder, id);
@@ -197,9 +197,10 @@ function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorC
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Reports a forgotten history that is gone from the store and was not freed. If there is none, reports all signed heads
- * whose histories are missing. If there is none of these either, reports how many forgotten histories, or parts of
- * histories, can be brought back.
+ * Reports the first of these that exists:
+ * - a forgotten history that is gone from the store although it was not freed
+ * - signed heads whose histories are missing
+ * - forgotten histories, or parts of histories, that can be brought back
  */
 function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const { backends, layout, configFolder } = parts;
@@ -225,7 +226,7 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   return [{ name, ok: true, detail }];
 }
 
-/** Returns one check for each notable fact about the folder of a workspace. */
+/** Returns one check for each notable property of the folders of all workspaces. */
 async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
   const checks: DoctorCheck[] = [];
   for (const id of workspaceIds(parts)) addAll(checks, await folderChecksOf(parts, id));
@@ -308,8 +309,8 @@ function leftOutCheck(id: string, found: readonly string[]): DoctorCheck {
 }
 
 /**
- * A report about a history: it cannot be opened or written, its events are not signed, or nothing is recorded in it
- * yet.
+ * A report that a history cannot be opened or written, that its events are not signed, or that nothing is recorded in
+ * it yet.
  */
 interface HistoryFault {
   readonly check: DoctorCheck;

@@ -32,7 +32,10 @@ class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi 
 
 export type RecordBackends = Pick<Backends, "disk" | "openLog" | "openLock" | "hasLog" | "now" | "newId">;
 
-/** Makes the store and its folder if they are missing. With `readOnly`, throws `NOT_FOUND` if there is no store. */
+/**
+ * Opens a record store. Makes the store and its folder if they are missing. With `readOnly`, throws `NOT_FOUND`
+ * instead.
+ */
 export function openFileRecordStore(
   options: RecordStoreOptions,
   backends: RecordBackends,

@@ -80,7 +80,7 @@ class FileStore implements StoreApi {
     this.#checkWritable();
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const { folder, only } of roots) {
-      // A caller that names a single file means that file, wherever it lies.
+      // A single file can lie in any personal folder, because the caller has named exactly that file.
       const force = options.force === true || only !== undefined;
       refuseUnsafe(this.#parts.backends.disk, folder, { ...this.#options, force });
     }
@@ -94,8 +94,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the workspace to adopt, or the existing workspace of the first root, if there is one. The other roots must
-   * be among the roots of this workspace.
+   * Returns the workspace that `init` continues: the workspace to adopt, or else the existing workspace of the first
+   * root. Returns `undefined` if there is none. Throws an error if that workspace does not track one of the roots.
    */
   async #existing(
     roots: readonly RootRecord[],
@@ -187,7 +187,8 @@ class FileStore implements StoreApi {
       this.#checkWritable();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // Drop the cache entry first, so that a list which is made meanwhile or after a crash reads the log.
+      // The cache entry is dropped first. Another process that lists workspaces meanwhile, or after a crash, then reads
+      // the log.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
       return (await this.#shape(await this.#byId(whole, true))) ?? this.#notFound(whole);
@@ -382,8 +383,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Returns the workspace of this root, if there is one. It is found by its path, by the identity of a moved folder, or
-   * through a bind mount. With `mayAdopt`, the new place of a moved folder is recorded.
+   * Returns the workspace of this root, if there is one. Finds the workspace by its path, by the identity of a moved
+   * folder, or through a bind mount. With `mayAdopt`, records the new place of a moved folder.
    */
   async #workspaceOf(
     root: RootRecord,
@@ -408,8 +409,8 @@ class FileStore implements StoreApi {
 
   /**
    * Carries out `init --adopt`. Throws `REFUSED` if the workspace has no folder. Throws `UNSAFE` if the new folder has
-   * a history of its own, or if the old folder still exists. With `force`, the old folder may exist, and the new folder
-   * may have the history of a folder that was moved here.
+   * a history of its own, or if the old folder still exists. `force` permits an old folder that still exists, and a new
+   * folder whose history began elsewhere, before the folder was moved.
    */
   async #takeOver(found: ListedWorkspace, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const folder = placeOfRoot(root);
@@ -456,8 +457,8 @@ class FileStore implements StoreApi {
 }
 
 /**
- * Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an agent names itself
- * like a person or like Chronicle.
+ * Throws `USAGE` if a path is not absolute, or if the actor is invalid. Throws `FORBIDDEN` if an agent gives a name
+ * that belongs to people or to Chronicle.
  */
 function checked(options: StoreOptions): StoreOptions {
   const { userHome, actor, role } = options;
@@ -471,7 +472,7 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/** Makes the folders of the store (0700) if they are missing. */
+/** Opens a store. Makes its folders (0700) if they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

@@ -49,8 +49,8 @@ import { optional } from "../util/optional.ts";
 export interface KnownOrigin {
   readonly url: string;
   /**
-   * The id of the origin's workspace. Until the origin has answered: the name that was requested, or `undefined` if
-   * none was.
+   * The id of the origin's workspace. Until the origin has answered, this is the requested name, or `undefined` if no
+   * name was requested.
    */
   readonly workspace: string | undefined;
   readonly token: string | undefined;
@@ -99,9 +99,9 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Throws `UNSAFE` if the folder is nested with the origin's folder, or lies within another folder that follows the
-   * same origin. The origin's folder is known only if the origin is a workspace of this store. A session would halt
-   * such a sync, but only after files were replicated.
+   * Throws `UNSAFE` if the folder and the origin's folder are nested, or if the folder lies within another folder that
+   * follows the same origin. The origin's folder is known only if the origin is a workspace of this store. Without this
+   * check, the session would replicate files before it halts such a sync.
    */
   async #refuseWithin(
     folder: string,
@@ -152,7 +152,10 @@ export class FileSyncPlaces implements SyncPlaces {
     };
   }
 
-  /** Once the check has passed, it is not repeated while the folder is open. */
+  /**
+   * Returns the check that a folder is not nested with its origin's folder or with other replicas. Once the check has
+   * passed, later calls return at once.
+   */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
     return async ({ origin, url }) => {
@@ -232,8 +235,8 @@ export class FileSyncPlaces implements SyncPlaces {
 }
 
 /**
- * True if no other folder that follows the same origin may be nested with the sync's folder. False for a stopped sync,
- * and for a sync that was itself halted as nested.
+ * True if other folders that follow the same origin must not be nested with this sync's folder. False for a stopped
+ * sync, and for a sync that is halted as nested.
  */
 function isBarring({ stopped, halted }: ReplicaRecord): boolean {
   return stopped !== true && halted?.reason !== "nested";
@@ -288,8 +291,9 @@ interface Placed {
 /**
  * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
  * of its origin, or with another folder that follows the same origin. The origin's folder is the one that the origin's
- * history records. That folder is checked only if two conditions hold. The origin is in this store, or its address is a
- * socket or a loopback address. The folder now at the recorded path is the very folder that was recorded.
+ * history records. This folder is checked only if both of these conditions hold:
+ * - The origin is in this store, or its address is a socket or a loopback address.
+ * - The folder at the recorded path is still the folder that was recorded.
  */
 async function checkNesting(parts: StoreParts, placed: Placed): Promise<ReplicaHalt | undefined> {
   const { folder, beside } = placed;
@@ -355,8 +359,8 @@ async function recordOfOrigin(
 }
 
 /**
- * True if the address is a socket or a loopback address. Such an address may be the end of a tunnel to another machine.
- * The caller must therefore compare the folder with the recorded one.
+ * True if the address is a socket or a loopback address. Such an address can be the end of a tunnel to another machine.
+ * The caller must therefore compare the folder with the recorded folder.
  */
 function isHere(url: string): boolean {
   if (url.startsWith("unix:")) return true;
@@ -405,7 +409,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   };
 }
 
-/** If the mirror is damaged, the hint of the error names its folder, because a whole mirror can be fetched again. */
+/** If the mirror is damaged, the hint of the error says how to have it fetched again as a whole. */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
     return await LogMirror.open(new FileMirrorPlaces(parts, layout));
@@ -427,9 +431,11 @@ const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 const ANY = { files: 1, bytes: 1 };
 
 /**
- * Returns the writer that stages a first sync's files while their contents arrive, and clears the stage of an earlier
- * process. Returns `undefined` if the worktree has no stage, if the disk folds names (it would then be unknown which
- * files exist), or if the disk cannot hold every entry and permission (the apply then reports this).
+ * Returns the writer that stages a first sync's files while their contents arrive. Clears the stage of an earlier
+ * process. Returns `undefined` in these cases:
+ * - The worktree has no stage.
+ * - The disk folds names, so that it is unknown which files exist.
+ * - The disk cannot hold every entry and permission. The apply then reports this.
  */
 function earlyFilesOf(
   disk: Disk,

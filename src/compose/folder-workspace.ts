@@ -8,7 +8,10 @@ import { isPresent } from "./workspace-shape.ts";
 
 // This module finds the workspace of a folder.
 
-/** A workspace found for a folder. `movedTo` is the folder in which it is opened, if its log records another folder. */
+/**
+ * A workspace found for a folder. `movedTo` is the folder in which the workspace is opened, if its log records another
+ * folder.
+ */
 export type FoundWorkspace = ListedWorkspace & { readonly movedTo?: string };
 
 /**
@@ -69,8 +72,9 @@ export async function nearestAround(
 }
 
 /**
- * Returns the id of the workspace that is opened for a folder, without opening it. Returns `undefined` if there is none,
- * and also if it was moved or is bind-mounted here, because that is decided when it is opened. `folder` is absolute.
+ * Returns the id of the workspace that is opened for a folder, without opening it. Returns `undefined` if there is
+ * none. Also returns `undefined` for a folder that was moved or is bind-mounted here, because such a case is decided
+ * only when the workspace is opened. `folder` is absolute.
  */
 export async function workspaceAround(parts: StoreParts, folder: string): Promise<string | undefined> {
   const all = await parts.roots.list();

@@ -18,8 +18,8 @@ import { endedName, moveWorkspace, withNames } from "../store/workspace-file.ts"
 import { optional } from "../util/optional.ts";
 
 /**
- * Brings back the contents of a pruning, if the note describes one. Removes this note, and those of all prunings that
- * the same step withdraws. Returns the id of the workspace.
+ * Brings back a part of a history and removes its note. For a pruning, also removes the notes of all other prunings
+ * that are withdrawn together with it. Returns the id of the workspace.
  */
 async function unforgetPart(
   parts: StoreParts,
@@ -54,7 +54,8 @@ export interface ForgottenShape {
   /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
   /**
-   * The first `gc` after this time frees the history or part. If it is `null`, the note is gone, and no `gc` frees it.
+   * The first `gc` after this time frees the history or part. `null` means that the note is lost, and that no `gc`
+   * frees the history.
    */
   until: string | null;
 }
@@ -217,7 +218,7 @@ const UNREADABLE: readonly ErrorCode[] = [
 
 /**
  * Throws `REFUSED` while a process is at work in a workspace. Does nothing if the history is damaged or has another
- * format. Any other error that prevents the check is thrown.
+ * format. Throws any other error that prevents the check.
  */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
   try {

@@ -49,8 +49,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
     const { disk } = backends;
     const start = anchor?.seq ?? 0;
     const { folder, log, index } = this.#layout.mirror(start);
-    // Discard the index before the lines. An index that knows more lines than there are would be taken as proof that
-    // the copy was cut.
+    // The index is discarded before the lines. An index that has more lines than the log would be taken as proof that
+    // the mirror was truncated.
     backends.discardIndex(index);
     disk.syncFolder(folder);
     if (backends.hasLog(log)) {
@@ -69,8 +69,9 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a path that no given-up copy has yet. A different copy with the same first and last event may have been given
- * up before, because an origin that was restored to an older state records other lines under the same numbers.
+ * Returns a path that no given-up copy has yet. A different copy with the same first and last seq can have been given
+ * up before. Such a copy exists if the origin was restored to an older state and then recorded other events under the
+ * same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {
@@ -80,8 +81,8 @@ function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
 }
 
 /**
- * Returns the anchor of each part of a mirror, oldest first. A part that begins with the history has none
- * (`undefined`). The last part is in force. Returns an empty list if this workspace has never followed an origin.
+ * Returns the anchor of each part of a mirror, oldest first. A part that begins at event 1 has no anchor (`undefined`).
+ * The last part is in force. Returns an empty list if this workspace has never followed an origin.
  */
 export function mirrorParts(
   { disk, hasLog }: Pick<Backends, "disk" | "hasLog">,
@@ -94,8 +95,8 @@ export function mirrorParts(
 }
 
 /**
- * Returns the starts of the parts that do not begin with the history, in ascending order. The anchor of such a part is
- * missing if its `begin` was interrupted.
+ * Returns the starts of the parts that begin after event 1, in ascending order. The anchor of such a part is missing if
+ * its `begin` was interrupted.
  */
 function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
@@ -118,7 +119,7 @@ function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryA
   });
 }
 
-/** The folder of the part must exist. */
+/** Opens a part of a mirror. The folder of the part must exist. */
 export async function openMirrorFiles(
   { backends, blobs, waitMs }: StoreParts,
   layout: UpstreamLayout,

@@ -11,7 +11,7 @@ interface HowGivenUp {
   readonly part?: GivenUpPart;
 }
 
-/** The note names the last signed head. */
+/** Returns a note about a history or part that is given up. The note names the last signed head. */
 export async function tombstoneOf(
   parts: StoreParts,
   workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,
@@ -34,7 +34,7 @@ export async function tombstoneOf(
   };
 }
 
-/** Writes the note beside the key. The part can be brought back during the grace period. */
+/** Writes a note about a given-up part beside the key. The part can be brought back during the grace period. */
 export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
   const listed = (await parts.roots.list()).find((one) => one.id === id);
   const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });

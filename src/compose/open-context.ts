@@ -55,13 +55,13 @@ export interface StoreParts extends OpenedBlobs {
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   /**
-   * Receives a note on each index that is kept in memory, because its file cannot be written. Passes each note to
-   * `onNote` once.
+   * Receives a note for each index that is kept in memory because its file cannot be written. Passes equal notes to
+   * `onNote` only once.
    */
   readonly tellOfIndexes: (note: string) => void;
   readonly onCommit: StoreOptions["onCommit"];
   readonly onUnsigned: StoreOptions["onUnsigned"];
-  /** The worktrees that are open through these parts, of any workspace. */
+  /** The worktrees of all workspaces that are open through these parts. */
   readonly openFolders: Set<DiskWorktree>;
   /** Emits the events that were recorded through these parts, in any workspace. */
   readonly recorded: Signal<RecordedInStore>;
@@ -87,7 +87,7 @@ export interface AnnouncedInStore extends AnnouncedContent {
 
 /** An engine's access to the files of its workspace: on a disk, or in the history only. */
 interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
-  /** The parts that write the files of a first sync while their contents arrive. Absent without a folder. */
+  /** The parts that write the files of a first sync while their contents arrive. Absent in a hosted workspace. */
   readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
 }
 
@@ -139,7 +139,7 @@ export async function openContext(
   }
 }
 
-/** `close` also closes the history. */
+/** Opens the engine on an open history. `close` of the result also closes the history. */
 export function openHistory(
   parts: StoreParts,
   given: HistoryContext,
@@ -232,7 +232,7 @@ function folderFiles(
   const { disk, threads } = backends;
   const files = layout.workspace(workspaceId);
   const pools = threads ? new KeptStagePool(layout.home) : undefined;
-  // Use each path as given, and with its links resolved, because a configuration folder is often a link.
+  // Each path is used both as given and with its links resolved, because a configuration folder is often a link.
   const own = [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]);
   const worktree = new DiskWorktree({
     disk,

@@ -16,9 +16,9 @@ import type { HistoryContext, StoreTasks } from "../engine/log/context.ts";
 import { retentionOf } from "../store/retention-files.ts";
 
 /**
- * Opens a workspace's mirror of its origin's history for reading. The mirror is opened like a workspace without a
- * folder, with the id of the origin's workspace. This does not disturb a process that follows the origin. Throws
- * `NOT_FOUND` if the workspace follows no origin, or has received nothing yet.
+ * Opens a workspace's mirror of its origin's history for reading. The mirror is opened like a hosted workspace, with
+ * the id of the origin's workspace. A process that follows the origin is not disturbed. Throws `NOT_FOUND` if the
+ * workspace follows no origin, or has received nothing yet.
  */
 export async function openMirror(
   parts: StoreParts,
@@ -60,8 +60,8 @@ async function hostedRoots(history: HistoryContext): Promise<readonly RootRecord
 }
 
 /**
- * A contradiction that the witness has noted is reported as a fault of the mirror, because one of the two histories was
- * changed.
+ * Returns the tasks that differ for a mirror. A contradiction that the witness has noted is reported as a fault of the
+ * mirror.
  */
 function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Partial<StoreTasks> {
   const { witness, withheld } = layout.workspace(id).upstream;

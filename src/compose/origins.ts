@@ -137,7 +137,8 @@ export class Origins implements AsyncDisposable {
   }
 
   /**
-   * Closes the workspaces that have no lease. Waits for all that are being closed. Throws the error of a failed close.
+   * Closes the workspaces that have no lease, and waits for all workspaces that are being closed. Throws the error of a
+   * failed close.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, place] of this.#places) if (place.leases === 0) void this.#close(id, place);
@@ -268,8 +269,8 @@ async function recordFolder(context: Context, onError: (error: unknown) => void)
 }
 
 /**
- * Takes the lock against all writers, and then moves a torn end of the log away. A torn end would be cut off later, so
- * it must not be sent to a replica.
+ * Takes the lock that excludes all writers, and then moves a torn end of the log away. A torn end must not be sent to a
+ * replica, because it would be cut off later.
  */
 async function holdOff(context: Context): Promise<HeldLock> {
   const held = await context.lock.exclusive(HOLD_OFF_MS);
@@ -277,7 +278,7 @@ async function holdOff(context: Context): Promise<HeldLock> {
     await catchUp(context, { recover: true });
     return held;
   } catch (error) {
-    // Serve the sound lines before the damage all the same.
+    // The sound lines before the damage are still sent.
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
     held[Symbol.dispose]();
     throw error;

@@ -35,9 +35,9 @@ export function openAcceptor(parts: StoreParts, onError: (error: unknown) => voi
 }
 
 /**
- * A read-only replica may write nothing. If the admission names an actor, this name replaces the names of people and of
- * Chronicle in the entries that the replica sends. The name `ambiguous` is replaced, too, because it would keep the
- * work of an agent out of every selection by actor or session.
+ * Returns a target that enforces an admission. The target refuses all writes of a read-only replica. If the admission
+ * names an actor, that name replaces the names of people and of Chronicle in the entries that the replica sends. The
+ * name `ambiguous` is replaced, too, because it would keep an agent's work out of every selection by actor or session.
  */
 function admittedWrites(
   target: WriteBackTarget,
@@ -58,10 +58,10 @@ function admittedWrites(
 
 /**
  * Throws `FORBIDDEN` unless this presenter may present the replica. The first presenter becomes the holder of the
- * replica. This matters because the replica's id can be read in the history. Anybody else who presented the id would
- * get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token names the
- * replica becomes its new holder. An operator may also present a replica that has another holder. The holder then stays
- * the same.
+ * replica. The check is needed because anybody can read the replica's id in the history. Another presenter of the id
+ * would get the replica's answers, and could settle entries that the replica has not sent. A presenter whose token
+ * names the replica becomes its new holder. An operator may also present a replica that has another holder. The holder
+ * then stays the same.
  */
 function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator, replicas }: ReplicaPresenter): void {
   const holder = cursors.holder(replica);

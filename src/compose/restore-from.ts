@@ -18,7 +18,7 @@ import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
 /** The number of contents that are fetched at once. */
 const AT_ONCE = 8;
-/** Contents of up to this many bytes are fetched into memory. Larger ones are read while they are written. */
+/** Contents of up to this many bytes are fetched into memory. Larger contents are read while they are written. */
 const SMALL = 256 * 1024;
 
 /** A workspace that may be on another machine. */
@@ -72,7 +72,10 @@ async function withheldBy(source: Source, secrets: readonly Entry[]): Promise<Wo
   return kept;
 }
 
-/** True if the bytes of a content are refused. They must be read to find out, because `blob` itself refuses nobody. */
+/**
+ * True if the source refuses to give out the bytes of a content. Only reading bytes shows this, because `blob` itself
+ * refuses nobody.
+ */
 async function isWithheld(source: Source, hash: Hash): Promise<boolean> {
   try {
     const content = await source.blob(hash);

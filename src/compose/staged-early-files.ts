@@ -19,7 +19,7 @@ export interface StagedEarlyFilesOptions {
   readonly stage: EarlyStage;
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
-  /** No file is written early if there are fewer files and fewer bytes than these. */
+  /** Files are written early only if there are at least this many files or at least this many bytes. */
   readonly least: { readonly files: number; readonly bytes: number };
 }
 
@@ -41,7 +41,8 @@ interface Place {
 
 /**
  * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files whose contents are in the
- * block. If any write fails, nothing more is written, and all files are removed. The apply then stages them itself.
+ * block. If any write fails, nothing more is written, and all early files are removed. The apply then stages all files
+ * itself.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -99,7 +100,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Removes all files, because nobody uses them after this. */
+  /** Removes all early files, because nobody uses them any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();
@@ -144,8 +145,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
       using fs = new ConfinedFs(this.#options.disk, base);
       return checkBlocks(fs, batch);
     } catch {
-      // Return what a failed thread returns. The caller then checks the blocks itself, and finds a fault if there is
-      // one.
+      // The result is the same as for a failed thread. The caller then checks the blocks itself, and finds any fault.
       return undefined;
     }
   }

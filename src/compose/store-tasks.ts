@@ -95,7 +95,7 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
       return await answer(context, async ({ head, damage }) => {
-        // Damage is no reason if the log has no event, because there is then nothing that a person could accept.
+        // Damage does not count if the log has no event, because there is nothing that a person could accept.
         if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
         const fault = await signingFault(context);
         return fault === undefined ? undefined : { fault };
@@ -110,8 +110,8 @@ async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | und
 }
 
 /**
- * Throws `REFUSED` if a history is not signed, or contradicts its head. Its log may be the proof that somebody changed
- * the history.
+ * Throws `REFUSED` if a history is not signed, or contradicts its head. The log of such a history can be the proof that
+ * somebody changed the history.
  */
 export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
   const what = "forgetting a history";
@@ -174,7 +174,10 @@ interface MarkedTo extends NonNullable<AliveOptions["from"]> {
   readonly begins: number;
 }
 
-/** Each further call of `mark` reads only the lines that were appended since the last call. */
+/**
+ * Returns a marker of the contents that the histories of the store need. Each further call of `mark` reads only the
+ * lines that were appended since the last call.
+ */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
   const damaged = new Map<string, string>();
@@ -230,7 +233,7 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // A history that is unforgotten between the two passes is in neither, so the first pass is repeated.
+    // Neither pass finds a history that is brought back between the two passes. So the first one is repeated.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
@@ -256,7 +259,7 @@ interface AskedNeeds {
   readonly due: boolean;
 }
 
-/** Returns those of the asked contents that other histories of the store need, or that the workspace's mirror needs. */
+/** Returns the asked contents that other histories of the store need, and those that the workspace's mirror needs. */
 async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds): Promise<NeededElsewhere> {
   const found = new Map<string, Set<Hash>>();
   let upstream: readonly Hash[] | undefined;
@@ -277,8 +280,8 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 }
 
 /**
- * Returns those of the asked contents that the histories of one workspace need, except the history `own`. Returns
- * `undefined` if the workspace has no other history.
+ * Returns the asked contents that the histories of one workspace need, without the history `own`. Returns `undefined`
+ * if the workspace has no other history.
  */
 async function neededBy(
   parts: StoreParts,
@@ -329,8 +332,8 @@ function ofForgotten(parts: StoreParts): StoreParts {
 }
 
 /**
- * Sets damaged files of the blob store aside. A file with the only copy of a damaged content that a history needs stays
- * in place. If a history cannot be read, all contents are treated as needed.
+ * Sets damaged files of the blob store aside. A file stays in place if it has the only copy of a damaged content that a
+ * history needs. If a history cannot be read, all contents count as needed.
  */
 async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
   const { alive, mark } = marker(parts);
@@ -365,7 +368,7 @@ function blockedBy(id: string, error: unknown): unknown {
 /** The errors of a damaged history whose contents can be salvaged. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
-/** The history may need any content, so nothing is freed. */
+/** A forgotten history that cannot be read can need any content, so nothing is freed. */
 function blockedByForgotten(id: string, error: unknown): unknown {
   const what = `nothing was freed, because of the forgotten history ${id}`;
   return unreadable(error, { id, what, hint: hintForForgotten(id) });
@@ -407,7 +410,7 @@ export function workspaceIds({ backends, layout }: StoreParts): string[] {
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
 }
 
-/** `other_bytes` is the size of everything in the store that is no content, log or index. */
+/** Returns the disk usage of a store. `other_bytes` is the size of everything that is not a content, log or index. */
 export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   const { backends, layout, blobs } = parts;
   const { disk } = backends;
@@ -417,7 +420,7 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
     contents.content_bytes += blob.size;
     contents.stored_bytes += blob.storedBytes;
   }
-  // Round the sum, because a blob's share of its block is a fraction.
+  // The sum is rounded, because a blob's share of its block is a fraction.
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
   const mirrors = places.flatMap(({ upstream }) =>

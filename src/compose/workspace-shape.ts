@@ -50,8 +50,8 @@ function orUnseen(look: () => boolean): boolean {
 
 /**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
- * these bytes do not tell its last event. A workspace that cannot be opened is listed with its problem, so that it can
- * be forgotten. Returns `undefined` if the workspace was forgotten meanwhile.
+ * these bytes do not contain its last event. A workspace that cannot be opened is listed with its problem, so that it
+ * can be forgotten. Returns `undefined` if the workspace was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -8,15 +8,15 @@ import type { CommandAnswer, RunOrder, RunReport } from "./command-call.ts";
 
 interface OpenRun {
   readonly pid: number;
-  /** When the process was started. `undefined` if the system does not tell. */
+  /** The start time of the process (see `startOf`). */
   readonly started: string | undefined;
   readonly command: readonly string[];
   readonly ended: PromiseWithResolvers<CommandEnd>;
-  /** The answer of the whole command line. */
+  /** The final answer to the command line that started the command. */
   readonly answer: Promise<CommandAnswer>;
 }
 
-/** The runs that this process records, and whose commands are started by the command lines that asked for them. */
+/** The runs that this process records for command lines. Each command line starts the command of its run itself. */
 export class ClientRuns {
   readonly #open = new Map<string, OpenRun>();
   readonly #disk: Disk;
@@ -31,8 +31,8 @@ export class ClientRuns {
   }
 
   /**
-   * Returns the runner of a command line. `order` must tell the command line what to start. `answer`: that of the whole
-   * command line.
+   * Returns the runner for a command line with the process id `pid`. `order` must tell the command line what to start.
+   * `answer` is the final answer to the command line.
    */
   runnerOf(pid: number, order: (order: RunOrder) => void, answer: Promise<CommandAnswer>): CommandRunner {
     return {
@@ -47,7 +47,9 @@ export class ClientRuns {
     };
   }
 
-  /** Takes the report of a command line. Answers `direct` if this process does not record the run any more. */
+  /**
+   * Handles the report that the command of a run has ended. Returns `direct` if this process no longer records the run.
+   */
   ended({ token, end }: RunReport): Promise<CommandAnswer> {
     const open = this.#open.get(token);
     if (open === undefined) return Promise.resolve({ direct: "the run is not known" });
@@ -72,8 +74,8 @@ export class ClientRuns {
 }
 
 /**
- * The 22nd field of proc_pid_stat(5), the 20th after the name; `undefined` for a process that is gone, or a zombie. On a
- * machine without /proc, only tells whether there is a process with this number.
+ * Returns the start time of a process: field 22 of proc_pid_stat(5), which is the 20th after the name. Returns
+ * `undefined` for a process that is gone, or a zombie. Without /proc, returns the same text for every existing process.
  */
 function startOf(disk: Disk, pid: number): string | undefined {
   const stat = procText(disk, `/proc/${pid}/stat`);

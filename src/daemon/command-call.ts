@@ -2,7 +2,7 @@ import type { CommandEnd, RunOptions } from "../api/workspace-api.ts";
 import type { Disk } from "../disk/disk.ts";
 import { procText } from "./agent-process.ts";
 
-// This module has what a command line and the store's long-lived process tell each other.
+// The messages between a command line and the store's long-lived process.
 
 /** The path of the request by which a command line asks the process to carry out a command. */
 export const COMMAND_PATH = "/command";
@@ -10,18 +10,24 @@ export const COMMAND_PATH = "/command";
 /** The path of the request by which a command line reports the end of the command of its run. */
 export const COMMAND_ENDED_PATH = "/command/ended";
 
-/** The variable by which a command line tells the program that it starts instead how the process was asked. */
+/**
+ * The environment variable that passes the outcome of the request (`Asked`) to the whole program. The beginning of the
+ * command line starts the whole program if the process has not carried out the command.
+ */
 export const ASKED_VARIABLE = "CHRONICLE_ASKED";
 
-/** The state of the process, as a command line has found it. */
+/** The outcome of a command line's request, if the process has not carried out the command. */
 export type Asked =
-  /** There is no process for the store in the folder `home`. */
+  /** No process runs for the store in the folder `home`. */
   | { readonly state: "missing"; readonly home: string }
-  /** The process wants the command line to do the command itself. It has begun the request with this id, if there is one. */
+  /**
+   * The command line must carry out the command itself. `request` is set if the process may have begun the request with
+   * this id.
+   */
   | { readonly state: "direct"; readonly request?: string }
   /** The process has not answered. It may have carried out the request with this id. */
   | { readonly state: "lost"; readonly home: string; readonly request: string }
-  /** The process that recorded a run did not answer when the command had ended. */
+  /** The command of a run has ended, and the process that recorded the run did not answer to the report. */
   | { readonly state: "ended"; readonly home: string; readonly end: NonNullable<RunOptions["ended"]> };
 
 /** The commands that the process carries out. */
@@ -55,7 +61,7 @@ export interface Terminal {
   readonly columns: number;
 }
 
-/** A command line, with everything around it that the command may depend on. */
+/** A command line, with all parts of its surroundings on which the command can depend. */
 export interface CommandCall {
   /** The program of the command line (`programMark`). */
   readonly program: string;
@@ -73,15 +79,15 @@ export interface CommandCall {
 }
 
 /**
- * The surroundings of a process. Two processes with equal ones see the same files and processes, and may do the same with
- * them.
+ * The view that a process has of the machine. Two processes with equal views see the same files and processes, and have
+ * the same rights to them.
  */
 export interface FileSystemView {
   /** The mount and PID namespaces; `null` on a machine without /proc. */
   readonly spaces: string | null;
   /**
-   * The users, groups, capabilities, sandbox marks and limits on files of the process; `null` on a machine without /proc.
-   * A process with others may do more or less than the command.
+   * The users, groups, capabilities, sandbox marks and limits on files of the process; `null` on a machine without
+   * /proc. A process with other rights could do more or less than the command line.
    */
   readonly rights: string | null;
   /** The device and inode of `/`, which differs after chroot(2). */
@@ -90,7 +96,7 @@ export interface FileSystemView {
   readonly cwd: string;
 }
 
-/** Returns `undefined` if the folder is not there. */
+/** Returns the view of this process in the working folder `cwd`; `undefined` if the folder does not exist. */
 export function viewFrom(disk: Disk, cwd: string): FileSystemView | undefined {
   const [root, folder] = ["/", cwd].map((path) => disk.lstat(path));
   if (root === undefined || folder === undefined) return undefined;
@@ -112,7 +118,10 @@ function rightsOf(disk: Disk): string | null {
   return [...(status.match(RIGHTS) ?? []), ...(limits.match(LIMITS) ?? [])].join("\n");
 }
 
-/** True if a sandbox may hold the process: its descendants can gain no rights. */
+/**
+ * True if this process may be in a sandbox. A sandboxed process has `NoNewPrivs` set, so that its descendants can gain
+ * no rights.
+ */
 export function mayBeSandboxed(disk: Disk): boolean {
   return /^NoNewPrivs:\s*[^0\s]/m.test(procText(disk, "/proc/self/status") ?? "");
 }
@@ -125,7 +134,7 @@ function spacesOf(disk: Disk): string | null {
 /** A part of the output: the file descriptor (1 or 2) and the bytes. */
 export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
 
-/** The command of a run, which the command line starts. */
+/** The command of a run. The command line must start it. */
 export interface RunOrder {
   /** Names the run in the report of its end. */
   readonly token: string;
@@ -137,23 +146,28 @@ export interface RunOrder {
   readonly moreEnv: Readonly<Record<string, string>>;
 }
 
-/** `errno` and `message`: those of the error if the command could not be started. */
+/**
+ * The report that the command of a run has ended. If the command could not be started, `errno` and `message` describe
+ * the error.
+ */
 export interface RunReport {
   readonly token: string;
   readonly end: CommandEnd | { readonly errno: string; readonly message: string };
 }
 
 /**
- * `direct`: the reason why the command line must do the command itself. Nothing was printed then. `isBegun`: the command
- * was begun, so the request keeps its id: it may have changed something before it turned out that it needs its client.
+ * The answer to a command line.
+ * - `direct`: the reason why the command line must carry out the command itself. Nothing was printed then.
+ * - `isBegun`: true if the process may have begun the command and changed something. The command line must then keep
+ *   the id of the request.
  */
 export type CommandAnswer =
   | { readonly direct: string; readonly isBegun?: true }
   | (Outcome & { readonly output: readonly OutputPart[] });
 
 /**
- * The exit code, or the command that the command line is to start. `endBy`: the signal by which the command line must
- * end itself instead of with the code.
+ * The exit code, or the command that the command line must start. `endBy`: the signal by which the command line must
+ * end itself, instead of exiting with the code.
  */
 type Outcome = { readonly code: number; readonly endBy?: string } | { readonly run: RunOrder };
 

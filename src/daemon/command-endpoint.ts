@@ -9,7 +9,7 @@ import {
   type RunReport,
 } from "./command-call.ts";
 
-/** The maximum size of a call, in bytes: arguments and environment may have 2 MiB together (execve(2)). */
+/** The maximum size of a call, in bytes. Arguments and environment can have 2 MiB together (execve(2)). */
 const MAX_BODY = 8 * 1024 ** 2;
 
 interface CommandEndpointOptions {
@@ -22,8 +22,8 @@ interface CommandEndpointOptions {
 }
 
 /**
- * Returns the routes by which a command line asks this process to carry out a command, and reports the end of the command
- * of its run. A command line of another version or program does the command itself.
+ * Returns the routes by which a command line asks this process to carry out a command, and reports the end of the
+ * command of its run. A command line of another version or program must carry out the command itself.
  */
 export function commandRoutes({ version, program, perform, ended }: CommandEndpointOptions): readonly ServerRoute[] {
   return [

@@ -32,7 +32,7 @@ export function addDiagnostic(disk: Disk, folder: string, line: string): boolean
   try {
     if (isFull(disk, path)) beginAnew(disk, path);
     const text = `${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`;
-    // The last write may have been torn.
+    // If the last write was torn, the new line must not continue it.
     append(disk, path, endsWithLine(disk, path) ? text : `\n${text}`);
     return true;
   } catch {
@@ -46,8 +46,9 @@ function isFull(disk: Disk, path: string): boolean {
 }
 
 /**
- * Renames the full file to `.1`. Another process may do the same at this moment, so the file that was taken away is
- * examined: if it is one that has just been begun, it is put back, and the full one stays at `.1`.
+ * Renames the full file to `.1`. Another process may do the same at this moment. Therefore, the file is first moved to
+ * a name of this process, and is examined there. If it is a new file that the other process has begun, it is put back,
+ * and the full file stays at `.1`.
  */
 function beginAnew(disk: Disk, path: string): void {
   const taken = `${path}.${process.pid}`;

@@ -7,7 +7,7 @@ import { readSmall } from "./run-folder.ts";
 
 /**
  * The size in bytes above which the file is rewritten, so that it has only the keys that are still remembered. If these
- * alone need more than half of it, the file is rewritten at twice its size after the last rewrite.
+ * keys need more than half of this size, the limit is twice the size of the file after the last rewrite.
  */
 const MOST_BYTES = 16 * 1024 ** 2;
 

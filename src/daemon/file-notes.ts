@@ -57,9 +57,9 @@ interface KeptNote {
 }
 
 /**
- * Keeps notes in memory, and writes them to files when a part changes that another process would need after the end of
- * this one. If this process answers a hook too late, another process answers the hook and writes the file. The file
- * then replaces the note in memory.
+ * Keeps notes in memory. Writes a note to its file when a part changes that the log does not have, because another
+ * process needs this part after the end of this process. If this process answers a hook too late, another process
+ * answers the hook and writes the file. The file then replaces the note in memory.
  */
 export class KeptNotes implements SessionNotes {
   readonly #files: FileNotes;
@@ -98,9 +98,9 @@ export class KeptNotes implements SessionNotes {
 }
 
 /**
- * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), that includes the
- * open calls, because the log does not record which agent began a call, and the calls of one agent must be ended
- * without the calls of the others.
+ * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
+ * the open calls. The log does not record which agent began a call, and the calls of one agent must be ended without
+ * the calls of the others.
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

@@ -3,13 +3,16 @@ import { whoAnswers } from "./ask-server.ts";
 import { isOwnAddress, type RunInputs, syncRunFolder } from "./run-folder.ts";
 import type { FindOther } from "./joined-syncs.ts";
 
-/** Finds the process that runs a sync in the foreground by its socket; `undefined` if nothing answers there. */
+/**
+ * Returns a function that finds the process that runs a sync in the foreground. The function asks at the socket of that
+ * process, and resolves to `undefined` if nothing answers.
+ */
 export function findSyncProcess(disk: Disk, inputs: RunInputs, version: string): FindOther {
   return async (id) => {
     const run = syncRunFolder(disk, inputs, id);
     const kind = disk.lstat(run.address)?.kind;
     if (kind === undefined || !isOwnAddress(disk, run, inputs.uid)) return undefined;
-    // A link is resolved first, because `address` may be longer than the path of a socket may be.
+    // A link is resolved first, because `address` can be too long for the path of a socket.
     const socket = kind === "symlink" ? disk.readlink(run.address).toString() : run.address;
     const there = await whoAnswers(socket, version);
     if (there === undefined) return undefined;

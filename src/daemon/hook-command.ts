@@ -43,10 +43,10 @@ interface HookRun {
 }
 
 /**
- * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, the call is
- * answered in this process directly on the store, and the long-lived process is started for later calls (not with
- * `direct`, and not after the end of a session). On stdout, prints only what the agent expects. Resolves to the exit
- * code 0. Rejects if no answer can be given.
+ * Answers one call of an agent's hook. If the long-lived process answers, its answer is used. Otherwise, this process
+ * answers the call directly on the store, and starts the long-lived process for later calls. It does not start that
+ * process with `direct`, or after the end of a session. On stdout, prints only what the agent expects. Resolves to the
+ * exit code 0. Rejects if no answer can be given.
  */
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
@@ -89,7 +89,7 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
   return 0;
 }
 
-/** Answers a call when the store cannot be used. `answerHook` treats that like any other error. */
+/** Answers a call if the store cannot be used. `answerHook` treats `error` like any other error. */
 function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);

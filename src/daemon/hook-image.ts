@@ -9,7 +9,7 @@ import { hookEntryPath } from "./program-paths.ts";
  */
 export const STALE_EXIT = 75;
 
-/** Given instead of an agent's name: the exit code then only says whether the image is current. */
+/** The argument that replaces an agent's name if the exit code must only say whether the image is current. */
 export const IS_CURRENT = "--is-current";
 
 /**

@@ -11,7 +11,7 @@ import type {
 } from "../api/sync-api.ts";
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** A process other than the store's process that runs a sync, such as `chronicle replicate`. */
+/** A process that runs a sync and is not the store's process, such as `chronicle replicate`. */
 export interface OtherProcess extends AsyncDisposable {
   readonly syncs: SyncApi;
   /** The process id; 0 if the process does not report it. */
@@ -29,8 +29,8 @@ const MOST_WAITING = 1_000;
 
 /**
  * All syncs of a store: the syncs of this process, and the syncs that other processes run in the foreground. Calls
- * about the latter are passed to the process that runs the sync, so that clients of the store's process need not know
- * which process that is.
+ * about a sync of another process are passed to that process, so that clients of the store's process need not know
+ * which process runs a sync.
  */
 export class JoinedSyncs implements SyncRunner {
   readonly #own: SyncRunner;
@@ -98,7 +98,7 @@ export class JoinedSyncs implements SyncRunner {
 
   /**
    * Yields the events of syncs. If another process runs a sync when this method is called, the events of that sync are
-   * read from that process. After the end of that process, they are read from this one.
+   * read from that process. After the end of that process, the events are read from this process.
    */
   async *events(asked?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
     const shapes = asked === undefined ? await this.#own.list() : [await this.#own.status(asked)];
@@ -122,7 +122,10 @@ export class JoinedSyncs implements SyncRunner {
     }
   }
 
-  /** When the other process has ended, yields the present state of the sync. */
+  /**
+   * Yields the events of a sync that another process runs. When that process has ended, yields the present state of the
+   * sync.
+   */
   async *#eventsOf(
     id: string,
     syncs: SyncApi,

@@ -18,7 +18,9 @@ function fileOf(folder: string, agent: string): string {
 /** The prefix of the session ids of `agents test`. Calls in such sessions are not calls of an agent. */
 export const MADE_UP_SESSION = "chronicle-test-";
 
-/** False for a test call, or a call that was not understood: these do not show that the agent runs its hooks. */
+/**
+ * False for a test call, and for a call that was not understood. Such calls do not show that the agent runs its hooks.
+ */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
 }

@@ -13,7 +13,7 @@ const LEFT_BEHIND_MS = 600_000;
 /**
  * Makes the image of the hook for a store (see `hookImagePath`), unless the present image is current. The new image is
  * tested before it is moved to the path at which hooks look for it. Returns the path of the image. Returns `undefined`
- * if no image could be made, because the store has no cache folder, the cache folder belongs to another user, the hook
+ * if no image could be made. Then, the store has no cache folder, the cache folder belongs to another user, the hook
  * was not built, or the new image does not work. Without an image, hooks are only slower.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {

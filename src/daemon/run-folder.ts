@@ -40,7 +40,7 @@ export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
   return runFolderNamed(disk, inputs, { name: "serve.sock", key: inputs.home });
 }
 
-/** `id` is the id of the workspace that follows the origin. */
+/** Returns the run folder of a sync. `id` is the id of the workspace that follows the origin. */
 export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
   return runFolderNamed(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
 }
@@ -118,7 +118,8 @@ export function folderTrouble(
 }
 
 /**
- * False if `address` links into a folder that is missing or that others can enter: the socket may be another user's.
+ * False if `address` is a link into a folder that is missing or that others can enter. The socket there may be another
+ * user's.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;
@@ -166,7 +167,10 @@ export function readSmall(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** A reader sees either the old or the new content. Not synced, because a loss in a power failure is harmless. */
+/**
+ * Replaces a small file. A reader sees either the old or the new content. The file is not synced, because its loss in a
+ * power failure is harmless.
+ */
 export function writeSmall(disk: Disk, path: string, text: string): void {
   const fresh = `${path}.${process.pid}`;
   const fd = disk.open(fresh, "update");

@@ -53,7 +53,7 @@ export interface ServeOptions {
    * The numbers of commits and events that the store has recorded. The caller updates them in the store's `onCommit`.
    */
   readonly recorded?: { readonly commits: number; readonly events: number };
-  /** The folder that is hosted. If it has no history, one is begun. */
+  /** The folder in which the server was started (see `HostedFolder`). If the folder has no history, one is begun. */
   readonly folder?: string;
   /**
    * The maximum number of the store's folders, in addition to `folder`, that are watched all the time (default 32). A
@@ -69,7 +69,7 @@ export interface ServeOptions {
   readonly onUnwritten?: (line: string) => void;
   /** Called with the URLs of the ports when the process answers on its socket and all ports. */
   readonly onListening: (urls: readonly string[]) => void;
-  /** Called with the workspace of `folder` once it is hosted, or with the error if it cannot be hosted. */
+  /** Called with the workspace of `folder` once the workspace is open, or with the error if it cannot be opened. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
   /** Called once. `left` is the number of folders that are not watched because of `watchMost`. */
   readonly onWatching?: (watched: number, left: number) => void;

@@ -43,8 +43,8 @@ const LOOK_MS = 1_000;
 const WATCH_MOST = 32;
 
 /**
- * The time without use after which a process that stays closes a workspace, in milliseconds. Any other process keeps
- * workspaces open as long as it may itself be idle, so that the next command finds them open.
+ * The time without use after which a process that stays closes a workspace, in milliseconds. A process that leaves when
+ * it is idle keeps workspaces open for its whole idle time, so that the next command finds them open.
  */
 const CLOSE_AFTER_MS = 120_000;
 
@@ -139,8 +139,8 @@ export class StoreServer {
       this.#socket?.release();
       await this.#http.close();
       this.#runs.giveUp();
-      // The syncs are counted only after the last requests, which may have started some, and before they are closed,
-      // because closed syncs cannot be counted.
+      // The syncs are counted after the last requests, because these may have started some. They are counted before
+      // they are closed, because closed syncs cannot be counted.
       this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -159,7 +159,7 @@ export class StoreServer {
     let number: number | undefined;
     for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
       const scheme = place.tls === undefined ? "http" : "https";
-      // If any free port may be used, both loopback addresses use the same one.
+      // If the system chooses the port, both loopback addresses use the same port.
       const port = optional === true ? (number ?? place.port) : place.port;
       try {
         number = await this.#http.listenOn({ ...place, port }, (actual) =>
@@ -235,7 +235,10 @@ export class StoreServer {
     });
   }
 
-  /** A process that stays also records what people edit. Any other one only watches which paths have changed. */
+  /**
+   * Watches the folder of a workspace. A process that stays also records what people edit. A process that leaves when
+   * it is idle only notes which paths have changed.
+   */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
     try {
@@ -258,7 +261,7 @@ export class StoreServer {
     return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
-  /** Loads the app, which happens on first use, because hooks do not need the app. */
+  /** Loads the app. Called on first use, because hooks do not need the app. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
     const [{ makeApp }, { ROUTES }, { FileIdempotencyStore }, gatewayModule] = await Promise.all([
       import("../server/app.ts"),
@@ -359,7 +362,8 @@ export class StoreServer {
   /**
    * Called when the socket's path no longer leads to this process. This process either leaves, or takes the path again.
    * A process that was started to stay (`idleMs` is 0) leaves only for another process that stays. Any other process at
-   * the path was started while this one was too busy to answer, and leaves when it detects that it has lost the path.
+   * the path was started while this process was too busy to answer. It leaves when it detects that it has lost the
+   * path.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -410,7 +414,8 @@ export class StoreServer {
   #commandRoutes(): readonly ServerRoute[] {
     const { disk, version, perform } = this.#options;
     if (perform === undefined) return [];
-    // The mark of an unchanged program may differ from the one at the start: a new link to one of its files is enough.
+    // The mark is computed for each call, because it can change although the program does not. A new hard link to one
+    // of its files is enough.
     const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
     const runs = this.#runs;
     const host = { workspaces: this.#workspaces, runs, onError: (error: unknown) => this.#onError(error) };
@@ -438,7 +443,10 @@ export class StoreServer {
     };
   }
 
-  /** The reason has no paths of the machine, because anybody may ask for it. */
+  /**
+   * Returns why the store is not ready; `undefined` if it is ready. The reason names no paths, because anybody may ask
+   * for it.
+   */
   #unready(): { readonly reason: string; readonly errno?: string } | undefined {
     const { disk, store } = this.#options;
     const trouble = this.#health.look();
@@ -446,7 +454,7 @@ export class StoreServer {
     return disk.lstat(store.home)?.kind === "dir" ? undefined : { reason: "the store's folder is not there" };
   }
 
-  /** The process continues after an uncaught error. */
+  /** Notes an uncaught error. The process continues. */
   noteUncaught(error: unknown): void {
     this.#onError(error);
   }
@@ -499,7 +507,7 @@ function isLater(a: string, b: string): boolean {
   return false;
 }
 
-/** The code is loaded when the first token is checked that is not in the token store. */
+/** Returns an issuer whose code is loaded when it gets its first token. */
 function lazyIssuer(options: OidcOptions): OtherIssuer {
   const issuer = lazily(async () => (await import("../server/callers/oidc.ts")).oidcIssuer(options));
   return async (token) => (await issuer())(token);

@@ -59,7 +59,10 @@ interface ServedSyncsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The code is loaded by `takeUp` if the store has replicas, and else on first use. */
+/**
+ * The part of the server that runs syncs. `takeUp` loads its code if the store has replicas. Otherwise, the code is
+ * loaded on first use.
+ */
 export class ServedSyncs {
   readonly #options: ServedSyncsOptions;
   #running: Promise<SyncRunner> | undefined;

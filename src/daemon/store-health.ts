@@ -9,8 +9,8 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * The time in milliseconds for which an error is reported if only a new opening of its log can end it. By the end of
- * that time, an unused workspace has been closed, and its log is opened anew with the next use.
+ * Some errors end only when the log is opened anew. Such an error is reported for this time, in milliseconds. By the
+ * end of that time, an unused workspace has been closed, and the next use opens its log anew.
  */
 const STAYS_MS = 150_000;
 

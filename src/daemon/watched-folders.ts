@@ -20,15 +20,15 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * If the store's list lacks a workspace although its log exists, the store is listed again for it. That ends when the
- * log has been unchanged for this time, in milliseconds.
+ * A workspace whose log exists may be missing in the store's list. The store is then listed again, until the log has
+ * been unchanged for this time, in milliseconds.
  */
 const NEW_MS = 60_000;
 
 /** The interval at which folders that could not be watched are checked again, in milliseconds. */
 const AWAY_MS = 5_000;
 
-/** The first delay before a workspace that could not be opened, or has a problem, is tried again. */
+/** The first delay before a workspace that could not be opened, or has a problem, is tried again, in milliseconds. */
 const RETRY_MS = 30_000;
 
 /** The maximum time between two tries, in milliseconds. The time doubles while tries fail. */
@@ -146,8 +146,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns a text that changes when a workspace that could not be watched may be watched again. For a workspace that
-   * is archived or has a problem, the text is the mark of its log. For other workspaces, it identifies the folder.
+   * Returns a text for a workspace that could not be watched. If the text changes, it may be possible to watch the
+   * workspace again. For a workspace that is archived or has a problem, the text is the mark of its log. For other
+   * workspaces, it identifies the folder.
    */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
@@ -156,7 +157,10 @@ export class WatchedFolders {
     return folder === undefined ? "" : `${folder.dev} ${folder.ino}`;
   }
 
-  /** The time of the last write in epoch milliseconds; `undefined` if the history has not begun or was removed. */
+  /**
+   * Returns the time of the last write to a workspace's log in epoch milliseconds; `undefined` if the history has not
+   * begun or was removed.
+   */
   #logOf(id: string): number | undefined {
     const { disk, store } = this.#options;
     const stat = logOf({ disk, home: store.home }, id);
@@ -194,8 +198,8 @@ export class WatchedFolders {
 
   /**
    * Notes the workspaces whose folders cannot be watched, and sets the time of the next try anew. Returns the ids of
-   * the workspaces that were archived at the previous listing. If it throws, everything is as it was, so that a later
-   * listing is still due.
+   * the workspaces that were archived at the previous listing. If this method throws, it has changed nothing, so that a
+   * later listing is still due.
    */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
@@ -277,7 +281,7 @@ interface HostedFolderOptions {
   readonly folder: string;
 }
 
-/** The workspace of the folder while it is not open. */
+/** The workspace of the folder, while the workspace is not open. */
 interface Lost {
   readonly id: string;
   /**
@@ -344,7 +348,7 @@ export class HostedFolder {
     const { store, disk, workspaces } = this.#options;
     const mark = logMark({ disk, home: store.home }, id);
     if (mark === lost.mark) return;
-    // The mark stays until the workspace is open, because the rest may fail.
+    // The mark is kept until the workspace is open, because the following steps can fail.
     this.#lost = { ...lost, notBefore: performance.now() + REOPEN_MS };
     const found = (await store.workspaces()).find((one) => one.id === id);
     if (found === undefined || found.archived === true) {

@@ -52,9 +52,12 @@ export interface DiskSpace {
 export interface FileSystem {
   /** The kind of the file system, by the system's name for it. */
   readonly kind: string;
-  /** True for a file system of Linux's own, which supports all of POSIX. */
+  /** True for a native file system of Linux, which supports all of POSIX. */
   readonly isLinux: boolean;
-  /** The device and mount of the file system. Findings about the file system are valid while this text is the same. */
+  /**
+   * The device and mount of the file system. What was found out about the file system stays valid while this text is
+   * the same.
+   */
   readonly mount: string;
 }
 
@@ -62,42 +65,44 @@ export interface FileSystem {
  * The narrow port through which Chronicle reads and writes files, both those of the store and those of the user. It
  * does not cover SQLite's databases, which SQLite opens itself.
  *
- * It is synchronous, because bulk work runs in worker threads. Only slow operations that a caller awaits beside other
- * work are asynchronous. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it can forget or tear
- * what was not synced, fail any operation with any errno, and stop at any operation).
+ * The port is synchronous, because bulk work runs in worker threads. Only slow operations that must not block their
+ * thread are asynchronous.
+ *
+ * There are two backends. `NodeDisk` is the operating system. `SimDisk` is in memory. It can forget or tear data that
+ * was not synced, fail any operation with any errno, and stop at any operation.
  *
  * Contract
  * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
- *   child of it, also in the simulation. Confined access works by such paths.
+ *   child of it, also in the simulation. Confined access uses such paths.
  * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
- * - `write` may be short, as in POSIX: callers use `writeFully`.
+ * - `write` can write fewer bytes than given, as in POSIX. Callers use `writeFully`.
  * - Bytes are durable after `sync(fd)`. A name that was created, renamed or removed is durable after `syncFolder` of
- *   the folder that contains it. After a failed sync, a later one that succeeds proves nothing, so a failed sync is
- *   never retried.
+ *   the folder that contains it. A failed sync is never retried, because the success of a later sync would prove
+ *   nothing.
  * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
- * - New files and folders get what the system gives them in their folder: its group and setgid bit, and its default
- *   access control list, which may narrow the mode.
+ * - New files and folders inherit from their folder what the system lets them inherit: the group, the setgid bit, and
+ *   the default access control list, which may narrow the mode.
  */
 export interface Disk {
   /** Opens a file. `mode` is used only if the file is created (default 0o600). Returns a descriptor. */
   open(path: DiskPath, how: OpenHow, mode?: number): number;
   close(fd: number): void;
   /**
-   * Reads up to `into.length` bytes at `position` (null: the descriptor's own position). Returns the count, 0 at the
-   * end.
+   * Reads up to `into.length` bytes at `position` (null: the descriptor's own position). Returns the number of bytes,
+   * which is 0 at the end of the file.
    */
   read(fd: number, into: Uint8Array, position: number | null): number;
   /** Writes bytes. Returns the number of bytes that were written. `position` is ignored for `append`. */
   write(fd: number, bytes: Uint8Array, position: number | null): number;
   /** Makes the file's bytes and length durable (`fdatasync`). */
   sync(fd: number): void;
-  /** Like `sync`, beside this thread's other work. The descriptor must stay open until the sync has ended. */
+  /** Like `sync`, but does not block this thread. The descriptor must stay open until the sync has ended. */
   syncBeside(fd: number): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(path: DiskPath): void;
   /** Makes everything on the file system of this path durable (`syncfs`). Returns false if the platform cannot. */
   syncAll(path: DiskPath): boolean;
-  /** Like `syncAll`, beside this thread's other work. */
+  /** Like `syncAll`, but does not block this thread. */
   syncAllBeside(path: DiskPath): Promise<boolean>;
   truncate(fd: number, length: number): void;
   fstat(fd: number): FileStat;
@@ -110,9 +115,9 @@ export interface Disk {
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
   /**
-   * Unlinks the paths, several at a time and beside this thread's other work, because freeing space takes time. Folder
-   * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure, once no
-   * removal is under way; some of the other paths are left then.
+   * Unlinks the paths, several at a time. Does not block this thread, because freeing space takes time. Folder
+   * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure as soon as no
+   * removal is running. Some of the other paths may then still exist.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
@@ -125,25 +130,24 @@ export interface Disk {
    */
   letOwnerRead(path: DiskPath): void;
   /**
-   * Makes `owner` the owner of an open file or an empty folder, as far as permitted. Sets only the group if the user
-   * may not be changed. Returns false if not all of it was permitted, or the folder is not empty.
+   * Gives an open file or an empty folder to `owner`. Sets only the group if this process may not change the user.
+   * Returns false if the user or the group may not be set, or if the folder is not empty.
    */
   give(fd: number, owner: Owner): boolean;
   /**
-   * Binds a folder (absolute) to a user. From now on, a file or folder that is made in it or beneath it, at a path
-   * given as text, belongs to this user, or is not made (`EACCES`). Existing files may be written whoever owns them, as
-   * far as their permissions allow.
+   * Binds a folder (an absolute path) to a user. From now on, everything that is made beneath the folder, at a path
+   * given as text, must belong to this user. If that is impossible, nothing is made (`EACCES`). Existing files of any
+   * owner can still be written, if their permissions allow it.
    */
   keepTo(folder: string, uid: number): void;
   /**
-   * True if files that this process makes in a folder of the user will belong to the user, as far as can be told in
-   * advance.
+   * True if files that this process makes in a folder of the user will belong to the user. The answer is a prediction.
    */
   makesFor(uid: number): boolean;
   /**
-   * Returns those of the folders (absolute) in which a new file gets the same group, access control list and security
-   * label as in the folder `like`. A file for such a folder can be made in `like` and renamed. Returns `undefined` if
-   * this cannot be told here.
+   * Returns the folders of `folders` (absolute paths) in which a new file gets the same group, access control list and
+   * security label as in the folder `like`. A file for such a folder can be made in `like` and then renamed. Returns
+   * `undefined` if the system does not tell.
    */
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
   /**
@@ -152,17 +156,17 @@ export interface Disk {
    */
   setMtime(fd: number, mtimeNs: bigint): void;
   /**
-   * Clones `from` into the new file `to`, sharing its blocks. Returns false if the file system cannot, or if the new
-   * file would have to belong to another user. The caller then copies.
+   * Clones `from` into the new file `to`, so that both share their blocks. Returns false if the file system cannot
+   * clone, or if the new file must belong to another user. The caller then copies the contents.
    */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
   /** Returns the file system of a path, which must exist. */
   fileSystemOf(path: DiskPath): FileSystem;
   /**
-   * Checks whether this process may write a file, or change the names in a folder, as far as the system tells in
-   * advance. Throws the system's error if not: `EACCES` (permissions), `EROFS` (a read-only file system), `EPERM`
-   * (immutable). A link is followed.
+   * Throws the system's error if this process may not write a file, or change the names in a folder: `EACCES`
+   * (permissions), `EROFS` (a read-only file system) or `EPERM` (immutable). A later write can still fail for other
+   * reasons. A link is followed.
    */
   checkWrite(path: DiskPath): void;
   /**
@@ -181,8 +185,8 @@ export interface Disk {
    */
   watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined;
   /**
-   * Rises whenever the system may have dropped events of any watch of this process. If it is the same before and after a
-   * time, no event of that time was dropped, once a later event has been reported.
+   * Returns a counter that rises whenever the system may have dropped events of any watch of this process. An unchanged
+   * counter proves that no event of a period was dropped, once an event after that period has been reported.
    */
   watchLosses(): number;
   /** Calls `onLoss` soon after the system may have dropped events, until the result is disposed of. */

@@ -2,7 +2,7 @@ import { type BigIntStats, constants as C } from "node:fs";
 import { keptTime } from "../core/values/entry.ts";
 import type { FileStat, NodeKind } from "./disk.ts";
 
-/** Makes a stat from the one that Node returns. */
+/** Converts a stat of Node. */
 export function fileStat(stats: BigIntStats): FileStat {
   const mode = Number(stats.mode);
   return {
@@ -20,8 +20,8 @@ export function fileStat(stats: BigIntStats): FileStat {
 }
 
 /**
- * Node gives the numbers of inodes and devices a sign, which they do not have. Numbers of 2^63 and more occur on file
- * systems that are put together from others, such as overlays.
+ * Converts the number of an inode or device, which Node returns as a signed integer, to the unsigned number. Numbers of
+ * 2^63 and more occur on file systems that combine others, such as overlays.
  */
 function unsigned(number: bigint): bigint {
   return number < 0n ? BigInt.asUintN(64, number) : number;

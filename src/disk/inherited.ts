@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /**
  * Node opens descriptors of these kinds for itself before the first line of a program runs. An inherited descriptor of
- * such a kind cannot be told from Node's own.
+ * such a kind cannot be distinguished from Node's own.
  */
 const OF_NODE = /^anon_inode:\[(?:eventpoll|eventfd|io_uring)\]$/;
 
@@ -46,8 +46,8 @@ export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly nu
 
 /**
  * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes: one blocking pipe, and some
- * non-blocking ones. A parent may pass on a similar pipe (the job tokens of `make` are a blocking one), but then the
- * parent has it open, too.
+ * non-blocking ones. A parent may pass on a similar pipe (the job tokens of `make` are a blocking pipe). The parent
+ * then has the same pipe open.
  */
 function pipesOfNode(open: readonly Descriptor[]): ReadonlySet<string> {
   const pipes = pipesIn(open);

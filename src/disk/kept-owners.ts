@@ -3,8 +3,8 @@ import { errnoOf } from "../core/values/errors.ts";
 import * as fs from "node:fs";
 
 /**
- * The error if a file or folder was not made because it would have belonged to another user than the folder around it.
- * It is a system error with a hint of its own.
+ * The error for a file or folder that was not made, because its owner would not be the owner of the folder around it.
+ * It is a system error with its own hint.
  */
 class OthersFolder extends Error {
   readonly code = "EACCES";
@@ -25,8 +25,9 @@ export class KeptOwners {
   }
 
   /**
-   * Returns the user to whom a new file at a path must belong, with the folder that demands this. Returns `undefined`
-   * if this is the user of this process, if no folder demands anything, and for a path given as bytes.
+   * Returns the user to whom a new file at a path must belong, with the folder that is bound to this user. Returns
+   * `undefined` if the path is in no bound folder, if the user is that of this process, or if the path is given as
+   * bytes.
    */
   otherOwnerOf(path: DiskPath): KeptOwner | undefined {
     if (typeof path !== "string") return undefined;
@@ -72,7 +73,7 @@ export function effectiveUser(): number {
 }
 
 /**
- * The errors of a file system that stores no owners, and the errors that a container's root gets for users whom the
+ * The errors of chown(2) on a file system that stores no owners, and for a container's root and a user whom the
  * container does not know.
  */
 const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
@@ -80,13 +81,13 @@ const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSU
 let hasDescriptorPaths: boolean | undefined;
 
 /**
- * Gives what root makes in another user's folder to the owner of that folder. Otherwise a command that was run as root
+ * Makes a file or folder with `make`. If this process is root and the folder around the path belongs to another user,
+ * `make` also gets that user as the owner to whom it must give the result. Otherwise, a command that was run as root
  * once (`sudo -E`, `su -m`) would leave files in a user's store that this user can neither read nor replace.
  *
- * `make` gets the path at which it is to make something. For root in another user's folder, that path goes through the
- * descriptor of the folder. So the folder whose owner was read is the one in which the file is made. Otherwise the
- * owner could put a link to one of root's own folders there between two lookups of the path. Without such paths (not on
- * Linux) nothing is given away.
+ * In this case, `make` gets a path through the descriptor of the folder. Thus the file is made in exactly the folder
+ * whose owner was read. With the plain path, the owner could replace the folder by a link to one of root's own folders
+ * between two lookups. Without descriptor paths (not on Linux), nothing is given away.
  *
  * A path below `/proc/self/fd` is passed on unchanged, because it leads to the files of a workspace, which have owners
  * of their own.
@@ -124,16 +125,17 @@ export function giveTo(fd: number, owner: Owner): void {
 }
 
 /**
- * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another one of root's
- * folders, which has got this name by now.
+ * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another folder of root
+ * that has this name by now.
  */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
 }
 
 /**
- * Does the same as `giveTo`, as far as permitted. Root may give anything away, and others may give their own files to
- * one of their groups. Returns false if not all of it was permitted, or for a folder that is not empty.
+ * Does the same as `giveTo`, if that is permitted. Root may give anything away. Other users may only give their own
+ * files to one of their groups. Returns false if the user or the group could not be set, and for a folder that is not
+ * empty.
  */
 export function giveAsPermitted(fd: number, owner: Owner): boolean {
   const stat = fs.fstatSync(fd);

@@ -60,7 +60,10 @@ const LIST = { encoding: "buffer", withFileTypes: true } as const;
 /** The maximum number of bytes that Linux moves in one call. Node refuses a longer request instead of shortening it. */
 const MOST_BYTES = 0x7ffff000;
 
-/** The number of files that are unlinked at a time. Of the four threads that Node has for this, one is left for syncs. */
+/**
+ * The number of files that are unlinked at the same time. Node has four threads for this. One of them is left for
+ * syncs.
+ */
 const UNLINKING = 3;
 
 /** The errors of a file system that cannot share blocks between two files. */
@@ -69,12 +72,16 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
 /**
  * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, unchanged.
  *
- * Gaps of the platform: Node has no `syncfs`, so `syncAll` runs a program for it. Node takes a time as a double of
- * seconds, so `setMtime` runs a program for what a double cannot hold. Without that program, the stored time is up to a
- * microsecond later than requested. It is never earlier, so whole milliseconds are read back as given. A clone has the
- * mode of its source. Files and folders that root makes in a folder of another user belong to that user: see
- * `makeForFolderOwner`. Symbolic links stay root's, because they could be given away only by name. Their owner does not
- * matter, and the owner of the folder can remove them.
+ * Gaps of the platform:
+ * - Node has no `syncfs`, so `syncAll` runs a program.
+ * - Node takes a time as a double of seconds, so `setMtime` runs a program for times that a double cannot hold. Without
+ *   that program, the stored time is up to a microsecond later than requested. It is never earlier, so whole
+ *   milliseconds are read back as given.
+ * - A clone has the mode of its source.
+ *
+ * Files and folders that root makes in a folder of another user belong to that user: see `makeForFolderOwner`. Symbolic
+ * links stay root's, because they could be given away only by name. Their owner does not matter, and the owner of the
+ * folder can remove them.
  */
 export class NodeDisk implements Disk {
   #umask: number | undefined;
@@ -167,7 +174,7 @@ export class NodeDisk implements Disk {
 
   someNames(path: DiskPath, most: number): Buffer[] {
     const names: Buffer[] = [];
-    // latin1 preserves the bytes. It is needed because Node cannot read a folder name by name as buffers.
+    // Node cannot read a folder name by name as buffers. As latin1, the names preserve their bytes.
     const folder = fs.opendirSync(path, { encoding: "latin1", bufferSize: Math.max(1, most) });
     try {
       for (let item = folder.readSync(); item !== null && names.length < most; item = folder.readSync())
@@ -247,7 +254,8 @@ export class NodeDisk implements Disk {
   letOwnerRead(path: DiskPath): void {
     const fd = fs.openSync(path, PATH_ONLY | C.O_NOFOLLOW | C.O_DIRECTORY);
     try {
-      // `fchmod` refuses such a descriptor. Its name in /proc leads to this very folder, whatever has its path by now.
+      // `fchmod` refuses such a descriptor. The descriptor's name in /proc always leads to this folder, even if another
+      // folder has the original path by now.
       fs.chmodSync(`/proc/self/fd/${fd}`, (fs.fstatSync(fd).mode & 0o7777) | OWNER_READS);
     } finally {
       fs.closeSync(fd);
@@ -278,7 +286,8 @@ export class NodeDisk implements Disk {
     const kept = this.#kept.otherOwnerOf(to);
     try {
       return makeForFolderOwner(to, (at, owner) => {
-        // A clone is made by name, so it cannot be given away safely. The caller copies into a file that can.
+        // A clone is made by name, so it cannot be given away safely. The caller then copies the contents into a file
+        // that can be given away.
         if (owner !== undefined || kept !== undefined) return false;
         fs.copyFileSync(from, at, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
         return true;
@@ -395,7 +404,7 @@ function kindOfItem(item: Dirent<Buffer>): NodeKind {
 
 /**
  * File systems that give each folder its birth time and never change it: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs
- * (the `f_type` of statfs(2)). Overlays are left out, because files that are copied up there are made anew.
+ * (the `f_type` of statfs(2)). Overlays are left out, because an overlay makes a file anew when it copies the file up.
  */
 const KEEPS_BIRTHS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994]);
 
@@ -404,7 +413,8 @@ let reportsBirths: boolean | undefined;
 
 /**
  * Returns the birth time of the file or folder with this name, in nanoseconds since 1970. Returns `undefined` if
- * nothing has that name, or if its file system does not store birth times reliably. Throws if it cannot be read.
+ * nothing has that name, or if the file system does not store birth times reliably. Throws if the birth time cannot be
+ * read.
  */
 export function birthTime(path: PathLike): string | undefined {
   if (process.platform !== "linux") return undefined;
@@ -426,7 +436,7 @@ function hasOwnBirth(path: string): boolean {
 /** The names are absolute, because the programs that run here must not depend on anybody's PATH. */
 const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 
-/** Syncs the file system of the program's standard input. */
+/** The arguments with which `sync` syncs the file system of its standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
 /** The program that can sync one file system. It is searched once. `path` is `undefined` if there is none. */
@@ -436,7 +446,7 @@ let touch: { readonly path: string | undefined } | undefined;
 /**
  * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
  * ns off today, so GNU's `touch` sets what a double cannot hold. That takes 2 ms. `touch` gets the open descriptor as
- * its output, which `-` names. So it changes this file, whatever the file's name now means.
+ * its output, which `-` names. Therefore, it changes this file even if another file has the name by now.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -446,7 +456,8 @@ function setTime(fd: number, mtimeNs: bigint): void {
   if (off === 0n) return;
   // A larger difference is the step of the file system's times, which `touch` cannot refine.
   if (off < DOUBLE_NS && touched(fd, mtimeNs)) return;
-  // The time must not be in an earlier millisecond than the recorded one. The nudge outweighs the rounding.
+  // The stored time must not be in an earlier millisecond than the recorded time. The added amount exceeds the rounding
+  // error.
   const nudged = String(seconds + Math.max(Math.abs(seconds), 2 ** 31) * 2 ** -52);
   fs.futimesSync(fd, nudged, nudged);
 }
@@ -481,11 +492,12 @@ function isTouch(path: string): boolean {
 }
 
 /**
- * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this cannot be done here.
- * Throws `EIO` if it was tried and failed. As after every failed sync, it is then unknown what is durable.
+ * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this system cannot do
+ * that. Throws `EIO` if the sync fails. As after every failed sync, it is then unknown what is durable.
  *
  * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
- * so that this folder is meant whatever its name now means. Since Linux 5.8 `syncfs` reports earlier failed writes.
+ * so that this folder is synced even if another folder has the name by now. Since Linux 5.8 `syncfs` reports earlier
+ * failed writes.
  */
 export function syncFileSystem(fd: number): boolean {
   program ??= { path: findProgram("sync", isSync) };
@@ -494,7 +506,7 @@ export function syncFileSystem(fd: number): boolean {
   return run.error === undefined && isSynced(run.status);
 }
 
-/** As `syncFileSystem`, beside this thread's other work. The descriptor must stay open until it has ended. */
+/** Like `syncFileSystem`, but does not block this thread. The descriptor must stay open until the sync has ended. */
 export async function syncFileSystemBeside(fd: number): Promise<boolean> {
   program ??= { path: findProgram("sync", isSync) };
   if (program.path === undefined) return false;
@@ -583,14 +595,14 @@ const LS_PROGRAMS = ["/usr/bin/ls", "/bin/ls"];
 /** Prints one line for each folder, in the given order: permissions with a mark, links, owner, group, label. */
 const OPTIONS = ["-ldnbUZ", "--"];
 
-/** The most folders per call. It is limited because their paths must fit into a program's arguments. */
+/** The maximum number of folders per call. Their paths must fit into a program's arguments. */
 const AT_ONCE = 200;
 const MOST_LISTED_BYTES = 64 * 1024 * 1024;
 
 /** Groups: the setgid bit; a mark (`+`: an access control list); the group; the label (`?` if the system has none). */
 const LINE = /^d[r-][w-][x-][r-][w-]([xsS-])[r-][w-][xtT-]([.+@]?) +\d+ \d+ +(\d+) +(\S+) /;
 
-/** The properties of a folder that a new file in it gets. */
+/** The properties that a new file inherits from its folder. */
 interface Makes {
   readonly isPlain: boolean;
   readonly group: string;

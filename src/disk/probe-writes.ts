@@ -7,8 +7,8 @@ import { writeFully } from "./write-fully.ts";
 const PROBE_BYTES = 64 * 1024;
 
 /**
- * Tests whether a folder takes writes: makes, syncs and removes a small file there. Throws the disk's error. Costs as
- * much as a sync, and is therefore not called before each write.
+ * Tests whether a folder takes writes: makes, syncs and removes a small file there. Throws the disk's error. The test
+ * costs as much as a sync, so it is not made before each write.
  */
 function probeWrites(disk: Disk, folder: string): void {
   const path = `${folder}/.probe-${process.pid}-${threadId}`;

@@ -10,8 +10,8 @@ const OF_PROCESSES = /^\/(?:proc|dev\/fd)(?:\/|$)/;
 
 /**
  * Returns the path in `/proc` or `/dev/fd` to which an absolute path leads, directly or through a link; `undefined` if
- * it leads to none, or through too many links. Such a path means another file in each process, so a path that another
- * process has named is never resolved here.
+ * it leads to none, or through too many links. Such a path means a different file in each process. Therefore, this
+ * process never resolves such a path for another process.
  */
 export function processPath(disk: Disk, absolute: string): string | undefined {
   let rest = partsOf(absolute);
@@ -25,7 +25,7 @@ export function processPath(disk: Disk, absolute: string): string | undefined {
       continue;
     }
     const next = posix.join(at, name);
-    // The name is enough, because nothing in such a folder is read.
+    // In such a folder, links are not read, because the path already decides.
     const target = OF_PROCESSES.test(next) ? undefined : targetOf(disk, next);
     if (target === undefined) at = next;
     else {

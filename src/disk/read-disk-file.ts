@@ -19,7 +19,7 @@ export function readDiskFile(disk: Disk, path: string): Buffer | undefined {
   }
 }
 
-/** The size of a file of the kernel is not known in advance. `undefined` if the file cannot be read. */
+/** Reads a file of the kernel, whose size is not known in advance. Returns `undefined` if the file cannot be read. */
 export function readProcFile(disk: Disk, path: string): string | undefined {
   try {
     const fd = disk.open(path, "read");

@@ -27,8 +27,8 @@ export function refuseOwnFolders(disk: Disk, path: string, what: string, folders
 }
 
 /**
- * Returns the one of these folders that a path is or lies in; `undefined` if there is none. Both the place of the name
- * and the place to which a link of that name leads are checked. The path need not exist.
+ * Returns the folder of `folders` that a path is or lies in; `undefined` if there is none. If the path is a link, both
+ * the link and its target are checked. The path need not exist.
  */
 export function ownFolderAround(disk: Disk, path: string, folders: readonly string[]): string | undefined {
   const leads = leadsTo(disk, path, { left: MOST_LINKS });
@@ -41,7 +41,7 @@ export function ownFolderAround(disk: Disk, path: string, folders: readonly stri
   });
 }
 
-/** Returns where a path is or will be, with every link resolved, also if its target does not exist. */
+/** Returns a path with every link resolved. The path and the targets of its links need not exist. */
 function leadsTo(disk: Disk, path: string, hops: { left: number }): string {
   try {
     return disk.realpath(path);
@@ -72,8 +72,8 @@ function kindOf(disk: Disk, path: string): string | undefined {
 }
 
 /**
- * True if a path is this folder or lies in it, by its own path or because a folder above it is the same folder by
- * another spelling or a bind mount. Both paths have no links. Parts of `path` that do not exist are ignored.
+ * True if a path is this folder or lies in it. The path may name the folder by another spelling or by a bind mount.
+ * Neither path has links. Parts of `path` that do not exist are ignored.
  */
 export function liesIn(disk: Disk, path: string, folder: string): boolean {
   if (isIn(path, folder) || isIn(spelled(disk, path), spelled(disk, folder))) return true;
@@ -104,7 +104,7 @@ export function listedName(disk: Disk, folder: string, name: string): string {
     const folded = { caseInsensitive: true, normalise: true };
     return names.includes(name) ? name : (names.find((one) => isOneName(one, name, folded)) ?? name);
   } catch (error) {
-    // The folder may be entered, but not listed.
+    // This process may enter the folder, but not list it.
     if (errnoOf(error) === undefined) throw error;
     return name;
   }

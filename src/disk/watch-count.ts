@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { leastOf } from "../util/long-lists.ts";
 import type { WatchUse } from "./disk.ts";
 
 /** The limits of the system, and of a user namespace, for all processes of a user together. */
@@ -18,7 +19,7 @@ class WatchCount {
   }
 
   get use(): WatchUse {
-    this.#most ??= Math.floor(Math.min(...LIMIT_FILES.map(limitIn)) / 2);
+    this.#most ??= Math.floor(leastOf(LIMIT_FILES.map(limitIn)) / 2);
     return { open: this.#open, most: this.#most };
   }
 }

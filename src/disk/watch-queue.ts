@@ -7,16 +7,16 @@ const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
 const QUEUE_LENGTH = 16_384;
 
 /**
- * The kernel's queue of events, which all watches of this process share. The kernel drops events when the queue is full,
+ * The kernel's queue of events, which all watches of this process share. The kernel drops events if the queue is full,
  * and Node does not report this.
  *
- * Node empties the queue each time that it looks for events, once in each turn of its event loop. A full queue has
- * `QUEUE_LENGTH` events, so if fewer are reported in a turn, none was dropped. An ended watch leaves one event in the
- * queue that Node does not report, in this turn or the next one, and earlier events of that watch are not reported
- * either. So an ended watch counts as one event for two turns, and half of the queue is the limit.
+ * Node empties the queue once in each turn of its event loop. If fewer events are reported in a turn than a full queue
+ * has, none was dropped. However, some events are not reported: an ended watch leaves one event in the queue, in this
+ * turn or the next, and earlier events of the ended watch are not reported, either. Therefore, an ended watch counts as
+ * one event for two turns, and half of the queue is the limit.
  */
 class WatchQueue {
-  /** Emits when events may have been dropped, once in a turn. */
+  /** Emits when events may have been dropped, at most once in a turn. */
   readonly lost = new Signal<void>();
   #limit: number | undefined;
   #reported = 0;
@@ -44,7 +44,7 @@ class WatchQueue {
   #check(reported: number): void {
     if (!this.#isTurning) this.#turnLater();
     if (reported + this.#ended + this.#endedBefore < (this.#limit ??= queueLength() / 2)) return;
-    // More may be dropped while these are read, so each one counts.
+    // More events may be dropped while these are read, so each further event counts as a possible loss.
     this.#losses += 1;
     if (this.#isTold) return;
     this.#isTold = true;

@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 
 /**
  * Writes all of `bytes`, in as many writes as the disk needs. `position`: a byte offset, or null for the descriptor's
- * own position (the end, for `append`). Throws the disk's error. Then, some of the bytes may have been written.
+ * own position (the end, for `append`). Throws the disk's error. In this case, some of the bytes may have been written.
  */
 export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): void {
   let written = 0;
@@ -32,9 +32,8 @@ export function readFully(disk: Disk, fd: number, into: Uint8Array, position: nu
 
 /**
  * Writes a whole file at `path` (absolute), durably and atomically: readers find the old content or the new one, also
- * after a crash at any moment. The bytes are first written to `<path>.new`, so two writers of one path need a lock, or
- * a different `mark` each, which is added to that name. A file that a crash left there is replaced. `mode` is exact,
- * and defaults to 0o600.
+ * after a crash at any moment. The bytes are first written to `<path><mark>.new`. A file that a crash left there is
+ * replaced. Two concurrent writers of one path need a lock, or different marks. `mode` is exact, and defaults to 0o600.
  */
 export function writeFileDurably(
   disk: Disk,

@@ -128,7 +128,8 @@ export class Workspace implements api.WorkspaceApi {
   ): Promise<shapes.DiffShape | done.ActionDiffShape> {
     if (to === undefined) return this.diffAction(from);
     const found = await this.#queue.readInTurn(() => diffMoments(this.#context, from, to, options));
-    // Changes do not wait for the patches: a change records the contents that it replaces, so they can still be read.
+    // Later changes do not wait for the patches. A change records the contents that it replaces, so they can still be
+    // read.
     return options.patch === true ? this.#queue.whileOpen(() => withPatches(this.#context, found)) : found.shape;
   }
 
@@ -469,7 +470,9 @@ export class Workspace implements api.WorkspaceApi {
     return this.#queue.close();
   }
 
-  /** If the call was done before under the caller's request id, returns its answer instead of doing it again. */
+  /**
+   * If the call was done before under the caller's request id, returns the earlier answer instead of doing it again.
+   */
   async #once<T>(
     call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
     doneBefore: (context: Context, request: NonNullable<Caller["request"]>) => Promise<T | undefined>,
@@ -484,7 +487,7 @@ export class Workspace implements api.WorkspaceApi {
     // Another process may have carried out or begun the same request since it was looked up.
     return attempt().catch(async (error: unknown) => {
       if (error instanceof RequestMeanwhile) return attempt();
-      // If it cannot be looked up, the first error says more.
+      // If the request cannot be looked up, the first error says more.
       const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
       if (known === undefined) throw error;
       return known;

@@ -37,8 +37,8 @@ export interface HookAction {
   /** A summary for people, if the type alone does not say enough. */
   readonly summary?: string;
   /**
-   * True if the agent may carry out the call itself instead of running the shell. Such an agent never reports the end
-   * of the call.
+   * True if the agent sometimes carries out such a call itself instead of running the shell. The agent then never
+   * reports the end of the call.
    */
   readonly unsaid?: true;
 }

@@ -112,8 +112,8 @@ async function workplace(work: CallWork): Promise<Workplace> {
 }
 
 /**
- * Returns the workplace that the session's note names, or `undefined` if there is no note, or if opening the workspace
- * fails with an error for which `isGone` is true.
+ * Returns the workplace that the session's note names. Returns `undefined` if there is no note, or if opening the
+ * workspace fails with an error for which `isGone` is true.
  */
 async function presentWorkplace(
   { call, notes, open }: CallWork,

@@ -7,7 +7,10 @@ export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefin
 
 export const looks: ToolReader = () => undefined;
 
-/** For a tool that writes the file named by the input's `key`. An input without this key makes no action. */
+/**
+ * Returns the `ToolReader` of a tool that writes the file named by the input's `key`. An input without this key makes
+ * no action.
+ */
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
@@ -15,7 +18,10 @@ export function writes(key: string): ToolReader {
   };
 }
 
-/** For a tool that runs the shell command in the input's `key`. `folder` is the key of the command's working folder. */
+/**
+ * Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder` is the key of the
+ * command's working folder.
+ */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
@@ -69,7 +75,8 @@ const OWN = /^\/+(?:\.\/+)*proc\/+(?:\.\/+)*(?:self|thread-self)\/+(?:\.\/+)*(cw
 
 /**
  * Makes the path of an agent's tool absolute. `/proc/self/cwd` becomes the agent's folder, and `/proc/self/root`
- * becomes `/`: in this process, they would mean other folders. Other paths in `/proc` are not translated.
+ * becomes `/`, because in this process, these two paths would mean other folders. Other paths in `/proc` are not
+ * translated.
  */
 export function agentPath(cwd: string, path: string): string {
   const [own = "", which] = OWN.exec(path) ?? [];

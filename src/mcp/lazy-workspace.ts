@@ -52,8 +52,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Called if the client's folders have changed or the workspace could not be opened. The next call finds the workspace
-   * anew.
+   * Called if the client's folders have changed or the workspace could not be opened. The next `get` opens the
+   * workspace anew.
    */
   forget(client: string): void {
     const opening = this.#opening.get(client);

@@ -89,7 +89,9 @@ export function makeServer(parts: ServerParts): Server {
   return server;
 }
 
-/** Since revision 2026-07-28, each request contains the client's name. In earlier ones, only the handshake does. */
+/**
+ * Since revision 2026-07-28, each request contains the client's name. In earlier revisions, only the handshake does.
+ */
 function nameOf(server: Server, { mcpReq }: ServerContext): string {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
   return nameIn(envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion());
@@ -141,9 +143,9 @@ export function annotationsOf({ title, effect, idempotent }: Tool): ToolAnnotati
 type Attempt = (workspace: WorkspaceApi) => Promise<unknown>;
 
 /**
- * Operations that only people may do, by the names under which an agent may look for them. If an agent calls such a
- * tool, although there is none, the engine refuses the operation and records the attempt. Where the method allows, the
- * arguments are such that the call would change nothing.
+ * Operations that are reserved for people, by the names under which an agent may look for them. No tool has such a
+ * name. If an agent calls one all the same, the engine refuses the operation and records the attempt. If possible, the
+ * arguments are chosen so that the call would change nothing.
  */
 const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Attempt | undefined>([
   ["prune", (workspace) => workspace.prune({ dryRun: true })],
@@ -166,8 +168,8 @@ function isForPeople(name: string): boolean {
 }
 
 /**
- * The engine records the attempt if the operation is one of a workspace. Always throws `FORBIDDEN`, or the error with
- * which the workspace could not be opened.
+ * Always throws `FORBIDDEN`, or the error with which opening the workspace failed. If the workspace has a method for
+ * the operation, the engine records the attempt.
  */
 async function refuseForPeople(workspace: () => Promise<WorkspaceApi>, name: string): Promise<never> {
   await FOR_PEOPLE.get(bare(name))?.(await workspace());

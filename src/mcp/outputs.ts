@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-// The answers of the tools, for `outputSchema`: the fields on which programs can rely. Every object may have more
+// The answers of the tools, for `outputSchema`: the fields on which programs can rely. Every object can have more
 // fields, which the library's shapes (`src/api`) describe.
 
 const text = z.string();

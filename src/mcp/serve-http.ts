@@ -126,7 +126,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** A request needs the token, and must not name a foreign host or origin. */
+/** Admits a request only if it has the token and names no foreign host or origin. */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;

@@ -10,8 +10,8 @@ import { makeServer, type ServerParts } from "./make-server.ts";
 
 interface StdioServer {
   /**
-   * Resolves when the connection is closed: at once by `close` or an error of the output, and at the end of the input
-   * as soon as all requests are answered.
+   * Resolves when the connection is closed. `close` and an error of the output close it at once. The end of the input
+   * closes it as soon as all requests are answered.
    */
   readonly done: Promise<void>;
   close(): Promise<void>;
@@ -37,8 +37,7 @@ const INVALID_REQUEST = -32_600;
 
 /**
  * One message per line, as MCP's stdio requires. Unlike the SDK's own transport, this one answers open requests after
- * the end of the input, so that a script can pipe requests in; and a message that is too long does not end the
- * connection.
+ * the end of the input, so that a script can pipe requests in. A message that is too long does not end the connection.
  */
 class LineTransport implements Transport {
   onclose?: () => void;
@@ -219,7 +218,10 @@ function endOfText(json: string, from: number): number {
   return json.length;
 }
 
-/** Finds the id that is the last or last but one field of a message of which only the end is known. */
+/**
+ * Finds the id of a message of which only the end is known. The id must be the last field, or the last before
+ * `jsonrpc`.
+ */
 function idAtEnd(text: string): string | number | undefined {
   const found = /"id"\s*:\s*(-?\d+|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text)?.[1];
   return found === undefined ? undefined : idOf(found);

@@ -65,8 +65,8 @@ export function cappedPatches<T extends { readonly patch?: string }>(
 }
 
 /**
- * One line per change, then its patch, if any. The signs are `+` for created, `~` for modified, `-` for deleted, and
- * `m` for changed permissions.
+ * Returns one line per change, followed by its patch, if any. The signs are `+` for created, `~` for modified, `-` for
+ * deleted, and `m` for changed permissions.
  */
 export function changeLines(changes: readonly ChangeShape[]): string[] {
   const { changes: shown, total_changes: total } = cappedChanges(changes);
@@ -78,7 +78,7 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
-/** Lines about paths whose changes may be the work of others. */
+/** Returns lines about paths whose changes can be the work of others. Returns none if there are no such paths. */
 export function ambiguousLines(ambiguous: readonly string[]): string[] {
   if (ambiguous.length === 0) return [];
   const { items, total } = capped(ambiguous, MOST.files);

@@ -35,11 +35,11 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
 }
 
 export interface ErrorHow {
-  /** The tool's hints, by the codes of errors. */
+  /** The tool's hints, by error code. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
   /**
-   * The names of the tool's arguments. If undefined (no workspace is open yet, or there is no such tool), the error's
-   * hint is left as it is.
+   * The names of the tool's arguments. `undefined` if no workspace is open yet or the tool is unknown; the error's hint
+   * then stays as it is.
    */
   readonly args?: ReadonlySet<string> | undefined;
 }

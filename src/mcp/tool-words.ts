@@ -17,7 +17,7 @@ const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo|status|verify)(?=`)/g, "$1"],
 ];
 
-/** Replaces each command for which there is a tool by a call of the tool. */
+/** Replaces each command that has an equivalent tool by a call of that tool. */
 export function inCalls(text: string): string {
   return CALLS.reduce((so, [command, call]) => so.replaceAll(command, call), text);
 }
@@ -29,8 +29,9 @@ const COMMAND = /\bchronicle [a-z-]|(?<![\w-])--[a-z]/;
 const ARGUMENTS = ["force", "dry_run"] as const;
 
 /**
- * Rewrites an error's hint for a model: commands become calls of tools, and options become the tool's own arguments. A
- * hint that still names a command or an option is for a person: it stays as it is, and the answer says so.
+ * Rewrites an error's hint for a model: commands become calls of tools, and options become the tool's own arguments. If
+ * the result still names a command or an option, the hint is for a person. Such a hint stays as it is, and a prefix
+ * says so.
  */
 export function hintInTools(hint: string, args: ReadonlySet<string>): string {
   const known = ARGUMENTS.filter((one) => args.has(one));

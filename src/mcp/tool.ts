@@ -8,11 +8,11 @@ import { outputSchemaOf } from "./outputs.ts";
 
 /**
  * `reads` changes nothing. `records` adds to the history, but changes no file of the workspace. `changes` changes
- * files, whose previous state is recorded first.
+ * files; their previous state is recorded first.
  */
 export type Effect = "reads" | "records" | "changes";
 
-/** The list that clients see and the table in `docs/mcp.md` are generated from this data. */
+/** One MCP tool. The list of tools that clients see and the table in `docs/mcp.md` are generated from these fields. */
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;

@@ -4,20 +4,22 @@ import type { ByteWords } from "../util/byte-words.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * What this process has inherited from its parent. A command that is run in place of this process must inherit it as
- * well.
+ * What this process has inherited from its parent. A command that runs in place of this process must inherit the same.
  */
 export interface Inheritance {
   /** The open file descriptors from 3 up. */
   descriptors(): readonly number[];
   /**
-   * Returns the exact bytes of `command` if a word of it is not UTF-8, and of the variables that are not UTF-8.
-   * `command` must be the end of the command line. Returns `undefined` if everything is UTF-8.
+   * Returns the bytes of all environment variables that are not UTF-8, and the bytes of `command` if a word of it is
+   * not UTF-8. Returns `undefined` if everything is UTF-8. `command` must be the end of the command line.
    */
   bytes(command: readonly string[]): ByteWords | undefined;
 }
 
-/** Shared by the bundles of this process: the client that asks, and the program that it starts instead. */
+/**
+ * The key of a map that two bundles of this process share: the client of the resident process, and the whole program,
+ * which the client loads if it cannot use that process.
+ */
 const AT_START_KEY = Symbol.for("chronicle: descriptors at the start");
 const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };
 const AT_START = (shared[AT_START_KEY] ??= inheritedDescriptors());
@@ -36,8 +38,8 @@ function bytes(command: readonly string[]): ByteWords | undefined {
 }
 
 /**
- * Returns the last words of the command line as bytes, or `undefined` if the strings are exact or the line does not end
- * with `command`.
+ * Returns the words of `command` as bytes. Returns `undefined` if all of them are UTF-8, or if the command line does
+ * not end with `command`.
  */
 function lastWords(command: readonly string[]): readonly Buffer[] | undefined {
   const words = argumentBytes()?.slice(-command.length) ?? [];

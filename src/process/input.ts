@@ -7,7 +7,7 @@ export class Input {
   readonly before: readonly string[];
   readonly after: readonly string[];
 
-  /** `dashed` is how many of the arguments stand after `--`. */
+  /** `dashed` is the number of arguments after `--`. */
   constructor(options: Readonly<Record<string, unknown>>, args: readonly string[], dashed: number) {
     this.#options = options;
     this.args = args;
@@ -15,7 +15,7 @@ export class Input {
     this.after = args.slice(args.length - dashed);
   }
 
-  /** False if the flag was not given, and for `x` if `--no-x` was given. */
+  /** False if the flag was not given or was negated (`--no-NAME`). */
   flag(name: string): boolean {
     return this.#options[name] === true;
   }

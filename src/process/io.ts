@@ -9,10 +9,10 @@ export interface Sink {
   readonly colours: boolean;
   /** The width in characters; 80 if it is unknown. */
   readonly columns: number;
-  /** True if the reader has gone (`EPIPE`). Then further output is dropped. */
+  /** True if the reader has gone (`EPIPE`). Further output is then dropped. */
   readonly broken: boolean;
   write(text: string): void;
-  /** Resolves when more may be written. */
+  /** Resolves when the stream can take more bytes. */
   writeBytes(bytes: Uint8Array): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** A command that replaces this process must inherit it, too. */
+  /** What this process inherited, and a command that replaces it must inherit too. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
@@ -38,31 +38,32 @@ export interface Io {
   now(): number;
   openStore(options: StoreOptions): Promise<StoreApi>;
   /**
-   * Set in the store's long-lived process, which carries out a command for another process. `needsClient` returns the
-   * error with which the command is given back to that process (see `NeedsClient`). `changing` must be called before each
-   * change.
+   * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
+   * returns the error that hands the command back to the client (see `NeedsClient`). `changing` must be called before
+   * each change.
    */
   readonly served?: { readonly needsClient: (reason: string) => NeedsClient; readonly changing: () => void };
-  /** The id of the request. A change that was made under this id is not made again. */
+  /** The id of the request. A change is made only once for each id. */
   readonly request?: string;
-  /** Starts the command of a run in the process for which this one carries out `chronicle run`. */
+  /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;
-  /** The end of a run whose command has ended after the store's process, which recorded it. */
+  /** The end of a run's command that outlived the store's process, which had recorded the start of the run. */
   readonly ended?: RunOptions["ended"];
   /** Runs a command line in other surroundings. Resolves to its exit code. */
   readonly runInside?: (io: Io) => Promise<number>;
   /**
-   * Calls back at Ctrl-C, SIGTERM and SIGHUP, which then do not end the process. Returns a function that stops this.
+   * Calls back at Ctrl-C, SIGTERM and SIGHUP, which then do not end the process. Returns a function that removes the
+   * callback.
    */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
-   * Ends this process by the signal that ended its command, once all output is written. With an exit code instead, a
-   * loop in the shell would continue.
+   * Ends this process by the signal that ended its command, once all output is written. An exit code would not end a
+   * loop in the shell.
    */
   endBy(signal: NodeJS.Signals): void;
   /**
    * Calls back with uncaught errors. Errors of the system, of SQLite and of Chronicle (`ChronicleError`) then no longer
-   * end the process. Returns a function that stops this.
+   * end the process. Returns a function that removes the callback.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -12,7 +12,7 @@ export interface PlaceInputs {
   /** The current folder. A function is called only for a relative path. */
   readonly cwd: string | (() => string);
   readonly store: string | undefined;
-  /** True for a command that keeps running, which can have its store in memory. */
+  /** True for a command that keeps running. Only such a command can have its store in memory. */
   readonly goesOn?: boolean;
 }
 
@@ -23,19 +23,21 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
 }
 
 /**
- * Returns three folders. The folder of the store is `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`,
- * else `~/.local/state/chronicle`. The folder of the key and the heads is `$XDG_CONFIG_HOME/chronicle`, else
- * `~/.config/chronicle`. The third one is the home folder, if it is known. It is needed only if one of the other two is
- * not named.
+ * Returns three folders:
+ * - `home`, the folder of the store: `--store`, else `CHRONICLE_HOME`, else `$XDG_STATE_HOME/chronicle`, else
+ *   `~/.local/state/chronicle`.
+ * - `configFolder`, the folder of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`.
+ * - `userHome`, the home folder, if it is known. The other two need it only if no option or variable names them.
  *
  * Throws `USAGE` for a variable that is not an absolute path, because a user who sets a variable means a certain place.
- * `CHRONICLE_HOME` is checked even if `--store` is given, because the installed hook passes the variable on as that
- * option. `--store` may also be an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:`, which is
- * not a folder, if the command ends at once.
+ * Checks `CHRONICLE_HOME` even if `--store` is given, because the installed hook passes the variable on as `--store`.
+ *
+ * `--store` can also be an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:` if the command
+ * does not keep running.
  */
 export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "configFolder" | "userHome"> {
   const { env, store, userHome } = inputs;
-  // An empty `$HOME` names no place, so it is refused. An unset one is not refused here.
+  // Refuse an empty `$HOME`, because it names no place. An unset `$HOME` is refused only where it is needed.
   if (env["HOME"] === "") wholePath("$HOME", "");
   const own = folderIn(env, "CHRONICLE_HOME");
   const chosen = store === undefined ? own : chosenStore(inputs, store);
@@ -48,7 +50,8 @@ export function placesOf(inputs: PlaceInputs): Pick<StoreOptions, "home" | "conf
 function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   const scheme = storeScheme(store);
   if (scheme === undefined) return typedPath(cwd, "--store", store);
-  // The folder's path identifies a store's process, hooks and socket. Therefore, all spellings of it must become one.
+  // The folder's path identifies a store's process, hooks and socket. Therefore, all spellings of one path must give
+  // the same result.
   if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
@@ -62,8 +65,9 @@ function usualHome({ env, userHome }: PlaceInputs): string {
 }
 
 /**
- * Returns the folders in which no file may be written for the user: the store, the configuration folder, and, if
- * `--store` is given, the store that would be used without it (if known). Throws `USAGE` as `placesOf` does.
+ * Returns the folders in which Chronicle must not write a file for the user: the store, and the configuration folder.
+ * If `--store` is given, also returns the store that would be used without `--store`, if that is known. Throws `USAGE`
+ * as `placesOf` does.
  */
 export function ownFolders(inputs: PlaceInputs): readonly string[] {
   const { home, configFolder } = placesOf(inputs);

@@ -6,8 +6,8 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /**
- * Reads a file to its end, because some disks report a size of 0 for a file that is not empty. The path must be
- * absolute, and links are followed. Throws system errors.
+ * Reads a file to its end and ignores its reported size, because some disks report 0 for a file that is not empty. The
+ * path must be absolute, and links are followed. Throws system errors.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -20,7 +20,7 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // A pipe is refused, because its end cannot be told from a pause.
+    // Refuse a pipe, because a reader cannot tell its end from a pause.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -35,8 +35,8 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
 }
 
 /**
- * Returns what the absolute path, or the link at it, leads to; `undefined` if there is nothing. Permissions are those of
- * the file, because a link has none of its own.
+ * Returns the stat of the file at an absolute path; for a link, the stat of its target, because a link has no
+ * permissions of its own. Returns `undefined` if there is nothing.
  */
 export function statBehindLink(path: string): FileStat | undefined {
   const disk = new NodeDisk();
@@ -60,9 +60,9 @@ export function isLink(path: string): boolean {
 }
 
 /**
- * Writes a whole file (an absolute path). A reader sees either the old or the new content. A device or pipe with this
- * name is written to, and not replaced by a file. Throws system errors: `ELOOP` for a link, because what it leads to may
- * have been chosen by somebody else.
+ * Writes a whole file (an absolute path). A reader sees either the old or the new content. A device or pipe at the path
+ * is written to, and not replaced by a file. Throws system errors. Throws `ELOOP` for a link, because somebody else may
+ * have chosen its target.
  */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   const disk = new NodeDisk();
@@ -71,8 +71,8 @@ export function writeWholeFile(path: string, content: string | Uint8Array): void
 }
 
 /**
- * Checks that `writeWholeFile` can write a path, by making a file beside it. Throws system errors. For a device or pipe,
- * only the permissions are checked.
+ * Checks that `writeWholeFile` can write a path: makes a file beside the path, and removes it. Throws system errors.
+ * For a device or pipe, only the permissions are checked.
  */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();

@@ -12,12 +12,15 @@ function beneath(folder: string, path: string): string | undefined {
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** Resolves links, but does not follow the last component. */
+/** Resolves the links in the path of the folder, but not a link at the last component. */
 function withRealFolder(path: string): string {
   return join(realFolder(dirname(path)), basename(path));
 }
 
-/** The path of a deleted file may be in a missing folder. The links above that folder are resolved nevertheless. */
+/**
+ * Returns the folder with its links resolved. If the folder is missing (a deleted file can be in such a folder),
+ * resolves the links above it.
+ */
 function realFolder(folder: string): string {
   try {
     return new NodeDisk().realpath(folder);
@@ -29,8 +32,8 @@ function realFolder(folder: string): string {
 }
 
 /**
- * Returns the error for an absolute path, if no folder of the workspace is known here. The hint names the path within
- * the workspace that the user may have meant.
+ * Returns the error for an absolute path if the workspace has no known folder. The hint names the path within the
+ * workspace that the user probably meant.
  */
 function notFromRoot(typed: string): ChronicleError {
   const inner = posix.normalize(typed).replace(/^\/+/, "");
@@ -54,8 +57,8 @@ interface Root {
 }
 
 /**
- * Returns `undefined` for a path that is not beneath the root. If the root is a single file, only this file is beneath
- * it, and, for a database, the files that form one unit with it.
+ * Returns the path beneath the root, or `undefined` if the path is not beneath it. Beneath a root that is a single file
+ * are only this file and, for a database, the files that form one unit with it.
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
@@ -70,7 +73,7 @@ function asGiven(root: string | undefined, inner: string): string {
 /**
  * Translates between the paths of a user and those of a workspace. A user's paths are relative to the current folder. A
  * workspace's paths begin at its root. `@<root id>:path` is a path beneath a further root, and `base64:…` has the bytes
- * of a path beneath the first root. Both forms stay as they are.
+ * of a path beneath the first root. Paths of these two forms are not translated.
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
@@ -82,8 +85,8 @@ export class UserPaths {
   readonly #root: string;
 
   /**
-   * `cwd` is undefined if the workspace is on a server. `named` is true if the workspace was chosen by its name. Typed
-   * paths are then relative to its root, unless the user stands in a folder of the workspace.
+   * `cwd` is undefined if the workspace is on a server. `named` is true if the user chose the workspace by its name. In
+   * that case, typed paths are relative to the workspace's root, unless the user stands in the workspace's folder.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -136,9 +139,10 @@ export class UserPaths {
 
 /**
  * Makes a typed path absolute. If `cwd` is a function, it is called only for a relative path, because the current
- * folder may be gone. Throws `USAGE` for an empty path, which would mean the current folder itself, and for a path that
- * begins with a `~` that no shell has replaced, which would name a folder in the current one. `what` names the option
- * or argument in messages.
+ * folder may be gone. `what` names the option or argument in messages.
+ *
+ * Throws `USAGE` for an empty path, which would mean the current folder. Throws `USAGE` for a path that begins with
+ * `~`: no shell has replaced the `~`, so the path would be in the current folder.
  */
 export function typedPath(cwd: string | (() => string), what: string, typed: string): string {
   if (typed === "") throw usageError(`${what} is empty`, "give a path; the folder you stand in is .");

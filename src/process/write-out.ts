@@ -4,15 +4,17 @@ import type { Disk } from "../disk/disk.ts";
 /** The time between two attempts to write into a full pipe, in milliseconds. */
 const FULL_PIPE_MS = 5;
 
-/** Blocks this thread for `ms` milliseconds. The wait ends by its timeout, because nobody else knows the buffer. */
+/**
+ * Blocks this thread for `ms` milliseconds. Only the timeout ends the wait, because no other thread knows the buffer.
+ */
 function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /**
- * Writes everything to a standard stream by its descriptor, because loading Node's streams takes longer than a short
- * answer. Waits without limit while a non-blocking pipe is full. If the reader is gone, the rest is dropped. Throws other
- * system errors.
+ * Writes all bytes to the descriptor of a standard stream. Node's streams are not used, because loading them takes
+ * longer than writing a short answer. Waits without limit while a non-blocking pipe is full. If the reader is gone, the
+ * rest is dropped. Throws other system errors.
  */
 export function writeOut(disk: Disk, fd: number, bytes: Uint8Array): void {
   let rest = bytes;

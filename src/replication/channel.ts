@@ -9,33 +9,38 @@ export interface ChannelEnd {
 }
 
 /**
- * A connection to one peer that carries messages both ways, in order, each at most once. Flow control is by credit, in
- * bytes: each side may send as many bytes of *credited* messages (those that carry lines, contents or listings) as the
- * other side has granted. A side grants more as it consumes messages, so it never buffers more than its own window for
- * its peer. All other messages are small, need no credit, and overtake credited messages that wait, so that an answer,
- * a heartbeat or an error gets through a full channel. Credited messages arrive in the order of their `send` calls, and
- * so do uncredited messages. Across the two kinds, a later uncredited message may arrive before an earlier credited
- * one, but never the other way round.
+ * A connection to one peer that carries messages in both directions, each at most once.
+ *
+ * Flow control is by credit, in bytes. *Credited* messages are those that carry lines, contents or listings. Each side
+ * may send as many bytes of credited messages as the other side has granted. A side grants more as it consumes
+ * messages, so it never buffers more than its own window.
+ *
+ * All other messages are small and need no credit. They overtake credited messages that wait, so that an answer, a
+ * heartbeat or an error gets through a full channel.
+ *
+ * Credited messages arrive in the order of their `send` calls, and so do uncredited messages. An uncredited message can
+ * arrive before a credited message that was sent earlier, but a credited message never overtakes an uncredited one.
  */
 export interface Channel {
   /**
-   * Resolves once the message has its credit and the transport has accepted it, which does not mean that it has
-   * arrived. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse (the
-   * channel stays open), and with `UNAVAILABLE` once the channel has ended. The loop that receives must not await a
-   * credited message: if both peers did, neither would ever go on.
+   * Resolves once the message has its credit and the transport has accepted it. It may still be on its way to the peer
+   * then. Rejects with `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED` for a message that the peer would refuse; the
+   * channel stays open. Rejects with `UNAVAILABLE` once the channel has ended.
+   *
+   * The loop that receives must not await the sending of a credited message: if both peers did, they would deadlock.
    */
   send(message: Message): Promise<void>;
 
   /**
    * Yields the peer's messages, for one consumer at a time. A message is consumed when the next one is requested. Ends
-   * when the channel has ended normally, or by `close`. If the channel ended with an error, yields what had arrived
-   * before, and then throws the error.
+   * when the channel has ended normally or this side has called `close`. If the channel ended with an error, yields the
+   * messages that arrived before the error, and then throws the error.
    */
   receive(): AsyncIterable<Message>;
 
   /**
    * The bytes that have arrived, consumed or not, including those of an incomplete frame. While the number grows, the
-   * peer is alive, however long one frame takes.
+   * peer is alive, even if one frame takes long.
    */
   readonly arrived: number;
 
@@ -56,8 +61,8 @@ export interface Channel {
 export interface Wire {
   /**
    * Takes one frame. Resolves when there is room for the next one. Rejects when this side has closed or the connection
-   * broke. If the peer has closed normally, the frame may be dropped without an error, so that the bytes that the peer
-   * sent before can still be read.
+   * broke. If the peer has closed normally, the wire can drop the frame without an error, so that the bytes that the
+   * peer sent earlier can still be read.
    */
   write(frame: Uint8Array): Promise<void>;
 

@@ -2,20 +2,23 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * After this many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds: if
- * this process was busy or its machine slept, the late heartbeat counts once, and the bytes that have arrived meanwhile
- * are read before the next one.
+ * After this many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds. If
+ * this process was busy or its machine slept, the late heartbeat counts only once, and the bytes that arrived in that
+ * time are read before the next heartbeat.
  */
 const SILENT_BEATS = 3;
 
-/** None of these may throw. */
+/** The callbacks of the timer. None of them may throw. */
 interface HeartbeatActions {
-  /** How many bytes have arrived. While the number grows, the other side is alive, however long processing takes. */
+  /**
+   * The number of bytes that have arrived. While the number grows, the other side is alive, even if their processing
+   * takes long.
+   */
   readonly arrived: () => number;
   readonly beat: () => void;
   /**
    * Called once nothing has arrived for `SILENT_BEATS` heartbeats. `silentMs` is the duration of these heartbeats in
-   * ms; the silence has lasted at least as long. No heartbeat follows.
+   * ms. The silence has lasted at least this long. No heartbeat follows.
    */
   readonly gone: (silentMs: number) => void;
 }
@@ -51,7 +54,7 @@ export class HeartbeatTimer implements Disposable {
   };
 }
 
-/** The error for a connection whose other side (`who`) has sent nothing for `ms`. */
+/** Returns the error for a connection whose other side (`who`) has sent nothing for `ms` milliseconds. */
 export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
   return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
     hint: "it is tried again by itself; is the other side running, and is the network between the two up?",

@@ -85,8 +85,8 @@ export interface MountedRoute {
   readonly url: string;
   readonly row: Route;
   /**
-   * Other rows with the same URL in the router: their paths continue after `{path}`, and the router cannot tell where
-   * the workspace's path ends (see `meant-by-path.ts`). Mostly empty.
+   * Other rows with the same URL in the router. Their paths continue after `{path}`, and the router cannot tell where
+   * `{path}` ends (see `meant-by-path.ts`). Mostly empty.
    */
   readonly others: readonly Route[];
 }
@@ -179,9 +179,9 @@ export class RequestAnswer {
   }
 
   /**
-   * The role that is checked: the caller's, but at most `agent` for a call on behalf of an agent. For a call on a
-   * workspace, it is always the caller's role, because the engine refuses what an agent may not do, and records the
-   * refusal.
+   * Returns the role that is checked: the caller's role, but at most `agent` for a call on behalf of an agent. A call
+   * on a workspace is always checked with the caller's role, because the engine itself refuses what an agent may not
+   * do, and records the refusal.
    */
   #roleFor({ on }: Route): Role {
     const { role } = this.#visit.caller;
@@ -190,7 +190,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws an error that the caller passes to `fail`. If the error occurs after sending has begun, calls `fail` itself.
+   * If an error occurs before sending has begun, throws the error, and the app passes it to `fail`. If an error occurs
+   * later, calls `fail` itself.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
@@ -205,7 +206,7 @@ export class RequestAnswer {
       else await this.#askWorkspace(reply, signal);
       discardRest(this.#request.raw);
     } catch (error) {
-      // Fastify ignores an error that is thrown after it has handed over the reply.
+      // Fastify ignores an error that is thrown after the reply was sent or hijacked.
       if (!reply.sent) throw error;
       this.fail(reply, error);
     }
@@ -312,7 +313,10 @@ export class RequestAnswer {
     return workspace.as(who);
   }
 
-  /** Needed because `files/x/history` may be the history of `x` or the content of the file `x/history`. */
+  /**
+   * Finds the row and the path that the request means: `files/x/history` can be the history of `x` or the content of
+   * the file `x/history`.
+   */
   async #findMeant(on: WorkspaceApi): Promise<void> {
     const { path = "", ...named } = this.#params;
     const { as } = this.#query;
@@ -546,8 +550,8 @@ const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "sour
 
 /**
  * Removes folders of the server's machine, for a caller who must not learn them. Absolute paths in `PATH_FIELDS` become
- * empty, and `…` replaces the `hidden` folders in all other texts. If the row has no `namesFolders`, this concerns only
- * the coverage. Log events must stay unchanged, because hashes chain their lines.
+ * empty, and `…` replaces the `hidden` folders in all other texts. If the row has no `namesFolders`, only the coverage
+ * is changed. Log events must stay unchanged, because hashes chain their lines.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -557,7 +561,7 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 
 /**
  * Cleans the coverage of an answer, or of each item of a page: a coverage names the files with ignore rules, which may
- * lie outside of the workspace. All else, such as the text of a patch, must stay as it is.
+ * lie outside of the workspace. Everything else, such as the text of a patch, must stay unchanged.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

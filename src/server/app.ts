@@ -33,7 +33,10 @@ interface RequestState {
   answer?: RequestAnswer;
 }
 
-/** A property of Node's request. A weak map would cost more time than everything else that is done for a request. */
+/**
+ * The property of Node's request object that holds the state. Looking up the state in a weak map would take more time
+ * than all other work for a request.
+ */
 const STATE = Symbol("state");
 
 interface StatefulRequest extends IncomingMessage {
@@ -118,8 +121,8 @@ function noCompiler(): never {
 const NOWHERE = "*";
 
 /**
- * False for a whole URL, which is only for proxies, and for a fragment, which is not allowed (RFC 9112 §3.2). The
- * router would ignore these parts, and a write to `a#b` would change `a`.
+ * False for a whole URL, which is only for proxies. False for a target with a fragment, which is not allowed (RFC 9112
+ * §3.2). The router would ignore the host or the fragment: a write to `a#b` would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
@@ -175,11 +178,14 @@ function takeBody({ raw }: FastifyRequest, _reply: FastifyReply, done: () => voi
   done();
 }
 
-/** Needed to answer 405, because Fastify's router does not tell why it has found no route (delvedor/find-my-way#75). */
+/**
+ * Returns the methods of the routes with this path, for a reply with status 405. Fastify's router does not tell why it
+ * has found no route (delvedor/find-my-way#75).
+ */
 function methodsAt(routes: readonly MountedRoute[], target: string): readonly string[] {
   const [path = ""] = target.split("?", 1);
-  // As in the router, an escaped slash does not separate components. The router has refused paths that cannot be
-  // decoded.
+  // As in the router, an escaped slash does not separate components. The router has already refused paths that cannot
+  // be decoded.
   const decoded = decodeURI(path);
   const fitting = routes.filter(({ url }) =>
     new RegExp(`^${url.replace("*", ".*").replaceAll(/:\w+/g, "[^/]*")}$`, "s").test(decoded),

@@ -35,7 +35,7 @@ interface HttpServerOptions {
   /** Called before each request on a Unix socket is admitted. A returned reply is sent, and ends the request. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
   readonly admission: Admission;
-  /** Loads the app. Called again only if it has failed. */
+  /** Loads the app. Called once, and called again only if loading has failed. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
   /** Handles connections of a Unix socket that use the replication protocol. If absent, the socket serves only HTTP. */
   readonly replicas?: (socket: Socket) => void;
@@ -89,7 +89,7 @@ export class HttpServer {
     this.#sniffReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    // `listen` creates the socket synchronously, with the right mode before any client can connect.
+    // `listen` creates the socket synchronously. So the socket has the right mode before any client can connect.
     const before = process.umask(0o177);
     try {
       server.listen(socket, resolve);
@@ -111,7 +111,7 @@ export class HttpServer {
     this.#cutSilent.push(sniffProtocol(server, { take, withinMs: limits.headersMs }));
   }
 
-  /** Returns the port's number, from which `listenerOf` makes the `Listener`. Throws system errors. */
+  /** Opens a port, and returns its number. `listenerOf` makes the `Listener` for that number. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, listenerOf: (port: number) => Listener): Promise<number> {
     const options = this.#nodeOptions();
     const server =
@@ -138,7 +138,7 @@ export class HttpServer {
    * unanswered requests, closes all connections, and closes the app.
    */
   async close(): Promise<void> {
-    // Node would close as idle a connection whose request has arrived but was not read yet.
+    // If the request of a connection has arrived but was not read yet, Node would close the connection as idle.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
@@ -317,7 +317,7 @@ export class HttpServer {
   }
 }
 
-/** Any other caller gets `FOR_OPERATORS`, or the answer of the app. */
+/** True if the quick route answers this caller. Other callers get `FOR_OPERATORS`, or the answer of the app. */
 function isAnswered({ open, forOperators }: ServerRoute, { isOwner, role, workspaces }: Caller): boolean {
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
@@ -440,8 +440,8 @@ function endBadConnection(error: Error, socket: Duplex & { readonly bytesWritten
 }
 
 /**
- * Limits the requests in progress per token, per role and in total, including event streams and connections of other
- * protocols, which may last for days. The limits of readers and agents leave slots for operators, and the total leaves
+ * Limits the requests in progress per token, per role and in total. Event streams and connections of other protocols
+ * count, too, and can last for days. The limits of readers and agents leave slots for operators. The total limit leaves
  * connections for health checks.
  */
 class RequestConcurrency {

@@ -24,8 +24,8 @@ export interface BlobBlock {
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Splits concatenated blocks and containers by their heads. The contents are not checked, but their stated lengths are
- * within the limits. Throws `INTEGRITY_VIOLATION` for other bytes.
+ * Splits concatenated blocks and containers by their heads. Throws `INTEGRITY_VIOLATION` if the bytes are anything
+ * else, or if the stated length of a content exceeds the limits. The contents are not checked.
  */
 export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
   const blocks: BlobBlock[] = [];
@@ -148,8 +148,8 @@ const RLE = 1;
 const RESERVED = 3;
 
 /**
- * Returns true if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1) without a dictionary, with a window of
- * at most 8 MiB, that states no other length than `rawLength`. Its content is not checked.
+ * True if the bytes are exactly one zstd frame (RFC 8878, section 3.1.1). The frame must have no dictionary and a
+ * window of at most 8 MiB, and its stated length, if any, must be `rawLength`. The content of the frame is not checked.
  *
  * Libraries stop after the first frame, skip skippable frames, and allocate the memory that a header asks for. Bytes
  * from other stores are therefore checked before a library reads them.

@@ -8,8 +8,8 @@ import type { BlobRows } from "./blob-rows.ts";
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
  *
  * Contract
- * - All methods are synchronous. `apply` is atomic, for other processes as well. Unless `durable` is set, the change is
- *   not durable: after a crash, an earlier state of the index may be back, but never a torn one.
+ * - All methods are synchronous. `apply` is atomic, for other processes as well. A change is durable only if `durable`
+ *   is set. After a crash, the index can be in an earlier state, but never in a torn one.
  * - The id of a pack is never used again in one index.
  */
 export interface BlobIndex {
@@ -30,7 +30,7 @@ export interface BlobIndex {
   close(): void;
 }
 
-/** `fresh` is true if the index was missing or damaged, and is empty. */
+/** `fresh` is true if the index was missing or damaged, and is therefore empty. */
 export type BlobIndexOpener = () => {
   readonly index: BlobIndex;
   readonly fresh: boolean;
@@ -76,7 +76,7 @@ export interface PlacedBlob {
   readonly place: BlobPlace;
 }
 
-/** The places of requested contents, in the order of the request; `undefined` for a missing or damaged one. */
+/** The places of requested contents, in the order of the request; `undefined` for a missing or damaged content. */
 export interface BlobPlaces {
   readonly places: readonly (BlobPlace | undefined)[];
   /** The packs that the places refer to. */
@@ -90,7 +90,7 @@ export interface LargeRow {
   readonly stored: number;
 }
 
-/** `apply` performs the parts in this order. */
+/** `apply` performs the parts in the order of these fields. */
 export interface IndexChange {
   readonly forget?: readonly Hash[];
   /** Removes these packs, and the contents whose places are in them. */

@@ -57,7 +57,7 @@ export interface SinkGrant {
 /** The right to append to a lane. Plain data, so it can be sent to a worker thread. */
 export interface LaneGrant {
   readonly lane: number;
-  /** The bytes of the pack are all settled. `undefined` if the lane is empty. */
+  /** The pack in the lane. All its `bytes` are durable and checked. `undefined` if the lane is empty. */
   readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface BlobRows {
   readonly fields: Uint32Array<ArrayBuffer>;
 }
 
-/** All numbers but `pack` are in bytes. */
+/** All numbers except `pack` are in bytes. */
 export interface BlobRow {
   /** The position in the list of packs that belongs to the rows. */
   readonly pack: number;

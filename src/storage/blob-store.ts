@@ -10,7 +10,7 @@ import type { HeldLock } from "./lock.ts";
  * Contract
  * - Contents are durable before they are visible: `has`, `get` and `list` know a content only once the `commit` of a
  *   batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
- * - To put a content that is stored already costs no space. Its stored bytes are read first, once per process. If they
+ * - Putting a content that is already stored takes no space. Its stored bytes are read first, once per process. If they
  *   are damaged, the good bytes replace them.
  * - Every read is checked: `BLOB_CORRUPT` is thrown for bytes that do not have the content's hash. A stream is checked
  *   at its end, so a consumer must not act on its bytes before it has ended without an error.
@@ -30,8 +30,8 @@ export interface BlobStore {
    */
   lease(): Promise<HeldLock>;
   /**
-   * Forgets which contents were found sound. The stored bytes of each content are read once more before it is relied
-   * on.
+   * Forgets which contents were found sound. The stored bytes of each content are read once more before anything relies
+   * on the content.
    */
   doubt(): void;
   /** Begins a batch of writes, which the caller ends with `commit` or `abandon`. */
@@ -44,9 +44,9 @@ export interface BlobStore {
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
    * Yields contents as blocks, in storage order, for `putBlock` of another store. Each block is at most `mostBytes`
-   * long and has only requested contents: those that share a block with others are packed anew. Contents that are
-   * missing, too long or found damaged are left out. A content may be yielded twice. At most the checksum of a block is
-   * checked, and nothing of a container but its heads: the receiver checks the hashes.
+   * long and has only requested contents. A requested content that shares a block with other contents is packed anew.
+   * Contents that are missing, too long or found damaged are left out. A content may be yielded twice. Of a block, at
+   * most the checksum is checked. Of a container, only the heads are checked. The receiver must check the hashes.
    */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
@@ -61,9 +61,9 @@ export interface BlobStore {
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
-   * Stores everything readable in the damaged files elsewhere, moves the files into quarantine until the next
-   * `collect`, and resolves to the moved files. A file with the only copy of a damaged content that must be kept is not
-   * moved. Takes the collector's lock as `collect` does. A crash at any time does no harm.
+   * Stores the readable contents of the damaged files anew. Moves the files into quarantine, where they stay until the
+   * next `collect`. Resolves to the moved files. A file with the only copy of a damaged content that must be kept is
+   * not moved. Takes the collector's lock as `collect` does. A crash at any time does no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -78,8 +78,8 @@ export interface BlobBatch {
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly hash: Hash; readonly size: number }>;
   /**
-   * Takes a block of another store as it is, after `checkBlock`. Throws `INTEGRITY_VIOLATION`, and takes nothing of the
-   * block, if that fails. Contents that are stored already may take up space twice. The bytes must not be changed
+   * Takes a block of another store unchanged, after `checkBlock`. Throws `INTEGRITY_VIOLATION`, and takes nothing of
+   * the block, if that fails. Contents that are already stored can take up space twice. The bytes must not be changed
    * before the batch has ended. `checked` is the result of a `checkBlock` that was started elsewhere.
    */
   putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
@@ -185,8 +185,8 @@ export interface CollectReport {
   /** The bytes by which the files shrank. */
   readonly freedBytes: number;
   /**
-   * Removed contents whose bytes stay, in packs that are mostly kept, that another process is using, or in which a kept
-   * content is damaged.
+   * Removed contents whose bytes remain in a pack that was not rewritten. A pack is not rewritten if most of its bytes
+   * are kept, if another process is using it, or if a kept content in it is damaged.
    */
   readonly pendingBlobs: number;
   readonly pendingBytes: number;

@@ -21,10 +21,12 @@ import { freeBytes } from "../util/free-bytes.ts";
  *                                  24   36 n  the table: for each content its SHA-256 (32) and its length (4)
  *                                  24 + 36 n  s bytes: the concatenated contents, encoded by the codec
  * ```
- * The ULID identifies a pack, whose file name changes when it is sealed. Codec 0: s = r. Codec 1: one zstd frame that
- * unpacks to r bytes, used if it saves at least 5%. A scan finds where blocks begin by the first CRC. The contents are
- * checked by their SHA-256. The second CRC is checked only where a whole block is read (by `verify`, or for another
- * store): it also detects changed bits of a zstd frame that do not affect the contents.
+ *
+ * - The ULID identifies a pack, because the file name of a pack changes when the pack is sealed.
+ * - Codec 0: s = r. Codec 1: one zstd frame that unpacks to r bytes. Codec 1 is used if it saves at least 5%.
+ * - A scan finds the beginnings of blocks by the first CRC.
+ * - The contents are checked by their SHA-256. The second CRC is checked only if a whole block is read (by `verify`, or
+ *   for another store). It also detects changed bits of a zstd frame that do not affect the contents.
  */
 export const PACK_HEADER_BYTES = 40;
 /** In bytes, without the table. */
@@ -33,7 +35,10 @@ const BLOCK_ENTRY_BYTES = 36;
 /** A longer content is a file of its own. In bytes. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
 export const MAX_BLOCK_ENTRIES = 0xffff;
-/** In bytes. Shared blocks were measured to be faster and smaller than a block for each content. */
+/**
+ * The limit of the contents in one shared block, in bytes. Shared blocks were measured to be faster and smaller than a
+ * block for each content.
+ */
 export const SHARED_BLOCK_BYTES = 256 * 1024;
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
 
@@ -41,7 +46,10 @@ const PACK_MAGIC = Buffer.from("CHRNPACK", "latin1");
 const PACK_VERSION = 1;
 const CODEC_RAW = 0;
 const CODEC_ZSTD = 1;
-/** The length from which bytes are compressed. Below it, the overhead of a frame exceeds what it could save. */
+/**
+ * The least length that is compressed, in bytes. Below this length, the overhead of a frame exceeds the bytes that
+ * compression could save.
+ */
 const LEAST_TO_COMPRESS = 64;
 
 export interface BlockEntry {
@@ -124,7 +132,7 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
   return { head, stored };
 }
 
-/** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if it saves less than 5%. */
+/** Compresses the bytes to a zstd frame (level 1). Returns `undefined` if compression saves less than 5%. */
 export function compress(raw: Uint8Array): Buffer | undefined {
   if (raw.length < LEAST_TO_COMPRESS) return undefined;
   // The whole frame gets one output buffer, because joining zlib's buffers of 16 KiB would take a third of the time.

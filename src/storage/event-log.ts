@@ -12,18 +12,18 @@ import type { Hash } from "../core/values/hash.ts";
  * - `append` resolves when every line is durable. Calls made during a sync share the next sync.
  * - If a write or a sync fails, the lines of all calls that share it are cut off. After a failed sync, every `append`
  *   throws `POISONED` until the disk takes a write and a sync of another file. The log then behaves as if reopened. If
- *   the lines cannot be cut off, or if something else than these lines could not be made durable, the log stays
- *   poisoned until it is reopened. A sync is never retried.
+ *   the lines cannot be cut off, or if anything else could not be made durable, the log stays poisoned until it is
+ *   reopened. A sync is never retried.
  * - `append` checks that `seq` and `prevHash` follow the head, and throws `INTEGRITY_VIOLATION` if they do not. It does
  *   not check hashes, which the code that seals events computes.
  * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
  *   only whole lines.
  * - All bytes after the last commit are a torn tail: a last line without its newline, and in `FileEventLog` also whole
  *   lines that belong to an unfinished commit or cannot be events. Nothing is appended to a torn tail. `read` still
- *   yields its whole lines.
+ *   yields the whole lines of a torn tail.
  */
 export interface EventLog {
-  /** The end of the log, as far as this object knows. */
+  /** The end of the log, as this object has last read or written it. */
   readonly head: LogEnd;
   /**
    * The seq of the present log's first line, as of the last `refresh`. It is 1, or the seq of a compaction's sentinel.
@@ -95,7 +95,7 @@ export interface ArchivedLog {
   readonly first: number;
   readonly last: number;
   readonly bytes: number;
-  /** May throw `PRUNED` if the archive was dropped meanwhile. */
+  /** Throws `PRUNED` if the archive was dropped meanwhile and the log can no longer be read. */
   read(): AsyncIterable<readonly RawLine[]>;
 }
 

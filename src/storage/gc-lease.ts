@@ -3,8 +3,8 @@ import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
 /**
- * This process's use of the lock between writers and the collector. The first lease takes the lock, in shared mode, and
- * the last one releases it, so that a lease taken while another is held never waits for a collector.
+ * This process's use of the lock between writers and the collector. The first lease takes the lock in shared mode, and
+ * the last lease releases the lock. So a lease that is taken while another one is held never waits for a collector.
  */
 export class GcLease {
   readonly #lock: Lock;
@@ -40,7 +40,10 @@ export class GcLease {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** Waits at most `waitMs` until all leases have ended, also those of other processes. Throws `LOCKED`. */
+  /**
+   * Takes the lock exclusively: waits until all leases have ended, also those of other processes. Throws `LOCKED` after
+   * `waitMs`.
+   */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
       return await this.#lock.exclusive(waitMs);

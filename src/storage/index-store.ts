@@ -13,11 +13,11 @@ import { ChronicleError } from "../core/values/errors.ts";
  * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
  *
  * Contract
- * - `apply` is atomic: either all rows of a call are seen, with the new `head`, or none. Seqs only grow. Applying a seq
- *   at or below the head again is an `INTEGRITY_VIOLATION`.
- * - The index is not durable by itself. After a crash it may be at any earlier head, but never at a torn one.
- * - "At seq N" means after event N. Reads see one consistent state, which may be that at the beginning of this turn of
- *   the event loop. After `fresh`, and after a change by this object, they see the current state.
+ * - `apply` is atomic: either all rows of a call are seen, with the new `head`, or none. Seqs only grow. `apply` throws
+ *   `INTEGRITY_VIOLATION` for a seq at or below the head.
+ * - The index is not durable by itself. After a crash, the index can be at any earlier head, but never in a torn state.
+ * - "At seq N" means after event N. Reads see one consistent state, which can be the state at the beginning of this
+ *   turn of the event loop. After `fresh`, and after a change by this object, reads see the current state.
  * - If the disk refuses a change, `SqliteIndexStore` continues in a temporary database, so that a history on a full
  *   disk can still be read.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read. The caller discards it (`reset`) and replays the
@@ -49,7 +49,7 @@ export interface IndexStore {
 
   /** All iterations of a path, ascending, or a page of them. */
   iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
-  /** The iteration in force at a seq, which may be a deletion; `undefined` if the path was not recorded by then. */
+  /** The iteration in force at a seq, which can be a deletion; `undefined` if the path was not recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
   /** Like `iterationAt`, for many paths, in their order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
@@ -132,8 +132,8 @@ export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
   /**
-   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it. The
-   * backend may iterate over them twice.
+   * The iterations from events and from a base. An iteration from a base has the seq of the event that recorded it. It
+   * must be possible to iterate over them twice.
    */
   readonly iterations: Iterable<IterationRow>;
   /**
@@ -215,9 +215,9 @@ export interface SeqRange {
 export const ENTRY_BATCH = 2_000;
 
 /**
- * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above that of the
- * index, its events must ascend between the two heads, and no iteration may be above the batch's head. The first root
- * itself must not have an iteration.
+ * Throws `INTEGRITY_VIOLATION` if the batch does not follow the index. The batch's head must be above the head of the
+ * index. The batch's events must ascend between the two heads. No iteration may be above the batch's head. The first
+ * root itself must not have an iteration.
  */
 export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   const last = batch.head.seq;

@@ -12,7 +12,7 @@ import type { Hash } from "../core/values/hash.ts";
  *     large/ab/<hash>            a raw content over 8 MiB; <hash>.z: one in a container of compressed pieces
  *     large/tmp/                 files being written; those without a running writer are garbage
  *     quarantine/                damaged packs and large files that a repair has replaced; they are not read
- *     index.db, gc.db            derived; the lock of the collector
+ *     index.db, gc.db            the index (derived); the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
  *   forgotten/<id>/              the same for a forgotten history that can be brought back
  *   workspaces/<id>.new/         being made; <id>.forgotten: being removed; garbage after a crash
@@ -32,7 +32,7 @@ export interface StoreLayout {
   readonly namesLock: string;
   /** The list of erasures whose contents were freed to the last byte. Derived. */
   readonly freedErasures: string;
-  /** The traits that folders on file systems not native to Linux were found to have. Derived. */
+  /** The traits that were found for folders on file systems that are not native to Linux. Derived. */
   readonly folderTraits: string;
   workspace(id: string): WorkspaceLayout;
 }
@@ -43,7 +43,7 @@ export interface BlobLayout {
   readonly active: string;
   readonly large: string;
   readonly largeTmp: string;
-  /** Damaged files whose readable contents are all stored elsewhere. The collector removes them. */
+  /** Damaged files. All their readable contents are stored in other files. The collector removes the damaged files. */
   readonly quarantine: string;
   /** SQLite: the place of each content. Derived. */
   readonly index: string;
@@ -110,7 +110,7 @@ export interface UpstreamLayout {
   readonly withheld: string;
   /** SQLite: held by the one process that follows the origin. Never deleted. */
   readonly follower: string;
-  /** The layout of the mirror that starts after an event; 0 for the mirror from event 1 on. */
+  /** Returns the layout of the mirror that starts after the event `start`; 0: the mirror from event 1 on. */
   mirror(start: number): MirrorLayout;
 }
 

@@ -1,8 +1,8 @@
 /**
  * A lock that is released when its holder dies.
  *
- * Backends: `SqliteLock` (a transaction on a file that is never deleted; the kernel releases it when the process ends,
- * however it ends) and `MemoryLock` (within one process).
+ * Backends: `SqliteLock` (a transaction on a file that is never deleted; the kernel releases the lock when the process
+ * ends, also after a crash) and `MemoryLock` (within one process).
  *
  * Contract
  * - `exclusive` waits for every other holder, `shared` only for an exclusive one. The lock is not re-entrant.

@@ -11,9 +11,9 @@ import type { Lock } from "./lock.ts";
 /**
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
- * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. It is given its
- * index and its lock: on a disk, those of SQLite. `src/backends/registry.ts` chooses one of the two by the store's URL.
- * No other module names them, except for tests.
+ * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. Its caller
+ * gives it the indexes and the locks: on a real disk, those of SQLite. `src/backends/registry.ts` chooses the
+ * implementation by the store's URL. No other module names the implementations, except for tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
@@ -25,11 +25,11 @@ import type { Lock } from "./lock.ts";
 export interface StorageBackends {
   /** Opens the blob store, which all workspaces of the store share. Creates its missing files and folders. */
   readonly openBlobs: (layout: StoreLayout, how: HowToOpenBlobs) => Promise<OpenedBlobs>;
-  /** Throws `IO`. */
+  /** Throws `IO` if the log cannot be read. */
   readonly openLog: (paths: LogPaths, how?: HowToOpenLog) => Promise<EventLog>;
   /**
-   * Opens an index. Discards a damaged one first. `tell` is called with a sentence about what the index cannot do, if
-   * its disk takes no writes.
+   * Opens an index. If it is damaged, discards it first. `tell` is called with a sentence about what the index cannot
+   * do, if its disk takes no writes.
    */
   readonly openIndex: (address: string, tell?: (note: string) => void) => Promise<IndexStore>;
   readonly scratchIndex: () => IndexStore;
@@ -41,7 +41,7 @@ export interface StorageBackends {
    * if its end does not show the event. The log must then be read.
    */
   readonly lastEvent: (address: string) => LogGlance | undefined;
-  /** Nobody may have the index open. */
+  /** Removes the files of an index that nobody has open. */
   readonly discardIndex: (address: string) => void;
   /** Removes a log that nobody has open, if it exists. Not durable before its folder is synced. */
   readonly removeLog: (address: string) => void;

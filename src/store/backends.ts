@@ -3,7 +3,10 @@ import type { StorageBackends } from "../storage/storage-backends.ts";
 import type { Processes } from "../engine/log/context.ts";
 import type { HeadTimers } from "../engine/commit/head-follower.ts";
 
-/** `src/backends/registry.ts` makes the real backends. Tests make simulated ones, on a disk that can crash. */
+/**
+ * The parts of the system on which a store is built. `src/backends/registry.ts` makes the real backends. Tests make
+ * simulated backends, on a disk that can crash.
+ */
 export interface Backends extends StorageBackends {
   /** The disk with the user's files and the small files of the store. */
   readonly disk: Disk;

@@ -20,7 +20,7 @@ const KEY_NAME = "chronicle";
 /** The suffix, after a workspace's id, of the file that names the store of its history. */
 const STORE = ".store";
 
-/** Separates a workspace's id from the part that tells its retired notes apart. */
+/** Separates the workspace's id from the note's hash in the file name of a retired head. */
 const FORMER = ".former-";
 
 interface Loaded<T> {
@@ -40,7 +40,9 @@ interface HeadPlaces {
   readonly pid: number;
 }
 
-/** `undefined` if the store was not noted when the head was kept. */
+/**
+ * Returns the folder of the store that holds a head's history; `undefined` if the store was not noted with the head.
+ */
 export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
   const home = readDerived(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
   return home === "" ? undefined : home;
@@ -53,7 +55,7 @@ export class FileHeadKeeper implements HeadKeeper {
   readonly #folder: string;
   readonly #pid: number;
   readonly #home: string;
-  /** Workspaces whose heads this process has kept. Their store is already noted beside their heads. */
+  /** The workspaces whose store this process has already noted beside their heads. */
   readonly #noted = new Set<string>();
   readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
   #key: Loaded<KeyPair> | undefined;
@@ -139,7 +141,10 @@ export class FileHeadKeeper implements HeadKeeper {
     return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
   }
 
-  /** Several stores may keep their heads in one folder, and `doctor` must tell them apart. */
+  /**
+   * Notes the store of a workspace beside its head. Several stores can keep their heads in one folder, and `doctor`
+   * must tell these stores apart.
+   */
   #noteStore(workspaceId: string): void {
     if (this.#noted.has(workspaceId)) return;
     this.#noted.add(workspaceId);
@@ -158,7 +163,10 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#disk.rename(fresh, path);
   }
 
-  /** The error names the folder, and says how to choose another. */
+  /**
+   * Calls `keep`. Converts an error of the system to an error that names the folder and says how to choose another
+   * folder.
+   */
   #orNotKept(keep: () => void): void {
     try {
       keep();
@@ -224,7 +232,10 @@ export class FileHeadKeeper implements HeadKeeper {
     });
   }
 
-  /** `undefined` if the key file is missing, cannot be read or holds no key. `#ownKey` reports these faults. */
+  /**
+   * Like `#keyPair`, but returns `undefined` if the key file cannot be read or holds no key. `#ownKey` reports these
+   * faults.
+   */
   #readableKey(): KeyPair | undefined {
     try {
       return this.#keyPair();
@@ -262,7 +273,10 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
-  /** If several processes do this at the same time, one of them makes the key, and all use it. */
+  /**
+   * Makes the key file. If several processes do this at the same time, only the first key is kept, and all processes
+   * use it.
+   */
   #writeKey(): void {
     const disk = this.#disk;
     makeFolders(disk, this.#folder);
@@ -305,7 +319,7 @@ function isSigned(note: string, key: string): boolean {
   try {
     return verifySignedHead(note, key);
   } catch (error) {
-    // `key` is no valid verifier key. This is possible because a log can name any text as a key.
+    // A log can name any text as a key, so `key` is not always a valid verifier key.
     if (error instanceof ChronicleError) return false;
     throw error;
   }
@@ -317,7 +331,7 @@ function markOf(disk: Disk, path: string): string {
   return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
-/** `undefined` if there is no such file. */
+/** Returns the text of a file; `undefined` if there is no such file. */
 export function readText(disk: Disk, path: string): string | undefined {
   const stat = disk.lstat(path);
   if (stat === undefined) return undefined;
@@ -359,9 +373,9 @@ export function makeFolders(disk: Disk, folder: string): void {
 }
 
 /**
- * Keeps no heads. It is used for the mirror of an origin's history, whose heads only the origin signs. If the origin is
- * on the same machine, heads that are kept under the mirror's id belong to the origin. The replica's witness checks the
- * mirror against the heads that the origin signs.
+ * Keeps no heads. It is used for the mirror of an origin's history, because only the origin signs the heads of that
+ * history. Origin and mirror have the same id: if both are on one machine, the heads kept under that id belong to the
+ * origin. The replica's witness checks the mirror against the heads that the origin signs.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

@@ -24,7 +24,7 @@ export class FileOffRecord implements OffRecordFile {
     return this.#last.value;
   }
 
-  /** The reason why the notes cannot be read, with a remedy; `undefined` if they can be read, or there are none. */
+  /** Returns why the notes cannot be read, with a remedy; `undefined` if they can be read or there are none. */
   fault(): string | undefined {
     try {
       this.read();

@@ -7,7 +7,7 @@ import type { WhereaboutsFile } from "../engine/log/context.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { optional } from "../util/optional.ts";
 
-/** The noted places are in one small file of the workspace. Each write replaces the file. */
+/** Keeps the places of a workspace's roots in one small file. Each write replaces the file. */
 export class FileWhereabouts implements WhereaboutsFile {
   readonly #disk: Disk;
   readonly #path: string;
@@ -20,7 +20,8 @@ export class FileWhereabouts implements WhereaboutsFile {
   }
 
   /**
-   * Returns `undefined` for a file that may not be read or is not understood, because the next capture writes it anew.
+   * Returns `undefined` if there is no file, this user is not permitted to read it, or it cannot be decoded. The next
+   * capture writes the file anew.
    */
   read(): Whereabouts | undefined {
     try {
@@ -60,7 +61,7 @@ interface Mount {
   readonly source: string;
 }
 
-/** Returns the mounts of a `mountinfo` in the same order. A mount is listed after those that it hides. */
+/** Returns the mounts in the order of `mountinfo`, which lists a mount after the mounts that it hides. */
 function mountsOf(text: string): Mount[] {
   return text.split("\n").flatMap((line): Mount[] => {
     const [before = "", behind = ""] = line.split(" - ");
@@ -90,16 +91,16 @@ function placeOf(disk: Disk, { id, folder }: TrackedRoot, mounts: readonly Mount
 }
 
 /**
- * Returns the inode and birth time of a folder that is itself a mount point. They change if another file system is
- * mounted there. Returns an empty list for other folders, which may be removed and made again.
+ * Returns the inode and birth time of a folder that is itself a mount point. Both change if another file system is
+ * mounted there. Returns an empty list for any other folder, because such a folder may be removed and made again.
  */
 function topOf(disk: Disk, folder: string, { point }: Mount, { ino }: { readonly ino: bigint }): string[] {
   return point === folder ? [String(ino), disk.birthOf(folder) ?? "-"] : [];
 }
 
 /**
- * Returns the innermost mount that contains the folder. Of several mounts at one place, returns the last, which hides
- * the others.
+ * Returns the innermost mount that contains the folder. If several mounts are at one place, returns the last one,
+ * because it hides the others.
  */
 function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
   let found: Mount | undefined;
@@ -112,9 +113,10 @@ function mountOf(folder: string, mounts: readonly Mount[]): Mount | undefined {
 }
 
 /**
- * Returns a text that identifies this mounting. It contains the inode of the folder in sysfs that the kernel makes for
- * each mounted file system. These inode numbers are not reused, unlike mount ids and device numbers. Returns
- * `undefined` if there is no sysfs, and for file systems other than btrfs, ext4, XFS and F2FS.
+ * Returns a text that differs each time the file system is mounted. The kernel makes a folder in sysfs for each mounted
+ * file system, and the text contains the inode number of that folder. Unlike mount ids and device numbers, these inode
+ * numbers are not reused. Supports btrfs, ext4, XFS and F2FS. Returns `undefined` for other file systems, and if there
+ * is no sysfs.
  */
 function mountingOf(disk: Disk, { device, type, source }: Mount): string | undefined {
   const candidates: string[] = [];

@@ -22,7 +22,10 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
 
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
-/** A file system may get another device number when mounted again. Then inode and birth time decide. */
+/**
+ * True if the folder of a workspace is still at a path. A file system may get another device number when it is mounted
+ * again. In that case, inode and birth time decide.
+ */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
   if (inode === "0" || device === one.device) return isFolderOf(disk, path, one);
@@ -30,9 +33,9 @@ export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boo
 }
 
 /**
- * True if the folder of a workspace is at a path, even if it was moved there. Device and inode alone do not identify a
- * folder, because a file system may reuse the inode of a removed one. If the record has no birth time, the folder must
- * not be younger than the workspace. If the file system has no birth times, device and inode decide alone.
+ * True if the folder of a workspace is at a path, even if somebody has moved it there. Device and inode alone do not
+ * identify a folder, because a file system may reuse the inode of a removed one. If the record has no birth time, the
+ * folder must not be younger than the workspace. If the file system has no birth times, device and inode decide alone.
  */
 export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);
@@ -43,9 +46,9 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function that tells since when an origin's folder is missing. This is the time of the first call that did
- * not find the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder is
- * there or the origin has none.
+ * Returns a function that returns since when an origin's folder is missing: the time of the first call that did not
+ * find the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder exists or
+ * the origin has no folder.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;

@@ -5,7 +5,10 @@ import type { Backends } from "./backends.ts";
 /** The longest time to wait for the lock, in ms. A wait is useful, because the lock's holder may just be stopping. */
 const WAIT_MS = 2_000;
 
-/** Disposing of the result releases the lock. The folder `upstream/` must exist. Throws `LOCKED`. */
+/**
+ * Takes the lock of the process that syncs a workspace. Disposing of the result releases the lock. The folder
+ * `upstream/` must exist. Throws `LOCKED` if another process syncs the workspace.
+ */
 export async function followOrigin(backends: Pick<Backends, "openLock">, layout: UpstreamLayout): Promise<Disposable> {
   const lock = await backends.openLock(layout.follower);
   try {

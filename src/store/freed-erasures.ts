@@ -12,9 +12,9 @@ interface Needed {
 }
 
 /**
- * Remembers each erasure of which a collection has freed all bytes but those that are needed elsewhere. The next
- * collection then need not read every pack for them. The file is derived: if it is lost, the next collection reads
- * every pack again.
+ * Remembers the erasures whose contents a collection has freed, except contents that are needed elsewhere. The next
+ * collection then need not search every pack for these contents. The file is derived: if it is lost, the next
+ * collection reads every pack again.
  */
 export class FreedErasures {
   readonly #disk: Disk;
@@ -26,8 +26,8 @@ export class FreedErasures {
   }
 
   /**
-   * Returns true if each erasure is remembered, and if the set of its contents that are needed elsewhere has not
-   * changed since. The key of each erasure is a unique name.
+   * True if every erasure is remembered, and the contents of it that are needed elsewhere have not changed since `put`.
+   * The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;
@@ -43,8 +43,8 @@ export class FreedErasures {
 }
 
 /**
- * A line tells which contents are needed elsewhere, because a later collection can free more bytes if fewer contents
- * are needed then.
+ * Returns one line for each erasure. The line contains a hash of the contents that are needed elsewhere, because a
+ * later collection can free more bytes if fewer contents are needed by then.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];

@@ -5,7 +5,9 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore, IterationRow } from "../storage/index-store.ts";
 import type { RecordedFiles, RecordedTally } from "../worktree/memory/recorded-files.ts";
 
-/** The recorded files as of the head, read from the index. They are counted once. Then changes update the tally. */
+/**
+ * The recorded files as of the head, read from the index. The files are counted once; later changes update the tally.
+ */
 export class IndexedFiles implements RecordedFiles {
   readonly #index: IndexStore;
   readonly #blobs: BlobStore;

@@ -20,13 +20,13 @@ interface LastRecord {
 }
 
 const OTHER_FORMAT: ErrorCode = "FORMAT_UNSUPPORTED";
-/** The errors that are returned as a `problem`, because they concern one history only. All others are thrown. */
+/** The errors that are returned as a `problem`, because they concern only one history. Other errors are thrown. */
 const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
  * Reads the last `workspace:` record in the present log. The sentinel that starts a log after a compaction has such a
- * record, too. A history that is damaged or has another format has a `problem`. Other errors, such as those of the
- * disk, are thrown. `last` and `problem` are both missing if nothing was acknowledged.
+ * record, too. A history that is damaged or has another format has a `problem`. Throws other errors, such as errors of
+ * the disk. `last` and `problem` are both missing if the log has no acknowledged event.
  */
 export async function lastWorkspaceRecord(
   { disk, openLog }: HistoryBackends,
@@ -53,7 +53,7 @@ async function readRecords(log: EventLog, id: string): Promise<LastRecord> {
     for (const { bytes, offset, lineNumber } of lines) {
       if (!marks.some((mark) => bytes.includes(mark))) continue;
       // A commit without its end was never acknowledged and may be torn, so damage in it is no fault. A line of another
-      // format is a fault even there, because that format may end its commits in another way.
+      // format is a fault even in such a commit, because that format may end its commits in another way.
       const isSure = offset < log.head.bytes;
       const problem = faultOf(() => {
         const found = recordIn(bytes);

@@ -5,7 +5,10 @@ import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "../disk/remove-tree.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Appends a counter to a name that is taken. Folders get mode 0700, and files mode 0600. */
+/**
+ * Returns a function that writes files into a new folder. If the folder's name is taken, the function appends a
+ * counter. Folders get mode 0700, and files mode 0600.
+ */
 export function newFolders(disk: Disk): NewFolder {
   return async (given, stem, files) => {
     const parent = wholePath("the folder", given);

@@ -48,7 +48,9 @@ function markOf(disk: Disk, pid: number): string | undefined {
   return sha256(`${boot} ${ticks} ${pid}`).slice(0, MARK_DIGITS);
 }
 
-/** The most ancestors that are followed. If pids are reused while they are read, the chain may become a cycle. */
+/**
+ * The most ancestors that are followed. If pids are reused during the search, the chain of parents may become a cycle.
+ */
 const MOST_ANCESTORS = 1_000;
 
 async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
@@ -89,11 +91,15 @@ function isAlive(disk: Disk, pid: number): boolean {
 }
 
 /**
- * In bytes: more than the part of a line up to the start time. A name has at most 64 bytes, and a number at most 20.
+ * The number of bytes that are read, more than a `stat` line has up to the start time. A name has at most 64 bytes, and
+ * a number at most 20.
  */
 const STAT_BYTES = 1_024;
 
-/** A signal to a zombie still succeeds. In proc_pid_stat(5), the state is the letter after the last `)`. */
+/**
+ * True if the process is a zombie, to which `kill` still succeeds. In proc_pid_stat(5), the state is the letter after
+ * the last `)`.
+ */
 function isZombie(disk: Disk, pid: number): boolean {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   return stat !== undefined && /^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1));

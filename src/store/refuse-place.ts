@@ -3,7 +3,7 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isIn, placeOfRoot } from "../core/tree/root-place.ts";
 
-/** Throws `REFUSED` if a place after the first is not tracked by the workspace. */
+/** Throws `REFUSED` if the workspace does not track one of the roots after the first. */
 export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly RootRecord[]): void {
   const other = further.map(placeOfRoot).find((place) => !found.folders.includes(place));
   if (other === undefined) return;
@@ -14,7 +14,10 @@ export function refuseFurther(found: ListedWorkspace, [, ...further]: readonly R
   });
 }
 
-/** Throws `REFUSED` if one of the two is a single file, and the other is a folder or has another name. */
+/**
+ * Throws `REFUSED` if the workspace tracks a folder and the root is a single file, or the reverse. Also throws it if
+ * both are single files with different names.
+ */
 export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void {
   const [old = ""] = found.folders;
   const name = old.slice(old.lastIndexOf("/") + 1);
@@ -28,7 +31,10 @@ export function refuseOtherKind(found: ListedWorkspace, root: RootRecord): void 
   });
 }
 
-/** Throws `REFUSED` if the first root lies in another root or holds it, because files would be recorded twice. */
+/**
+ * Throws `REFUSED` if the new place of the first root lies in another root of the workspace or contains it, because
+ * files would be recorded twice.
+ */
 export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   const place = placeOfRoot(root);
   const clash = found.folders.slice(1).find((one) => isIn(place, one) || isIn(one, place));
@@ -40,14 +46,14 @@ export function refuseWithin(found: ListedWorkspace, root: RootRecord): void {
   );
 }
 
-/** System folders that are refused with everything in them. The last four are those of macOS. */
+/** System folders that are refused with everything in them. The last four are on macOS. */
 const WHOLE = [
   ...["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys"],
   ...["/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share"],
   ...["/private/etc", "/Applications", "/Library", "/System"],
 ];
 
-/** System folders that hold users' folders. Only the folder itself is refused. */
+/** System folders that hold users' folders. Only these folders themselves are refused. */
 const ITSELF = [
   ...["/dev", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var"],
   ...["/private", "/private/tmp", "/private/var", "/Users", "/Volumes"],

@@ -6,7 +6,10 @@ import type { OfferedContent, RepairSource, WantedContents } from "../engine/log
 import { findInFolder } from "../worktree/files/find-in-folder.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Throws `NOT_FOUND` if the path is no folder, and `USAGE` if it should be a store and is none. */
+/**
+ * Returns the source of contents at a place. Throws `NOT_FOUND` if the path is no folder, and `USAGE` if the place is
+ * given as a store and is none.
+ */
 export function repairSource(
   { disk, isStore, findContents }: Pick<Backends, "disk" | "isStore" | "findContents">,
   place: RepairPlace,
@@ -38,7 +41,9 @@ function noStore(path: string): ChronicleError {
   return new ChronicleError("USAGE", `${path} is no store`, { data: { path } });
 }
 
-/** A workspace without good bytes answers with these codes. Any other error ends the search there. */
+/**
+ * The error codes of a workspace that does not have the good bytes. Any other error ends the search in that workspace.
+ */
 const NOT_HAD: ReadonlySet<string> = new Set([
   ...["NOT_FOUND", "PRUNED", "ERASED", "BLOB_MISSING", "BLOB_CORRUPT"],
   ...["INTEGRITY_VIOLATION", "LOG_DAMAGED", "USAGE"],

@@ -20,8 +20,8 @@ export interface RetentionInputs {
 /**
  * Returns the retention limits of a workspace. Each limit is taken from the first of these that sets it: the caller,
  * the workspace's `config.yaml`, the user's `config.yaml`, the defaults. Both files are in the configuration folder, so
- * that nothing in the tracked folder changes how long its history is kept. Throws `USAGE` if a limit of the caller is
- * bad, or if a file is bad. For a file, the error names the file and the line.
+ * that nothing in the tracked folder changes how long its history is kept. Throws `USAGE` if a limit of the caller or a
+ * file is invalid. For a file, the error names the file and the line.
  */
 export async function retentionOf(
   disk: Disk,

@@ -11,12 +11,12 @@ import { optional } from "../util/optional.ts";
 
 export interface ListedWorkspace {
   readonly id: string;
-  /** The event of the listed record; 0 if no record could be read. */
+  /** The seq of the event with the listed record; 0 if no record could be read. */
   readonly seq: number;
   readonly name?: string;
   /** The tracked folders and single files. Empty for a hosted workspace. */
   readonly folders: readonly string[];
-  /** True if the first of the folders is in fact a single file. */
+  /** True if the first of `folders` is a single file. */
   readonly single: boolean;
   readonly device: string;
   readonly inode: string;
@@ -37,7 +37,10 @@ interface CacheChange {
   readonly durably?: boolean;
 }
 
-/** Derived from the logs, in `cache/roots.json`, so that a command need not read every log. */
+/**
+ * A cache of the store's workspaces in `cache/roots.json`, derived from the logs. It saves a command from reading every
+ * log.
+ */
 export class RootsCache {
   readonly #backends: HistoryBackends;
   readonly #disk: Disk;
@@ -51,7 +54,10 @@ export class RootsCache {
     this.#layout = layout;
   }
 
-  /** A workspace whose record cannot be read has a `problem`, and does not affect the others. */
+  /**
+   * Returns the workspaces of the store. A workspace whose record cannot be read has a `problem`, and does not affect
+   * the others.
+   */
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
     const listed: ListedWorkspace[] = [];
@@ -78,7 +84,10 @@ export class RootsCache {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
 
-  /** Ignores errors of the disk: missing entries are read from the logs again, and cached entries are still true. */
+  /**
+   * Changes the cache. Ignores errors of the disk, because missing entries are read from the logs again, and cached
+   * entries are still true.
+   */
   #tryToChange(change: CacheChange): void {
     try {
       this.#change(change);
@@ -87,7 +96,10 @@ export class RootsCache {
     }
   }
 
-  /** Starts from the present cache, which others may have written. The later record of a workspace is kept. */
+  /**
+   * Changes the present cache, which other processes may have written. Of two records of a workspace, the later one is
+   * kept.
+   */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());
     for (const one of fresh) if (one.seq >= (all.get(one.id)?.seq ?? 0)) all.set(one.id, one);
@@ -103,7 +115,7 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** `undefined` if nothing was recorded yet. */
+  /** Reads a workspace from its log. Returns `undefined` if nothing was recorded yet. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const layout = this.#layout.workspace(id);
     const found = await lastWorkspaceRecord(this.#backends, layout, id);

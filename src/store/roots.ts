@@ -9,7 +9,7 @@ import type { RootRecord } from "../core/records/workspace-record.ts";
 import { liesIn, listedName, ownFolderAround } from "../disk/refuse-own-folders.ts";
 import { changedRoot } from "../engine/commit/config.ts";
 
-/** The first root has no id. */
+/** Returns the roots of a new workspace. The first root has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
@@ -40,7 +40,7 @@ function refuseNested(disk: Disk, places: readonly Place[]): void {
   }
 }
 
-/** True if the place is this folder or lies in it. For a single file, its folder counts. */
+/** True if the place is this folder or lies in it. A single file counts as being in its folder. */
 function isWithin(disk: Disk, place: Place, folder: string): boolean {
   return isIn(placeOfRoot(place), folder) || liesIn(disk, place.folder, folder);
 }
@@ -66,7 +66,10 @@ function placeOf(disk: Disk, given: string): Place {
 /** The errnos of a path that is missing, or that leads through a file. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
-/** Throws `NOT_FOUND` if nothing is there, and `USAGE` as `refuseProcessPath` does. */
+/**
+ * Returns the path with its links resolved. Throws `NOT_FOUND` if nothing is there, and `USAGE` as `refuseProcessPath`
+ * does.
+ */
 export function resolved(disk: Disk, given: string): string {
   try {
     const real = disk.realpath(given);
@@ -96,7 +99,10 @@ function newRootId({ folder, only }: Place, taken: Set<string>): string {
   return id;
 }
 
-/** Throws `UNSAFE` for the store's folders and, unless forced, personal places. `folder` has no links. */
+/**
+ * Throws `UNSAFE` if the folder belongs to the store. Without `force`, also throws it for a personal place. `folder`
+ * must have no links.
+ */
 export function refuseUnsafe(disk: Disk, folder: string, options: StorePlaces & { readonly force: boolean }): void {
   if (ownFolderAround(disk, folder, [options.home, options.configFolder]) !== undefined) {
     throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
@@ -117,7 +123,7 @@ interface StorePlaces {
   readonly userHome?: string;
 }
 
-/** The folders of a home for a person's own files, by their names on macOS and most Linux systems. */
+/** The folders in a home folder for a person's own files, as macOS and most Linux systems name them. */
 const PERSONAL = ["Desktop", "Documents", "Downloads"] as const;
 
 /** The variables in `user-dirs.dirs` (freedesktop.org) that name these folders in the person's language. */
@@ -126,7 +132,10 @@ const VARIABLES = /^\s*XDG_(?:DESKTOP|DOCUMENTS|DOWNLOAD)_DIR="((?:[^"\\]|\\.)*)
 /** The most bytes that are read of `user-dirs.dirs`. The file has a few lines. */
 const MOST_BYTES = 64 * 1024;
 
-/** `undefined` for a folder that may be a project. `folder` must have no links. */
+/**
+ * Returns why a folder is a personal place, for people; `undefined` for a folder that may be a project. `folder` must
+ * have no links.
+ */
 function personalPlace(disk: Disk, folder: string, { configFolder, userHome }: StorePlaces): string | undefined {
   if (folder === "/") return "the whole file system";
   if (userHome === undefined) return undefined;
@@ -142,7 +151,7 @@ function parentOf(folder: string): string {
   return folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
 
-/** Empty if the file is missing or unreadable. */
+/** Returns the personal folders that `user-dirs.dirs` names; none if the file is missing or unreadable. */
 function namedFolders(disk: Disk, file: string, userHome: string): string[] {
   try {
     const [real] = resolvedPlace(disk, file);

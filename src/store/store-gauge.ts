@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** The greatest age of a measurement, in ms. */
+/** An older measurement is repeated, in ms. */
 const LOOK_MS = 5_000;
 
 /** The most bytes that are written before the next measurement. */
@@ -47,7 +47,10 @@ export class StoreGauge {
   }
 }
 
-/** In bytes; 0 if there is no such folder. Files that are removed meanwhile are not included. */
+/**
+ * Returns the size of a folder's files in bytes; 0 if there is no such folder. Leaves out files that are removed
+ * meanwhile.
+ */
 export function treeSize(disk: Disk, folder: string): number {
   if (disk.lstat(folder) === undefined) return 0;
   let total = 0;

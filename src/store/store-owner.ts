@@ -13,8 +13,8 @@ interface StorePlaces {
 }
 
 /**
- * The folder that is made first in each place. Its owner is the user of the place. The place itself may be a mount
- * point that belongs to root.
+ * The folder that is made first in each place. The owner of this folder is the user of the place, because the place
+ * itself may be a mount point that belongs to root.
  */
 const FIRST = { home: "workspaces", configFolder: "heads" } as const;
 
@@ -33,8 +33,8 @@ function placesOf(disk: Disk, given: StorePlaces): Place[] {
 }
 
 /**
- * Returns the owner of a folder. For a missing folder, returns this process's user, or, if that is root, the owner of
- * the nearest existing folder above.
+ * Returns the owner of a folder. For a missing folder, returns this process's user. If that user is root, returns the
+ * owner of the nearest existing folder above instead.
  */
 function ownerOf(disk: Disk, folder: string): number {
   const own = effectiveUser();
@@ -57,8 +57,8 @@ function uidOf(disk: Disk, path: string): number | undefined {
 
 /**
  * Makes the user of each place (the store, and the folder of its key) the owner of everything that this process makes
- * in it. Otherwise, the user could neither read nor replace those files. Returns whether the store's first folders may
- * be made.
+ * in it. Otherwise, the user could neither read nor replace those files. Returns false if the store's folders must not
+ * be made, because they would not belong to its user.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -83,8 +83,9 @@ export function refuseOthersStore(disk: Disk, places: StorePlaces): void {
 }
 
 /**
- * True if a file that this process makes in the folder belongs to the folder's user anyway. On some file systems, every
- * file belongs to one user. Tries to make a file: the disk refuses it if it would belong to another user.
+ * True if a file that this process makes in the folder belongs to the folder's user anyway, because on some file
+ * systems every file belongs to one user. Tries to make a file, which the disk refuses if the file would belong to
+ * another user.
  */
 function keepsNoOwners(disk: Disk, folder: string): boolean {
   const path = `${folder}/.owner-${process.pid}`;
@@ -98,7 +99,7 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
   }
 }
 
-/** The number of files that are named. Of all others, only the number is told. */
+/** The number of files that are named. The other files are only counted. */
 const NAMED = 3;
 
 /**
@@ -121,10 +122,9 @@ interface Places {
 }
 
 /**
- * Checks that the user can read and write each file of the store and of the configuration folder. Files that another
- * user's command left behind would make every later command fail. If this process is root's, the user is the owner of
- * the home folder that holds the place. If no home folder holds the place, the user is the owner of `workspaces` or
- * `heads` in the place, or of the place itself.
+ * Checks that the user of the store can read and write each file of the store and of the configuration folder. Files
+ * that another user's command left behind would make every later command fail. If this process runs as root, `userOf`
+ * finds that user. Otherwise, it is the user of this process.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -147,7 +147,10 @@ export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places
   return { name, ok: false, detail, hint: mends.join(" && ") };
 }
 
-/** Called only if this process is root's. */
+/**
+ * Returns the user of a place, for a process that runs as root. If the place lies in the home folder, this is the owner
+ * of the home folder. Otherwise it is the owner of `workspaces` or `heads` in the place, or of the place itself.
+ */
 function userOf(
   disk: Disk,
   { folder, userHome }: { readonly folder: string; readonly userHome?: string | undefined },
@@ -180,7 +183,7 @@ function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | 
   return (mode & needed) === needed ? undefined : `may not be read and written (${mode.toString(8)})`;
 }
 
-/** Empty if the folder is gone or unreadable. The caller reports an unreadable folder. */
+/** Returns the names in a folder; none if the folder is gone or unreadable. The caller reports an unreadable folder. */
 function namesIn(disk: Disk, path: string): string[] {
   try {
     return disk.list(path).map(({ name }) => name.toString());

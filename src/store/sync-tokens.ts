@@ -8,8 +8,8 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 const ID = /^[0-9a-f-]{36}$/;
 
 /**
- * The tokens that syncs present to their origins. Each is in a file of its own (mode 0600) in the folder `sync-tokens`
- * beside the key. The name of the file is the id of the workspace that the origin is synced to.
+ * The tokens that syncs present to their origins. Each token is in a file of its own (mode 0600) in the folder
+ * `sync-tokens` beside the key. The name of the file is the id of the workspace that syncs with the origin.
  */
 export class SyncTokens {
   readonly #disk: Disk;

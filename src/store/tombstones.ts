@@ -8,7 +8,10 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** The two possible places of a note's history. While the note is valid, the history is in the second place. */
+/**
+ * Returns the two possible places of the history that a note is about. While the note is valid, the history is in the
+ * second place.
+ */
 function placesIn(home: string, { id, part }: Tombstone): readonly [string, string] {
   const layout = storeLayout(home);
   const workspace = part?.workspace ?? id;
@@ -39,7 +42,7 @@ export class Tombstones {
     this.#store = home;
   }
 
-  /** `undefined` if there is no note, or it cannot be understood. */
+  /** Returns this store's note; `undefined` if there is none, or it cannot be decoded. */
   get(id: string): Tombstone | undefined {
     return this.#own(id)[0]?.stone;
   }
@@ -75,7 +78,7 @@ export class Tombstones {
       .filter((name) => name.endsWith(SUFFIX));
   }
 
-  /** Notes with the store's current path come first. */
+  /** Returns this store's notes on a history. Notes with the store's current path come first. */
   #own(id: string): { readonly path: string; readonly stone: Tombstone }[] {
     const found = this.#names()
       .filter((name) => name === `${id}${SUFFIX}` || name.startsWith(`${id}.of-`))
@@ -90,9 +93,12 @@ export class Tombstones {
 
   /**
    * True if the note belongs to this store. A note with another path belongs to this store only if this store has the
-   * history, and if the other path leads to the same history or to none. In all other cases this store may be a copy of
-   * the store at the other path, to which the note then belongs: there is a different folder of the history at the
-   * other path, the other path cannot be inspected, or the note says that the history was freed.
+   * history, and the other path leads to the same history or to none. The note counts as that of the other store, of
+   * which this store may be a copy, in these cases:
+   *
+   * - There is a different folder of the history at the other path.
+   * - The other path cannot be inspected.
+   * - The note says that the history was freed.
    */
   #isOwn(stone: Tombstone): boolean {
     if (stone.store === this.#store) return true;
@@ -118,8 +124,8 @@ export class Tombstones {
   }
 
   /**
-   * All stores share the first path. If it has a note of another store or a damaged note, this store uses the second
-   * path, which no other store writes.
+   * Returns the two paths at which this store may keep a note. All stores share the first path. If it holds a note of
+   * another store or a damaged note, this store uses the second path, which no other store writes.
    */
   #places(id: string): readonly [shared: string, ours: string] {
     const store = sha256(this.#store).slice(0, 16);

@@ -15,7 +15,7 @@ interface Kept {
   readonly mounts: readonly (readonly [string, FolderTraits])[];
 }
 
-/** The known traits of file systems, in a file of the store. If the file is lost, they are probed again. */
+/** The known traits of file systems, in a file of the store. If the file is lost, the traits are probed again. */
 export class FileTraitsMemory implements TraitsMemory {
   readonly #disk: Disk;
   readonly #path: string;
@@ -36,7 +36,7 @@ export class FileTraitsMemory implements TraitsMemory {
       makeFolders(this.#disk, this.#path.slice(0, this.#path.lastIndexOf("/")));
       writeFileDurably(this.#disk, this.#path, Buffer.from(JSON.stringify(kept)), { mark: `.${process.pid}` });
     } catch (error) {
-      // Ignore a store that takes no writes. The next write of data that is not derived reports it.
+      // A store that cannot be written is ignored here. The next write of data that is not derived reports the error.
       if (errnoOf(error) === undefined) throw error;
     }
   }

@@ -9,7 +9,7 @@ const LOOK_MS = 50;
 /** The time in ms between two checks of a log if the system reports changes. A report may be lost. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Calls `onGrown` when the log has grown or was replaced by any process, until the result is disposed of. */
+/** Calls `onGrown` when any process has appended to the log or replaced it, until the result is disposed of. */
 export function watchLog(disk: Disk, log: string, { timers, onGrown }: WatchLogOptions): Disposable {
   let seen = stateOf(disk, log);
   const look = (): void => {

@@ -14,7 +14,7 @@ export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
-/** The fault, for people; `undefined` if nothing is wrong. */
+/** Returns the fault of the file, for people; `undefined` if there is none. */
 export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): string | undefined {
   const text = readText(disk, path);
   if (text === undefined) return "it is not there";
@@ -50,8 +50,8 @@ interface Place {
 }
 
 /**
- * Does some work under the store's lock for creating, naming and removing workspaces, so that two processes cannot take
- * one name. First removes the unfinished folders that a crash has left. Throws `LOCKED` if the lock is not free in
+ * Calls `work` under the store's lock for creating, naming and removing workspaces, so that two processes cannot take
+ * the same name. First removes the unfinished folders that a crash has left. Throws `LOCKED` if the lock is not free in
  * time.
  */
 export async function withNames<T>({ backends, layout, waitMs }: Place, work: () => Promise<T>): Promise<T> {
@@ -72,9 +72,9 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Moves a workspace's folder, with its mirror, once no process uses the workspace. `before` is called first, with the
- * lock held, to write what must be durable before the move. If `before` throws, nothing is moved. Throws `LOCKED` while
- * another process changes or syncs the workspace.
+ * Moves a workspace's folder, with its mirror. First calls `before`, with the lock held, to write what must be durable
+ * before the move. If `before` throws, nothing is moved. Throws `LOCKED` if another process changes or syncs the
+ * workspace and does not end in time.
  */
 export async function moveWorkspace(
   { backends, layout, waitMs }: Place,

@@ -1,4 +1,6 @@
-/** Runs `work` on at most `most` items at once. Yields in the order of the items. Stops at the first error. */
+/**
+ * Runs `work` on at most `most` items at once. Yields the results in the order of the items. Stops at the first error.
+ */
 export async function* ahead<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   most: number,
@@ -7,7 +9,7 @@ export async function* ahead<T, R>(
   const going: Promise<R>[] = [];
   for await (const item of items) {
     const begun = work(item);
-    // This promise is awaited only in its turn. Without this handler, Node would report an early rejection as
+    // This promise is awaited only when its turn comes. Without this handler, Node would report an earlier rejection as
     // unhandled.
     begun.catch(() => undefined);
     going.push(begun);
@@ -19,8 +21,8 @@ export async function* ahead<T, R>(
 }
 
 /**
- * Reads the first item, and returns all items. They can be iterated once. When this resolves, the source has opened its
- * resources. They stay open until the iteration ends or the result is disposed of.
+ * Reads the first item, so that the source has opened its resources when the promise resolves. Returns all items, which
+ * can be iterated once. The resources stay open until the iteration ends or the result is disposed of.
  */
 export async function withFirstRead<T>(items: AsyncIterable<T>): Promise<AsyncIterable<T> & AsyncDisposable> {
   const iterator = items[Symbol.asyncIterator]();

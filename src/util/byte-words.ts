@@ -6,15 +6,17 @@ const ASSIGNMENT = "=".charCodeAt(0);
 export interface ByteWords {
   /** All words of the command, the program first. Default: the strings are used. */
   readonly command?: readonly Uint8Array[];
-  /** Variables as `NAME=value`. Each replaces the variable that has the same text when decoded. */
+  /**
+   * Variables as `NAME=value`. Each replaces the variable of `env` that has the same text once the bytes are decoded.
+   */
   readonly env?: readonly Uint8Array[];
 }
 
 /**
  * Node passes arguments only as UTF-8. Therefore, a shell gets the bytes of an encoded word as octal escapes. The shell
- * executes `env`, which sets the variables and executes the command, because a shell drops some variables and adds
- * others. Plain words have the prefix `=`, and encoded words have the prefix `%`. The dot preserves final newlines,
- * which `$(...)` would remove.
+ * executes `env`, which sets the variables and executes the command. The shell does not set them itself, because it
+ * drops some variables and adds others. Plain words have the prefix `=`, and encoded words have the prefix `%`. The dot
+ * preserves final newlines, which `$(...)` would remove.
  */
 const SCRIPT = `
 for w do
@@ -27,7 +29,7 @@ for w do
 done
 exec /usr/bin/env -i "$@"`;
 
-/** Starts the command with exactly these bytes, and with only these variables. */
+/** Returns the words of a shell that starts the command with exactly these bytes, and with only these variables. */
 export function throughShell(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

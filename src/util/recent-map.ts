@@ -1,7 +1,7 @@
 /**
  * A map that keeps the most recently put keys: at least the last `size`, and at most twice as many. It drops a whole
- * generation of keys at once, because a `Map` finds its oldest key only by stepping over the gaps that earlier
- * deletions left.
+ * generation of keys at once. Dropping one key at a time would be slow, because a `Map` finds its oldest key only by
+ * stepping over the gaps that earlier deletions left.
  */
 export class RecentMap<Key, Value> {
   readonly #size: number;

@@ -10,22 +10,22 @@ interface CommandOptions {
   /** The folder in which the command runs. Default: that of this process. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Descriptors that are passed on under the same numbers. Those below 3 are passed on in any case. */
+  /** Descriptors that the command gets under the same numbers. It always gets 0, 1 and 2. */
   readonly descriptors?: readonly number[];
-  /** The words and variables of the command as bytes. Needed if one of them is not UTF-8. */
+  /** The words and variables of the command as bytes. Needed if a word or variable is not UTF-8. */
   readonly bytes?: ByteWords;
 }
 
 interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The exit code for a shell: the process's own, or 128 + the signal's number. */
+  /** The exit code for a shell: the command's own, or 128 + the signal's number. */
   readonly code: number;
 }
 
 /**
- * Runs a command with the stdin, stdout, stderr and terminal of this process. Signals reach the command as if it were
- * this process. Throws the system's error if the command cannot be started.
+ * Runs a command with the stdin, stdout, stderr and terminal of this process. The command gets the signals that are
+ * sent to this process. Throws the system's error if the command cannot be started.
  */
 export async function runCommand(command: readonly string[], options: CommandOptions): Promise<CommandEnd> {
   using signals = await SignalForwarder.start();
@@ -66,8 +66,9 @@ const FROM_TERMINALS: ReadonlySet<string> = new Set(["SIGINT", "SIGQUIT", "SIGTS
 const OF_RUNNING: ReadonlySet<string> = new Set(["SIGWINCH", "SIGCONT", "SIGTSTP"]);
 
 /**
- * Passes each signal of this process on to a child in the same process group, once. Signals that the whole group has
- * received are not passed on, because the child already has them. Stops together with the child at Ctrl-Z.
+ * Passes each signal that this process receives on to a child in the same process group. Does not pass on signals that
+ * the whole group has received, because the child already has them. Stops this process together with the child at
+ * Ctrl-Z.
  */
 class SignalForwarder implements Disposable {
   readonly #probe: GroupProbe | undefined;
@@ -82,12 +83,12 @@ class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** From then on, the signals in `PROBED_SIGNALS` do not end this process. */
+  /** Until the result is disposed of, the signals in `PROBED_SIGNALS` do not end this process. */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
 
-  /** The child gets the signals that came before it was started, except those in `OF_RUNNING`. */
+  /** Sets the child. Sends it the signals that came before its start, except the signals in `OF_RUNNING`. */
   to(child: ChildProcess): void {
     this.#child = child;
     for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
@@ -117,8 +118,8 @@ class SignalForwarder implements Disposable {
   }
 
   /**
-   * Stops this process, as the system would by default. Does nothing if somebody else listens for the signal. In an
-   * orphaned group, which nothing would continue, the process keeps running.
+   * Stops this process, as `SIGTSTP` does by default. Does nothing if other code of this process listens for `SIGTSTP`.
+   * In an orphaned process group, the system ignores the signal, because no shell could continue the process.
    */
   #stop(): void {
     process.off("SIGTSTP", this.#note);
@@ -127,7 +128,10 @@ class SignalForwarder implements Disposable {
   }
 }
 
-/** Guesses which signals the whole group has received. On a terminal, these are the signals that terminals send. */
+/**
+ * Guesses which signals the whole group has received, without a probe. On a terminal, these are the signals that
+ * terminals send.
+ */
 function likelySeen(): ReadonlySet<string> {
   return [0, 1, 2].some((fd) => isatty(fd)) ? FROM_TERMINALS : new Set();
 }
@@ -146,9 +150,10 @@ const PROBED_SIGNALS: readonly NodeJS.Signals[] = [
 ];
 
 /**
- * Prints the name of each signal that it receives, and an empty line for each line that it reads. A shell runs a trap
- * before the next command. Therefore, a signal that came before a line was read is printed before the answer to this
- * line. `read` fails at a signal and at the end of its input. `r` is empty only at the end of the input.
+ * Prints the name of each signal that the shell receives, and an empty line for each line that it reads. A shell runs a
+ * trap before the next command. Therefore, a signal that came before a line was read is printed before the answer to
+ * this line. `read` fails at a signal and at the end of the input. After a failed `read`, `r` is empty only at the end
+ * of the input.
  */
 const SCRIPT = `
 for s in ${PROBED_SIGNALS.map((signal) => signal.slice("SIG".length)).join(" ")}; do trap "r=1; echo $s" $s; done
@@ -159,14 +164,17 @@ while :; do
   if read -r _; then echo; elif [ -z "$r" ]; then exit; fi
 done`;
 
-/** In ms. An answer takes a fifth of a millisecond. A stopped probe does not answer. */
+/**
+ * The longest wait for an answer of the probe, in ms. An answer takes a fifth of a millisecond. A stopped probe does
+ * not answer.
+ */
 const ANSWER_MS = 1_000;
 
 /**
- * A process in this process's group that reports the signals that it has received. Such signals were sent to the whole
- * group, as a terminal does at Ctrl-C, and as `kill -- -GROUP` does. The probe is needed because Node does not tell who
- * sent a signal. The system signals the youngest process of a group first, so the probe receives a group signal before
- * this process does.
+ * A process in this process's group that reports the signals that it has received. These signals were sent to the whole
+ * group, as by a terminal at Ctrl-C, or by `kill -- -GROUP`. The probe is needed because Node does not tell who sent a
+ * signal. The system signals the youngest process of a group first, so the probe receives a group signal before this
+ * process does.
  */
 class GroupProbe implements Disposable {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -206,8 +214,8 @@ class GroupProbe implements Disposable {
   }
 
   /**
-   * Returns the signals that the group has received since the last call, at least up to the last signal of which this
-   * process was notified. Returns `undefined` if they are unknown.
+   * Returns the signals that the group has received since the last call, including all signals of which this process is
+   * already notified. Returns `undefined` if the probe does not answer.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;
@@ -217,8 +225,8 @@ class GroupProbe implements Disposable {
       this[Symbol.dispose]();
       return undefined;
     }
-    // Signals that the group received while the probe answered are noted before the next turn of the event loop, so
-    // they are included.
+    // After one more turn of the event loop, the signals that the group received while the probe answered are noted,
+    // too.
     await setImmediate();
     const seen = this.#seen;
     this.#seen = new Set();
@@ -260,7 +268,7 @@ class GroupProbe implements Disposable {
 
 type Piped = ChildProcessByStdio<Writable, Readable, null>;
 
-/** Returns true if the child has pipes. If no descriptors are free, it has none, in spite of its type. */
+/** True if the child has pipes. If no descriptors are free, the child has no pipes, whatever its type says. */
 function hasPipes(child: ChildProcess): child is Piped {
   return (child.stdin ?? undefined) !== undefined && (child.stdout ?? undefined) !== undefined;
 }

@@ -4,7 +4,7 @@ export class Signal<What> {
 
   /** Calls `listener` at each `emit`, until the result is disposed of. `listener` must not throw. */
   listen(listener: (what: What) => void): Disposable {
-    // A separate function is registered, so that the same listener may be registered twice.
+    // A separate function is registered, so that the same listener can be registered twice.
     const own = (what: What): void => listener(what);
     this.#listeners.add(own);
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) };

@@ -1,8 +1,8 @@
 /** A source of timers. A simulation provides its own. */
 export interface Timers {
-  /** The milliseconds since some moment, to measure durations. The value never decreases. */
+  /** The milliseconds since a fixed but unknown moment, to measure durations. The value never decreases. */
   readonly now: number;
-  /** Calls `run` once after `ms` milliseconds, unless the result is disposed of before. */
+  /** Calls `run` once after `ms` milliseconds. Disposing of the result before that cancels the call. */
   after(ms: number, run: () => void): Disposable;
 }
 

@@ -7,15 +7,15 @@ interface Waiter {
 }
 
 /**
- * A first-come, first-served lock for one resource. It has one exclusive holder, or any number of shared holders. A
- * shared turn does not overtake a waiting exclusive one, so nobody starves.
+ * A first-come, first-served lock for one resource. The lock has one exclusive holder or any number of shared holders.
+ * A shared turn does not overtake a waiting exclusive turn, so nobody starves.
  */
 export class TurnQueue {
   readonly #waiting: Waiter[] = [];
   #holders = 0;
   #exclusive = false;
 
-  /** Resolves to `undefined` if no turn was free within `waitMs` milliseconds. */
+  /** Waits for a turn. Resolves to `undefined` if no turn was free within `waitMs` milliseconds. */
   enter(exclusive: boolean, waitMs: number): Promise<Leave | undefined> {
     if (this.#waiting.length === 0 && this.#isFree(exclusive)) return Promise.resolve(this.#take(exclusive));
     if (waitMs <= 0) return Promise.resolve(undefined);

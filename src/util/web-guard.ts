@@ -17,7 +17,7 @@ export interface ServedAddresses {
   readonly hosts: readonly string[];
   /** The origins in the form that browsers send: `http://127.0.0.1:7420`. */
   readonly origins: readonly string[];
-  /** Those of `origins` whose pages may read answers (CORS). */
+  /** The `origins` whose pages may read answers (CORS). */
   readonly sharedWith: readonly string[];
 }
 
@@ -30,22 +30,25 @@ export interface Stranger {
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
- * Headers that identify the sender and the receiver. If such a header is sent twice, a proxy may use another one of its
- * values than this server does. RFC 9112, section 3.2, requires a server to refuse a second `Host`.
+ * Headers that identify the sender and the receiver. If such a header is sent twice, a proxy may use one value and this
+ * server the other. RFC 9112, section 3.2, requires a server to refuse a second `Host`.
  */
 const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
 const NO_OTHERS: ReadonlySet<string> = new Set();
-/** The values of `Sec-Fetch-Site` of a request that no page of another site has caused. */
+/** The values of `Sec-Fetch-Site` in requests that no page of another site has caused. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
 /**
  * Returns why a request is not served; `undefined` if it is served. Needs only the head of the request. Applies to all
  * HTTP, including upgrades to WebSocket.
  *
- * `Host` must be one of `served.hosts`, as a protection against DNS rebinding. An `Origin`, if there is one, must be in
- * `origins`. If a page of another site has caused the request, its origin must be in `sharedWith`. On a Unix socket, no
- * `Origin` is allowed. A URL must not contain a token. `served` is `"socket"` for a Unix socket, which has no hosts or
- * origins. `alsoOnce` has further headers that may be sent only once, in lower case.
+ * `served` is `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce` has further headers that must not
+ * be sent twice, in lower case. The rules:
+ *
+ * - `Host` must be one of `served.hosts`, as a protection against DNS rebinding.
+ * - An `Origin`, if there is one, must be in `served.origins`. On a Unix socket, no `Origin` is allowed.
+ * - If a page of another site has caused the request, its origin must be in `served.sharedWith`.
+ * - The URL must not contain a token.
  */
 export function strangerOf(
   head: RequestHead,
@@ -58,7 +61,7 @@ export function strangerOf(
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (served === "socket") {
     // No page can reach a Unix socket by itself. A request with an origin was passed on by a proxy that does not check
-    // it.
+    // origins.
     if (origin !== undefined) return forbidden("this origin is not served on a Unix socket");
   } else {
     if (!served.hosts.includes((headers.host ?? "").toLowerCase()))

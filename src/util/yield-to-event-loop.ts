@@ -3,7 +3,7 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Work on at most this many items is too short to yield after it. */
+/** After work on at most this many items, no yield is needed. */
 const FEW_ITEMS = 2_000;
 
 /** Yields to the event loop after work on many items. Does nothing after work on few. */
@@ -34,7 +34,7 @@ export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): Asy
   }
 }
 
-/** Yields to the event loop between the slices. */
+/** Yields slices of `size` items. Yields to the event loop between two slices. */
 export async function* inSlices<T>(items: readonly T[], size: number): AsyncGenerator<readonly T[], void> {
   for (let at = 0; at < items.length; at += size) {
     if (at > 0) await yieldToEventLoop();
@@ -44,8 +44,8 @@ export async function* inSlices<T>(items: readonly T[], size: number): AsyncGene
 
 /**
  * Shares one event loop among many tasks. All tasks together may do a fixed number of steps per turn of the loop.
- * Further steps wait for the next turn, first come, first served. Without such a limit, a hundred tasks that each work
- * until their socket is full would make one turn very long. Tasks that need several turns would then starve.
+ * Further steps wait for the next turn, first come, first served. Without this limit, a hundred tasks that each work
+ * until their socket is full would make one turn very long, and tasks that need several turns would starve.
  */
 export class TurnSlices {
   readonly #perTurn: number;

@@ -11,7 +11,7 @@ import { newStats, putStat } from "./stage-job.ts";
 /** Blocks and the files to write from their contents, in columns like a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
-  /** The sender must not use these afterwards, because their memory may be transferred to a thread. */
+  /** The sender must not use these bytes afterwards, because their memory may be transferred to a thread. */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
   /**
@@ -144,7 +144,7 @@ function createIn(
   }
 }
 
-/** Other threads may make the same folders meanwhile. */
+/** Makes a folder and the missing folders above it. Other threads may make the same folders at the same time. */
 function makeFolders(fs: ConfinedFs, folder: WorkspacePath, modes: BlockBatch["folders"]): void {
   if (folder === "" || fs.lstat(folder) !== undefined) return;
   makeFolders(fs, parentOf(folder), modes);

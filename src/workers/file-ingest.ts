@@ -22,10 +22,13 @@ import type { Disk } from "../disk/disk.ts";
 import type { BlobIntake, BlobSink, ThreadSinks } from "../storage/blob-intake.ts";
 import { IngestPool, poolSize, toBatch, toResults } from "./ingest-pool.ts";
 
-/** A capture of at most this many bytes is read before a sink is opened, because often everything is stored already. */
+/**
+ * A capture of at most this many bytes is read before a sink is opened, because often everything is stored already and
+ * no sink is needed.
+ */
 const HELD_BYTES = 1024 * 1024;
 
-/** The most bytes that the main thread reads. For more, starting workers pays off. */
+/** The most bytes that the main thread reads. For more bytes, starting workers is worth its cost. */
 const INLINE_BYTES = 16 * 1024 * 1024;
 /** The most paths that the main thread reads. */
 const INLINE_PATHS = 1_500;
@@ -38,7 +41,10 @@ interface FileIngestOptions {
   readonly threads: boolean;
 }
 
-/** Reads files from folders on a disk into a store: small captures in this thread, large ones in worker threads. */
+/**
+ * Reads files from folders on a disk into a store. Reads small captures in this thread, and large captures in worker
+ * threads.
+ */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
   /** Kept for all runs, because a new `ConfinedFs` may have to probe its platform again. */
@@ -58,7 +64,10 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
-  /** The caller's `onResult`. The `onResult` of `#given` holds back the results of databases. */
+  /**
+   * The caller's `onResult`, which gets every result. The `onResult` of `#given` first holds back the results of
+   * databases.
+   */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];
@@ -107,7 +116,10 @@ class FileIngestRun implements IngestRun {
     await this.#finishUnits();
   }
 
-  /** Reads the databases that must be read as units, then the deferred files that are no companions of a database. */
+  /**
+   * Reads the databases that must be read as units. Then reads the deferred files that turned out to be no companion
+   * files of a database.
+   */
   async #finishUnits(): Promise<void> {
     const { units, plain, results } = this.#units.sort();
     for (const result of results) this.#onResult(result);
@@ -171,7 +183,10 @@ class FileIngestRun implements IngestRun {
     }
   }
 
-  /** `undefined` if the contents are too large to be kept in memory. */
+  /**
+   * Reads the files into memory, and opens a sink only if contents must be stored. Returns `undefined` if the contents
+   * are too large for memory.
+   */
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
     const held = new HeldContents((hash) => this.#isNotToStore(hash), 2 * HELD_BYTES);
@@ -201,7 +216,7 @@ class FileIngestRun implements IngestRun {
     return this.#given.erased?.has(hash) === true || this.#options.intake.isSound(hash);
   }
 
-  /** Where worker threads cannot store contents, they may only hash. */
+  /** True if worker threads may read the files. If worker threads cannot store contents, they may only hash them. */
   get #mayUsePool(): boolean {
     const { threads, intake } = this.#options;
     return threads && (this.#given.hashOnly === true || intake.openThreadSinks !== undefined);
@@ -268,9 +283,9 @@ class LiveUnits {
   readonly #given: UnitOptions;
   readonly #databases = new Map<WorkspacePath, FileRead>();
   readonly #beside = new Map<WorkspacePath, ScannedPath[]>();
-  /** True once `sort` was called: the results of the deferred files are final. */
+  /** True once `sort` was called. From then on, no result is held back. */
   #isSorted = false;
-  /** A time before any of the files is read. */
+  /** A time before the first of the files is read. */
   readonly #begunNs = BigInt(Date.now()) * 1_000_000n;
 
   constructor(places: UnitPlaces, given: UnitOptions) {
@@ -294,7 +309,10 @@ class LiveUnits {
     return true;
   }
 
-  /** Returns the databases to read as units, the deferred files to read like any other, and the final results. */
+  /**
+   * Returns the databases to read as units, the deferred files to read like other files, and the results that are
+   * already final.
+   */
   sort(): { readonly units: WorkspacePath[]; readonly plain: ScannedPath[]; readonly results: IngestResult[] } {
     this.#isSorted = true;
     const units: WorkspacePath[] = [];
@@ -317,9 +335,11 @@ class LiveUnits {
   }
 
   /**
-   * True if the database must be read as a unit. The first read is enough if the database was stable, was not modified
-   * shortly before that read (its times may then hide a later write), and has no companion files. If only companion
-   * files were added, there was no first read. The path must then be `known` and still hold a database.
+   * True if the database must be read as a unit.
+   *
+   * - If the database was read already, it must be read again in three cases: it was unstable, it was modified so
+   *   shortly before that its times may hide a later write, or it has companion files.
+   * - If only companion files were added, the database must be read if its path is `known` and still holds a database.
    */
   #isUnit(database: WorkspacePath, read: FileRead | undefined): boolean {
     const { fs, path } = this.#placeOf(database);
@@ -329,8 +349,8 @@ class LiveUnits {
   }
 
   /**
-   * If one file is above the limit, the whole unit is left out, because the other files are incomplete without that
-   * file.
+   * Returns the omissions of a unit with a file above the limit; none for any other unit. The whole unit is left out,
+   * because the other files are incomplete without that file.
    */
   #tooLarge(database: WorkspacePath, read: FileRead | undefined): IngestResult[] {
     const limit = this.#given.maxFileSize?.(database) ?? 0;

@@ -10,11 +10,11 @@ import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 /** Threads are started for at least this many files or bytes. Below both limits, the caller writes the files itself. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** The least number of files if threads are already running. */
+/** The least number of files for threads that are already running. */
 const LEAST_FOR_KEPT = 256;
 /**
- * A batch is full at this many files or bytes. It grows beyond them to the end of a block, because a block split
- * between batches would be unpacked twice.
+ * A batch is full at this many files or bytes. It may grow beyond these limits to the end of a block, because a block
+ * that is split between two batches would be unpacked twice.
  */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
@@ -28,8 +28,8 @@ export interface FileRestoreWorkersOptions {
 }
 
 /**
- * Worker threads that unpack and check contents of packs, and write them to files, in batches. The caller writes large
- * contents, which are not in packs.
+ * Worker threads that unpack and check contents of packs, and write these contents to files, in batches. The caller
+ * writes large contents, because they are not in packs.
  */
 export class FileRestoreWorkers implements RestoreWorkers {
   readonly #options: FileRestoreWorkersOptions;

@@ -6,8 +6,9 @@ import type { ContentSink } from "../storage/blob-intake.ts";
 import type { ConfinedFs } from "../worktree/files/confined-fs.ts";
 import { readStable, type StableSink } from "../worktree/files/read-stable.ts";
 
-// This file reads a batch of paths into a sink. Worker threads run this job, and for small captures the main thread
-// does. Input and output are columns, because objects are slow to send between threads.
+// This file has the job of reading a batch of paths into a sink. Worker threads run the job for large captures, and the
+// main thread runs it for small captures. Input and output are columns, because objects are slow to send between
+// threads.
 
 /** The paths to read. `targets` holds the target of each symlink, by position. */
 export interface IngestBatch {
@@ -34,7 +35,7 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** The stat after the last byte was read: size, mtime (ns), ctime (ns), inode, mode. */
   readonly stats: BigInt64Array;
-  /** In bytes. A size differs from that in the stat if the file changed during every attempt. */
+  /** The numbers of bytes read. A size differs from the size in the stat if the file changed during every attempt. */
   readonly sizes: Float64Array;
   /** The errno of each unreadable path, by position. */
   readonly details: ReadonlyMap<number, string>;
@@ -91,7 +92,9 @@ function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
   stats[at + 4] = BigInt(stat.mode);
 }
 
-/** Returns the stat of a row. Fields that the columns lack (device, owner, links) are those of the scan. */
+/**
+ * Returns the stat of a row. Takes the fields that the columns lack (device, owner, links) from the stat of the scan.
+ */
 export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat): FileStat {
   const at = row * STAT_FIELDS;
   const { stats } = columns;

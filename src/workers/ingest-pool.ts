@@ -79,7 +79,7 @@ export class IngestPool {
 
   async abandon(): Promise<void> {
     if (this.#end === undefined) this.#pool.giveUp();
-    // A failure is ignored here, because whoever waits for `finish` gets it.
+    // A failure is ignored here, because the caller of `finish` gets it.
     await (this.#end ??= this.#endWith("abandon")).catch(() => undefined);
   }
 
@@ -90,7 +90,7 @@ export class IngestPool {
     if (scanned.length === 0) return;
     const read = this.#read(scanned);
     this.#unread.add(read);
-    // A failed batch stays, so that `finish` rejects.
+    // A failed batch stays in the set, so that `finish` rejects.
     read.then(
       () => this.#unread.delete(read),
       () => undefined,

@@ -28,8 +28,8 @@ export interface StageBatch {
   /** The hash of each file's content, 32 bytes each. */
   readonly hashes: Uint8Array;
   /**
-   * For each file: pack, block, bytes of the block, offset in it, length, mode, and the modification time in ms (NaN:
-   * now) and the nanoseconds after it.
+   * For each file: pack, block, bytes of the block, offset of the content in the block, length of the content, mode,
+   * modification time in ms (NaN: now), and the nanoseconds to add to that time.
    */
   readonly numbers: Float64Array;
 }
@@ -124,7 +124,7 @@ function stageOne(
   }
 }
 
-/** `undefined` if the file was not written. */
+/** Returns the stat of the file in a row; `undefined` if the file was not written. */
 export function statOfStaged({ done, stats }: StageColumns, row: number): FileStat | undefined {
   if (done[row] !== 1) return undefined;
   const [size = 0n, mtimeNs = 0n, ctimeNs = 0n, ino = 0n, dev = 0n, nlink = 0n, uid = 0n, mode = 0n, gid = 0n] =

@@ -19,13 +19,16 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "columns" ? reply.columns : undefined;
   }
 
-  /** `undefined` if a worker has failed, as for `run`. */
+  /** Checks blocks and writes their files. Returns `undefined` if a worker has failed, as `run` does. */
   async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
     const reply = await this.#give(batch, givenAway(batch));
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  /** Hides the error of a failed pool, because the caller then does the work itself, and may meet the same error. */
+  /**
+   * Resolves to `undefined` if the pool has failed. The error is not lost, because the caller then does the work
+   * itself, and meets the same error if it lasts.
+   */
   #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
@@ -35,7 +38,7 @@ export class StagePool implements AsyncDisposable {
     return this.#pool.isFree;
   }
 
-  /** Decides whether the pool keeps the process alive. It does so at first. */
+  /** Decides whether the pool keeps the process alive. A new pool does. */
   holdOpen(isHeld: boolean): void {
     this.#pool.holdOpen(isHeld);
   }
@@ -50,8 +53,8 @@ function failureOf(reply: StageReply): ChronicleError | undefined {
 }
 
 /**
- * Returns the buffer of the blocks if it holds nothing else. Short blocks share a buffer with other data, and are
- * copied.
+ * Returns the buffer of the blocks if the buffer holds nothing else. Short blocks share a buffer with other data, and
+ * are copied instead.
  */
 function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   const { buffer, byteLength } = blocks;
@@ -61,8 +64,8 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
 const MOST_WORKERS = 8;
 
 /**
- * The time for which an idle pool is kept, in ms. Starting a thread takes about 45 ms of processor time, which is much
- * for one small apply.
+ * The time for which an idle pool is kept, in ms. Starting a thread takes about 45 ms of processor time, which is too
+ * much for one small apply.
  */
 const KEPT_MS = 2_000;
 
@@ -72,7 +75,9 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Keeps one idle pool for a moment. Its threads have no files open, and do not keep the process alive. */
+/**
+ * Keeps one idle pool for a moment. The threads of an idle pool have no files open, and do not keep the process alive.
+ */
 export class KeptStagePool {
   readonly #home: string;
   readonly #keptMs: number;
@@ -83,7 +88,10 @@ export class KeptStagePool {
     this.#keptMs = keptMs;
   }
 
-  /** Returns a pool that writes beneath this folder: the kept one or a new one. The caller owns it until `giveBack`. */
+  /**
+   * Returns a pool that writes beneath this folder: the kept pool or a new pool. The caller owns the pool until
+   * `giveBack`.
+   */
   take(base: string): StagePool {
     const kept = this.#kept;
     if (kept?.base === base) {
@@ -103,7 +111,10 @@ export class KeptStagePool {
     return this.#kept?.base === base && this.#kept.pool.isFree;
   }
 
-  /** Keeps the pool. If the pool has failed or is busy, or another pool is kept, ends it before resolving. */
+  /**
+   * Takes back a pool, and keeps it. Ends the pool instead, before resolving, if it has failed or is busy, or if
+   * another pool is kept.
+   */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();
     pool.holdOpen(false);

@@ -16,7 +16,7 @@ export interface StageWorkerData {
   readonly base: string;
 }
 
-/** The reply to a batch. For `failed`, the caller does the work itself, and may meet the same error. */
+/** The reply to a batch. After `failed`, the caller does the work itself, and meets the same error if it lasts. */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
@@ -44,7 +44,8 @@ port.on("message", (batch: StageBatch | BlockBatch) => {
   try {
     port.postMessage(answer(batch));
   } catch {
-    // The error is not lost, because the caller writes the unreported files itself and meets the same error.
+    // The error is not lost, because the caller writes the unreported files itself, and meets the same error if it
+    // lasts.
     port.postMessage({ kind: "failed" } satisfies StageReply);
   } finally {
     // A kept worker must keep no pack open, because a deleted pack keeps its disk space while it is open. `close` also

@@ -3,7 +3,10 @@ import type { Disk } from "../disk/disk.ts";
 
 export type WorkerName = "ingest-worker" | "stage-worker";
 
-/** Returns the source file of a worker if the sources run directly. Otherwise returns the bundle beside this code. */
+/**
+ * Returns the source file of a worker if the TypeScript sources run directly. Otherwise returns the bundle beside this
+ * code.
+ */
 export function workerFile(name: WorkerName): URL {
   const file = import.meta.url.endsWith(".ts") ? `./${name}.ts` : `./${name}.js`;
   return new URL(file, import.meta.url);

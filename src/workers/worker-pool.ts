@@ -51,8 +51,8 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   /**
-   * Sends each worker one message, which the worker takes after its earlier messages. Does so even if the pool has
-   * failed. The reply of a dead worker is rejected.
+   * Sends each worker one message, even if the pool has failed. The worker takes it after its earlier messages. The
+   * reply of a dead worker is rejected.
    */
   toEach(message: Request): Promise<Reply>[] {
     return this.#members.map((member) => {
@@ -76,7 +76,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     );
   }
 
-  /** Decides whether the pool keeps the process alive. It does so at first. */
+  /** Decides whether the pool keeps the process alive. A new pool does. */
   holdOpen(isHeld: boolean): void {
     for (const member of this.#members) member.holdOpen(isHeld);
   }
@@ -115,7 +115,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
   }
 
   #fail(error: ChronicleError): void {
-    // All jobs are rejected already. A message that `toEach` has sent since then concerns only its worker.
+    // All jobs are rejected already. A message that `toEach` has sent since then concerns only the worker that got it.
     if (this.#failure !== undefined) return;
     this.#failure = error;
     for (const { answer } of this.#queue.splice(0)) answer.reject(error);

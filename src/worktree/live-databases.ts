@@ -14,11 +14,11 @@ export interface PlacedFile {
 
 export interface LiveDatabase {
   readonly path: WorkspacePath;
-  /** The processes that have the database open, as far as can be seen. */
+  /** The processes that are seen to have the database open. */
   readonly processes: readonly number[];
 }
 
-/** In bytes. A database consists of whole pages, which rules out most other files by their size. */
+/** In bytes. A database consists of whole pages, so its size is a multiple of this. That rules out most other files. */
 const PAGE_BYTES = 512;
 
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
@@ -35,8 +35,8 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 }
 
 /**
- * `undefined` if nothing is there, or if a folder above allows no access. An apply reports the missing access when it
- * writes there.
+ * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. An apply reports
+ * the missing access when it writes there.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
@@ -60,7 +60,7 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   }
 }
 
-/** Keyed by the path as latin1. Empty without `/proc`. */
+/** Returns the processes that have a file open, by the path of the file as latin1. Empty without `/proc`. */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();
   for (const { name } of listed(disk, "/proc")) {

@@ -11,11 +11,11 @@ import type { ContentReader } from "./worktree.ts";
  * leading slash. Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
  *
  * Contract
- * - Every path is resolved from `/` without following links, at the time of use. What lies behind a link is left out,
- *   and reported.
- * - Special files, `/proc`, `/sys` and `/dev` are never opened. Nothing of Chronicle's own store and keys is read.
- * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither is
- *   left alone.
+ * - Every path is resolved from `/` without following links, at the time of use. A path behind a link is left out, and
+ *   reported.
+ * - Special files, `/proc`, `/sys` and `/dev` are never opened. Chronicle's own store and keys are never read.
+ * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither
+ *   `before` nor `after` is left as it is.
  */
 export interface OutsideFiles {
   /** The path for `~`; `undefined` if not known. */
@@ -31,17 +31,17 @@ export interface OutsideFiles {
    */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
-   * Resolves what a tool would reach by an absolute path. `name` is the path with the links above it resolved. `end` is
-   * the target if a link has that name, else the same as `name`. Components that cannot be resolved stay as they are.
+   * Resolves an absolute path as a tool would. `name` is the path with the links above it resolved. `end` is the target
+   * if `name` is a link, else the same as `name`. Components that cannot be resolved stay as they are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Changes a path to `after`. If the path already equals `after`, only removes the file that was set aside. A replaced
-   * file keeps its owner and group, if that is permitted. Returns `undefined` once the change is durable, and otherwise
-   * a reason. A reason is also returned if somebody wrote to the old file at the last moment. In that case the change
-   * is done, and the old file is kept beside the path.
+   * Changes a path to `after`. If the path already equals `after`, only removes the file that was set aside. A new file
+   * gets the owner and group of the file that it replaces, if that is permitted. Returns `undefined` once the change is
+   * durable, or the reason why it was not made. Also returns a reason if somebody wrote to the old file at the last
+   * moment. In that case the change is made, and the old file is kept beside the path.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
@@ -49,7 +49,7 @@ export interface OutsideFiles {
 export interface OutsideRequest {
   /** True to include everything beneath a folder. */
   readonly deep: boolean;
-  /** If true, reads nothing when the limits are exceeded, because a part would be of no use. */
+  /** True to read nothing if the limits are exceeded, because a part would be of no use. */
   readonly whole?: boolean;
   /**
    * Set for paths in a tracked folder that are left out of the history, because they are git's own state. A caller on
@@ -69,9 +69,12 @@ interface OutsideContent {
 }
 
 export interface OutsideLook {
-  /** The path and, with `deep`, those beneath it, folders first. An absent path is the only row, and has no entry. */
+  /**
+   * The path and, with `deep`, the paths beneath it, folders first. If the path is absent, it is the only element, and
+   * has no entry.
+   */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
-  /** What was not read. An omitted folder stands for everything beneath it that is not in `found`. */
+  /** The paths that were not read. An omitted folder stands for everything beneath it that is not in `found`. */
   readonly omitted: readonly Omission[];
 }
 
@@ -82,8 +85,8 @@ export interface OutsideChange {
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
   /**
-   * Returns true if this content is kept elsewhere. If it is, the file that an interrupted step set aside is removed.
-   * Default: only the contents named in the change are kept elsewhere.
+   * True if this content is kept elsewhere. A file with such a content that an interrupted `replace` set aside is
+   * removed. Default: only the contents that the change names are kept elsewhere.
    */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
   /** Called with the owner of the replaced file if the new file could not be given to this owner. */
@@ -103,7 +106,7 @@ export const OUTSIDE_LIMITS: OutsideLimits = {
   maxBytes: 4 * 1024 ** 3,
 };
 
-/** Folders in which the system presents itself as files. */
+/** Folders in which the kernel presents its own state as files. */
 const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
 
 /** True if an outside path belongs to the system, or is `/` itself. */

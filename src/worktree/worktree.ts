@@ -13,26 +13,30 @@ import type { LiveDatabase } from "./live-databases.ts";
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Outside of the roots, no file
- *   of the user is written or removed, and only the files from which git's rules follow are read.
+ *   of the user is written or removed, and only the files that determine git's rules are read.
  * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
  *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
  *   racily clean. A folder counts as unchanged if its mode is equal.
  * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
- * - `scan` never reports a path as gone if it could not look. What lies beneath an omitted folder stays as it was.
- * - `apply` changes only the paths it is given, and each path only while it still equals `before`.
+ * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder stay as
+ *   they were.
+ * - `apply` changes only the paths of the request, and each path only while it still equals `before`.
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
-  /** Gives the same roots other filters and limits, from the next scan on. A running watch keeps the old ones. */
+  /**
+   * Gives the same roots other filters and limits, which apply from the next scan on. A running watch keeps the old
+   * filters.
+   */
   configure(roots: readonly TrackedRoot[]): void;
-  /** The seq last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
+  /** The seq that this process or an earlier one last passed to `save`; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
   /** Returns the current traits of the folder of this path's root. */
   traitsOf(path: WorkspacePath): FolderTraits;
   /**
-   * Compares the disk with what is remembered. Passes paths that must be read to `onChanged`, in batches, during the
-   * scan. Changes nothing on disk and nothing that is remembered.
+   * Compares the disk with the remembered state. Passes paths that must be read to `onChanged`, in batches, during the
+   * scan. Changes neither the disk nor the remembered state.
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
@@ -47,15 +51,20 @@ export interface Worktree {
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
    * True if these files and links are certainly on disk as their entries say, so that a scan would find no change.
-   * Costs one `lstat` each. False if the stats alone do not prove that, and always for folders.
+   * Costs one `lstat` per entry. False if the stats alone do not prove that. Always false if a folder is among the
+   * entries.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
    * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find no change
-   * there. False for folders, for files that decide what else is tracked, and where a stat proves nothing.
+   * there. False for folders, for files that decide which other paths are tracked, and if a stat proves nothing on this
+   * disk.
    */
   isUnchanged(path: WorkspacePath): boolean;
-  /** Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if it cannot be read. */
+  /**
+   * Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if the stat cannot be
+   * read.
+   */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
   /** Returns the SQLite databases among the paths, with the processes that are seen to have them open. */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
@@ -64,52 +73,58 @@ export interface Worktree {
   /** Saves the remembered state for the next process. `seq`: the last event that this state covers. */
   save(seq: number): Promise<void>;
 
-  /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
+  /**
+   * Reads the entry that is on disk now, and hashes a file's content. Returns `undefined` if nothing or a special file
+   * is there.
+   */
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
    * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. The
-   * content may have changed since the last look at the path, so compare its hash.
+   * content may have changed since the path was last inspected, so the caller must compare the hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
   /**
    * True if a source of rules outside of the workspace's files has changed since the last full scan. Such sources are
-   * an ignore file above a root, the user's own ignore file, git's configuration, and what git tracks. A watcher does
-   * not report them. False before the first scan.
+   * an ignore file above a root, the user's own ignore file, git's configuration, and the list of the paths that git
+   * tracks. A watcher does not report them. False before the first scan.
    */
   haveRulesMoved(): boolean;
   /**
    * True if something was mounted or unmounted in a tracked folder since the last call. A watcher does not report that,
-   * and goes on watching the folders that a mount hides.
+   * and continues to watch the folders that a mount hides.
    */
   haveMountsMoved(): boolean;
   /**
-   * Returns a function that finds the outermost git folder that is, or contains, a path. That function returns
-   * `undefined` if there is no such folder or the folder is recorded. It recognises git folders by device and inode,
-   * whatever their names. It looks up each folder once: call `gitTops` again after changes.
+   * Returns a function that finds the outermost git folder that is, or contains, a path. The function returns
+   * `undefined` if there is no such folder or the folder is recorded. The function recognises git folders by device and
+   * inode, whatever their names. It looks up each folder only once, so `gitTops` must be called again after changes.
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
-  /** The files that the current rules leave out, in path order if the given paths are. Fast for many paths. */
+  /**
+   * Returns the paths that the current rules leave out. They are in path order if the given paths are. Fast for many
+   * paths.
+   */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * Reports what an `apply` of these changes would report now. Blocks a path that was changed, has no folder, or is a
-   * folder that holds something else. Blocks all paths if there is too little room. Changes nothing, and reads no
-   * contents from the store. Does not find errors that only a write reveals. Checks permissions to write only if
-   * `permissions` is true.
+   * Reports what an `apply` of these changes would report now. Blocks a path that was changed, a path without a folder,
+   * and a folder to be removed that holds something else. Blocks all paths if there is too little space. Changes
+   * nothing, and reads no contents from the store. Does not find errors that only a write reveals. Checks permissions
+   * to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Changes paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
   cleanUp(token: string): Promise<void>;
-  /** True if the store notes files of an interrupted apply that neither `sweepLeft` nor a later apply has removed. */
+  /** True if the store still notes files of an interrupted apply. `sweepLeft` or the next apply removes them. */
   mayHoldLeft(): boolean;
-  /** Removes the files of interrupted applies that the store notes. The caller holds the lock of the workspace. */
+  /** Removes the files of interrupted applies that the store notes. The caller must hold the lock of the workspace. */
   sweepLeft(): void;
 
-  /** Reports hints of possible changes. Only a scan shows what has changed. */
+  /** Reports hints of possible changes. Only a scan finds the actual changes. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
 }
@@ -123,54 +138,59 @@ export interface Explanation extends Verdict {
 export interface TrackedRoot {
   /** `undefined` for the first root, whose paths have no prefix. Paths of further roots carry the id. */
   readonly id: string | undefined;
-  /** Absolute path of the folder, links resolved; `""` if there is none (`HostedWorktree`). */
+  /** Absolute path of the folder, with links resolved; `""` if there is none (`HostedWorktree`). */
   readonly folder: string;
-  /** Track only this name in the folder: a root that is a single file. */
+  /** The only name in the folder that is tracked, for a root that is a single file. */
   readonly only?: string;
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;
 }
 
-/** Receives paths to be read. The scan waits for the promise, so that it does not outrun the reader. */
+/** Receives paths to be read. The scan waits for the returned promise, so that the scan does not outrun the reader. */
 export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
 export interface ScanRequest {
-  /** Reads everything again, whatever its stat says. */
+  /** True to read every path again, even if its stat shows no change. */
   readonly paranoid?: boolean;
-  /** Scans only these paths and what is beneath them (hints of a watcher). Default: everything. */
+  /** Scans only these paths and the paths beneath them, as for the hints of a watcher. Default: everything. */
   readonly only?: readonly WorkspacePath[];
   /**
-   * Takes what is at and beneath the paths of `only` even if a filter leaves it out, because somebody has named these
-   * paths. Never takes git's own state.
+   * True to take the paths of `only` and the paths beneath them even if a filter leaves them out, because somebody has
+   * named these paths. Git's own state is never taken.
    */
   readonly named?: boolean;
-  /** With `named`: takes the path itself whatever the rules say. The rules still decide on what is beneath it. */
+  /**
+   * With `named`: takes each path of `only` itself whatever the rules say. The rules still decide about the paths
+   * beneath it.
+   */
   readonly alone?: boolean;
   /**
-   * Scans exactly the paths of `only` that the rules take in. An ignore file among them does not add its folder; a new
-   * folder above them does not add its other contents. A scan with `named` is exact, too.
+   * True to scan exactly the paths of `only` that the rules take in. Without it, an ignore file among these paths adds
+   * its whole folder, and a new folder above these paths adds its other contents. A scan with `named` is exact, too.
    */
   readonly exact?: boolean;
-  /** With `named`: takes the folders above a path of `only` even if nothing is at the path itself. */
+  /** With `named`: true to take the folders above a path of `only` even if nothing is at the path itself. */
   readonly holders?: boolean;
   /**
-   * What a missing tracked folder means. Default: unknown, because a disk may not be mounted; the scan throws
-   * `NOT_FOUND`. `removed`: Chronicle has run a command since the folder was seen, and everything in the folder is
-   * gone. `known`: nothing in the folder is remembered, so nothing is gone; if anything is remembered, the scan throws
-   * `NOT_FOUND`.
+   * What a missing tracked folder means.
+   *
+   * - Default: unknown, because a disk may not be mounted. The scan throws `NOT_FOUND`.
+   * - `removed`: everything in the folder is gone, because Chronicle has run a command since the folder was seen.
+   * - `known`: nothing is gone, because nothing in the folder is remembered. If anything is remembered, the scan throws
+   *   `NOT_FOUND`.
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The ids of the roots that now lie on another device, or behind another mount. If none of the remembered paths of
-   * such a root is found, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count
-   * as gone, wherever the roots lie. Default: decided by the remembered devices.
+   * The ids of the roots that are now on another device or mount. If the remembered paths of such a root are not
+   * recognised, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone,
+   * wherever the roots are. Default: the remembered devices decide.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
   readonly onProgress?: (paths: number) => void;
 }
 
-/** A path on disk that is new, differs from what is remembered, or cannot be trusted to be unchanged. */
+/** A path on disk that is new, differs from the remembered state, or cannot be trusted to be unchanged. */
 export interface ScannedPath {
   readonly path: WorkspacePath;
   readonly stat: FileStat;
@@ -191,22 +211,22 @@ export interface KnownPath {
   readonly stat: FileStat;
 }
 
-/** A name of a file that has several links. */
+/** A name of a file that has several hard links. */
 export interface LinkedFile {
   readonly path: WorkspacePath;
-  /** The same for all names of one file, and for no other file that exists meanwhile. */
+  /** The same text for all names of one file. Another file that exists at the same time has another text. */
   readonly inode: string;
 }
 
 export interface ScanReport {
   /** False if nothing was remembered (first scan, or the cache was lost), so every path was passed to `onChanged`. */
   readonly remembered: boolean;
-  /** Remembered paths that are no longer there, children before their folders. */
+  /** Remembered paths that are no longer on disk, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /**
-   * The tracked files with several links that the scan looked at. No watcher reports a write through a link outside of
-   * the workspace.
+   * The tracked files with several hard links that the scan looked at. No watcher reports a write through a link
+   * outside of the workspace.
    */
   readonly linked: readonly LinkedFile[];
   /** The rules that are not applied, and why, as found by the last full scan. */
@@ -214,8 +234,8 @@ export interface ScanReport {
   /** The filter in force, one per root, in the order of `roots`. */
   readonly filters: readonly FilterSpec[];
   /**
-   * The number of tracked paths on disk now, with the new paths that a limit for the whole root leaves out. `bytes` is
-   * their total size.
+   * The number of tracked paths on disk now, including new paths that a limit for the whole root leaves out. `bytes` is
+   * the total size of these paths.
    */
   readonly entries: number;
   readonly bytes: number;
@@ -232,10 +252,10 @@ export interface LimitExcess {
   readonly heaviest: readonly { readonly path: WorkspacePath; readonly entries: number; readonly bytes: number }[];
 }
 
-/** Content of any size, in pieces (structurally a `BlobReader`). */
+/** A content of any size, read in pieces. It has the same shape as a `BlobReader`. */
 export interface ContentReader {
   readonly size: number;
-  /** Reads the content from its beginning; may be called again. */
+  /** Reads the content from its beginning. Can be called several times. */
   pieces(): AsyncIterable<Uint8Array>;
 }
 
@@ -243,34 +263,41 @@ export interface ContentReader {
 export type OnBlocked = "fail" | "skip" | "skip-changed";
 
 export interface ApplyRequest {
-  /** Names the staging and trash folders of this run, so that a later process can finish it or clean up. */
+  /** Names the staging and trash folders of this run, so that a later process can finish the run or clean up. */
   readonly token: string;
-  /** In any order. `apply` makes folders before their contents, and deletes last, contents before their folders. */
+  /**
+   * The changes, in any order. `apply` makes folders before their contents. It deletes last, contents before their
+   * folders.
+   */
   readonly changes: readonly Change[];
   /**
-   * Reads contents, and yields them in the order that suits the store. Called with every hash that is needed, except
-   * those that worker threads read, and once more with the hashes of files that the worker threads left out.
+   * Reads contents, and yields them in the order that suits the store. Called with every needed hash, except the hashes
+   * whose contents worker threads read. Called once more with the hashes of files that the worker threads left out.
    */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
    * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,
-   * content missing). `fail`: nothing is changed and `applied` is empty, except for changes that could not be undone.
-   * `skip`: the path is left alone and listed. `skip-changed`: `skip` for paths that were changed meanwhile, `fail` for
-   * every other reason. A folder to be removed that still holds something unknown is left alone and listed in any case:
-   * nothing is lost if it stays.
+   * content missing).
+   *
+   * - `fail`: nothing is changed and `applied` is empty, except for changes that could not be undone.
+   * - `skip`: the path stays as it is, and is listed in `blocked`.
+   * - `skip-changed`: like `skip` for paths that were changed meanwhile, and like `fail` for every other reason.
+   *
+   * A folder to be removed that still holds something unknown always stays and is listed, because nothing is lost if it
+   * stays.
    */
   readonly onBlocked: OnBlocked;
   /**
-   * Paths that change together or not at all: the files of one SQLite database. If one of them is blocked, so are the
-   * others of its set. A path with `after` equal to `before` is checked, too, just before the others are put into
-   * place.
+   * Sets of paths that change together or not at all: the files of one SQLite database. If one path is blocked, the
+   * other paths of its set are blocked, too. A path with `after` equal to `before` is also checked, just before the
+   * other paths are put into place.
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
    * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, unless
-   * a block forbids all changes. New files may be staged before and meanwhile, but nothing is put into place before
-   * `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called, nothing was
-   * changed, except that a missing tracked folder may have been made.
+   * a block forbids all changes. New files may be staged before and during the call, but nothing is put into place
+   * before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called, nothing
+   * was changed, except that a missing tracked folder may have been made.
    */
   readonly begin?: () => Promise<void>;
   /**
@@ -281,21 +308,24 @@ export interface ApplyRequest {
   /** True to give files the recorded modification time instead of the present. */
   readonly keepMtime?: boolean;
   /**
-   * Permission bits that are never set on disk, and that an existing folder keeps. Default: setuid, setgid and sticky;
-   * in folders setuid alone.
+   * Mode bits that are never set on disk. An existing folder keeps its own bits. Default: setuid, setgid and sticky for
+   * files, and setuid for folders.
    */
   readonly maskMode?: number;
   /**
-   * True to remove the set-aside files in the background; `cleanUp` waits for that. Default: `apply` resolves after
-   * their removal.
+   * True to remove the set-aside files in the background. `cleanUp` waits until they are removed. Default: `apply`
+   * resolves after their removal.
    */
   readonly emptiesLater?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * `no-folder`: its folder is missing, or is something else, and the changes do not make it. `not-held`: the file system
- * cannot hold the entry; the path is left alone and listed whatever `onBlocked` says.
+ * The reason why a path was not changed.
+ *
+ * - `no-folder`: the path's folder is missing or is no folder, and no change makes it.
+ * - `not-held`: the file system cannot hold the entry. The path stays as it is and is listed, whatever `onBlocked`
+ *   says.
  */
 export type BlockReason =
   | "changed"
@@ -324,28 +354,39 @@ export interface CheckRequest extends Pick<ApplyRequest, "changes" | "onBlocked"
 export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
-  /** Paths that now equal `after`, durably. They are remembered, except for the changes that could not be undone. */
+  /**
+   * Paths that now equal `after`, durably. They are remembered, unless the apply failed and could not undo these
+   * changes.
+   */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
-  /** Files that were written while `apply` replaced or removed them; their bytes were kept under another name. */
+  /** Files that somebody wrote while `apply` replaced or removed them. Their bytes were kept under another name. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** Applied folders whose mode differs from the requested one, because they inherited bits or kept their own. */
+  /**
+   * Applied folders whose mode differs from the requested mode, because the folder inherited bits or kept its own bits.
+   */
   readonly inherited?: readonly Entry[];
   /** Applied files whose owner or group differs from that of the replaced file, each with the lost owner. */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
-  /** With `keepMtime`: applied files whose time differs from the wanted one, each with the difference in ns. */
+  /** With `keepMtime`: applied files whose time differs from the wanted time, each with the difference in ns. */
   readonly inexactTimes?: readonly { readonly path: WorkspacePath; readonly offNs: bigint }[];
 }
 
-/** A hint of possible changes. If `paths` is `undefined`, hints were lost, so everything must be scanned. */
+/** A hint of possible changes. If `paths` is `undefined`, hints may be missing, so everything must be scanned. */
 export interface WatchHint {
   readonly paths: readonly WorkspacePath[] | undefined;
 }
 
 export interface WatchHandle {
-  /** True while hints may be missed (limits of the system, a shared file system). The caller scans more often. */
+  /**
+   * True while hints may be missing (limits of the system, a shared file system). The caller should then scan more
+   * often.
+   */
   readonly degraded: boolean;
-  /** Resolves to true once all earlier changes are reported; to false if hints may be lost. Then scan everything. */
+  /**
+   * Resolves to true once all earlier changes are reported. Resolves to false if hints may be lost, so that everything
+   * must be scanned.
+   */
   settled(): Promise<boolean>;
   close(): Promise<void>;
 }

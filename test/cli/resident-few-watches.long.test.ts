@@ -41,7 +41,7 @@ class Shell implements Disposable {
   async status(folder: string): Promise<void> {
     const said = once(this.#shell.stdout, "data");
     this.#shell.stdin.write(`${join(this.#box.folder, folder)}\n`);
-    expect(String(await said)).toBe("done\n");
+    if (String(await said) !== "done\n") throw new Error(`the status of ${folder} failed`);
   }
 
   /** The watches of the store's process; 0 if it does not answer. */

@@ -33,11 +33,14 @@ function otherMeaning(rest: string): FileRequest | undefined {
 }
 
 /**
- * Returns the operation that a GET of `files/<rest>` requests. `as` (`content`, `history`, `iteration`) decides between
- * the readings of an ambiguous path. Without `as`, `x/history` requests the content of the file `x/history` only if
- * that path was ever recorded as a file or link and `x` never was; else it requests the history of `x`. The same rule
- * applies to `x/at/3`. A virtual path requests what `virtualPath` returns, with two exceptions: `as` is `content`, or
- * `as` fits the path's form `x/history` or `x/at/3`.
+ * Returns the operation that a GET of `files/<rest>` requests.
+ *
+ * A path such as `x/history` or `x/at/3` is ambiguous: it can be a file, or it can request the history or an iteration
+ * of `x`. `as` (`content`, `history`, `iteration`) decides. Without `as`, the path requests the content of the file
+ * `x/history` only if `x/history` was ever recorded as a file or link and `x` never was.
+ *
+ * A virtual path requests what `virtualPath` returns, with two exceptions: `as` is `content`, or `as` fits the path's
+ * form `x/history` or `x/at/3`.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };

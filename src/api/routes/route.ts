@@ -4,10 +4,10 @@ import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
 // This file has the types of the table of routes. The server, the client and the OpenAPI document are made from that
 // table.
 //
-// A row has two halves. Its `Call` has the route's path, and turns the arguments of a call into a request. That is
-// everything that a client needs. The server's half has the required role, the schemas, and the function that answers
-// the request. `workspaceRoute`, `storeRoute` and `syncRoute` (`row.ts`) join the halves. The types ensure that the
-// halves agree: the schema accepts what `ask` makes, and the reply kind describes what `answer` returns.
+// A row has two halves. Its `Call` has the route's path, and turns the arguments of a call into a request. A client
+// needs only this half. The server's half has the required role, the schemas, and the function that answers the
+// request. `workspaceRoute`, `storeRoute` and `syncRoute` (`row.ts`) join the halves. The types ensure that the halves
+// agree: the schema accepts what `ask` makes, and the reply kind describes what `answer` returns.
 
 export type { Role } from "./role.ts";
 

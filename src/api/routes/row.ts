@@ -11,8 +11,8 @@ import type * as z from "zod";
 // of the client must not need the package of the schemas, because that package is not installed with them.
 
 /**
- * A kind of request that takes long. Each kind has its own queue, because a large answer takes seconds and a whole
- * history takes minutes.
+ * A kind of request that takes long. Each kind has its own queue, because the durations differ: seconds for a large
+ * answer, minutes for a whole history.
  */
 export type Heavy = "history" | "answer" | "scan";
 

@@ -158,8 +158,8 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
 }
 
 /**
- * Reports hooks that Codex silently skips because nobody has accepted them. If a hook was called after the file was
- * written, the hooks have been accepted in some way.
+ * Reports hooks that Codex silently skips because nobody has accepted them. Reports nothing if a hook was called after
+ * the file was written, because that call shows that the hooks are accepted.
  */
 function unaccepted(
   disk: NodeDisk,
@@ -176,8 +176,8 @@ function unaccepted(
 }
 
 /**
- * Reports `--strict` at events that do not precede a tool. Earlier versions installed it there. If recording fails at
- * such an event, the agent refuses a prompt or cannot end its turn.
+ * Reports hooks with `--strict` at events that do not precede a tool. Earlier versions installed such hooks. If
+ * recording fails at such an event, the agent refuses a prompt or cannot end its turn.
  */
 function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   return states.flatMap(({ path, found }) => {
@@ -188,7 +188,7 @@ function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly F
   });
 }
 
-/** The first word of a line that `shellWord` may have quoted. */
+/** Returns the first word of a command line, without the quotes that `shellWord` may have added. */
 function programOf(command: string): string {
   const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
   return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
@@ -404,8 +404,8 @@ function inactive(
     if (hooks.length === 0 || active || stop === undefined) return [];
     return [`${agent.title} may work unrecorded: ${stop.what} (${stop.hint})`];
   } catch (error) {
-    // The environment variable of this agent is no absolute path. The error is returned as a sentence, because it does
-    // not concern other agents.
+    // `USAGE` means that the environment variable of this agent is no absolute path. The error is returned as a
+    // sentence, because it does not concern other agents.
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
     return [`${agent.title} may work unrecorded: ${error.message}`];
   }

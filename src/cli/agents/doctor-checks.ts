@@ -83,8 +83,8 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
 }
 
 /**
- * The check of hooks is always included. The checks of the long-lived process, of replicas and of refused agents are
- * included only if there are such diagnostics.
+ * Returns checks of the diagnostics of the last day. The check of hooks is always included. The checks of the
+ * long-lived process, of replicas and of refused agents are included only if there are diagnostics about them.
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
@@ -130,7 +130,7 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** A socket on which nobody answers makes every hook slow until the next server replaces it. */
+/** Checks the store's socket. If nobody answers on it, every hook is slow until the next server replaces the socket. */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const address = disk.lstat(run.address);

@@ -99,10 +99,12 @@ exit 0;
 `;
 
 /**
- * The shell function that answers the hook in a new process, with the agent's input as stdin. It first starts Node with
- * the image, and then without it if the image cannot be used. In that case, the first process exits before it reads any
- * input: Node exits with 14 for an image of another Node, the image exits with 75 if the hook was replaced since, and a
- * code above 125 means that Node could not be started or has crashed.
+ * The shell function that answers the hook in a new process, with the agent's input as stdin. It starts Node with the
+ * image. If the image cannot be used, this process exits before it reads any input, and the function starts Node
+ * without the image. The following exit codes mean that the image cannot be used:
+ * - 14: the image is of another Node.
+ * - 75: the hook was replaced after the image was made.
+ * - above 125: Node could not be started, or has crashed.
  */
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
@@ -120,11 +122,11 @@ function jsonWord(text: string): string {
 }
 
 /**
- * Returns the shell functions that report that Chronicle or Node was removed. They report this at the beginning of a
+ * Returns the shell functions that report that Chronicle or Node was removed. The report comes at the beginning of a
  * step (a session, a prompt, a tool call), and not at the end of a step. With `--strict`, a tool must not run if
- * Chronicle cannot record it. A missing Node therefore stops tools. A missing Chronicle does not, because its user has
- * uninstalled it on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end its turn
- * would run forever.
+ * Chronicle cannot record it. A missing Node therefore stops tools. A missing Chronicle stops no tool, because the user
+ * has uninstalled Chronicle on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end
+ * its turn would run forever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {

@@ -79,8 +79,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 }
 
 /**
- * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed, unless a link
- * leads to it: the removal of the link would leave the hooks in the file itself. Writes nothing.
+ * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed. If its path is
+ * a link, the file is only emptied, because the removal of the link would leave the hooks in the file itself. Writes
+ * nothing.
  */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
@@ -159,13 +160,13 @@ function found(file: ConfigFile, text: string): Found {
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** A byte order mark at the beginning of the text stays. */
+/** Returns the edited text. A byte order mark at the beginning of the text stays. */
 function edited(text: string | undefined, edit: (plain: string | undefined) => string): string {
   const mark = text === undefined ? "" : (BYTE_ORDER_MARK.exec(text)?.[0] ?? "");
   return mark + edit(text?.slice(mark.length));
 }
 
-/** Throws `REFUSED` if the file's bytes are not UTF-8, because they could not be written back unchanged. */
+/** Throws `REFUSED` if the file is not UTF-8, because its bytes could not be written back unchanged. */
 function readConfig(path: string): string | undefined {
   try {
     return readTextIfThere(path, "exactly");

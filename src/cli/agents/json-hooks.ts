@@ -63,7 +63,7 @@ export function ourPlaces(text: string): { readonly event: string; readonly grou
   );
 }
 
-/** Returns the events other than `before` at which a hook of Chronicle has `--strict`. */
+/** Returns the events, without the event `before`, at which a hook of Chronicle has `--strict`. */
 export function misplacedStrict(text: string, before: string): string[] {
   return ourHooks(text).flatMap(([event, commands]) =>
     event !== before && commands.some((command) => command.includes(" --strict")) ? [event] : [],
@@ -71,9 +71,9 @@ export function misplacedStrict(text: string, before: string): string[] {
 }
 
 /**
- * Returns the text with exactly one group of Chronicle for each wanted event. The group replaces the present group of
- * Chronicle, or is appended. If a hook of Chronicle is in a group with other hooks for the same tools, only the hook is
- * replaced.
+ * Returns the text with exactly one hook of Chronicle for each wanted event. A group that has only hooks of Chronicle
+ * is replaced. In a group that also has other hooks for the same tools, only Chronicle's hook is replaced. If there is
+ * no such group, the wanted group is appended.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -83,7 +83,8 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   const groups = groupsAt(text, event);
   const whole = groups.findIndex(isOurs);
   const at = whole >= 0 ? whole : groups.findIndex((one) => isShared(one, group));
-  // The index `at` stays valid, because no group before it has only hooks of Chronicle, and therefore none is removed.
+  // The index `at` stays valid, because `dropFrom` removes only groups that have only hooks of Chronicle, and no group
+  // before `at` is such a group.
   const result = dropFrom(text, event, groups, at);
   const path: JsonPath = ["hooks", event];
   if (groups.length === 0) return putAt(result, path, [group]);
@@ -95,7 +96,10 @@ function putGroup(text: string, { event, group }: HookGroup): string {
   return putOver(alone, [...path, at, "hooks", index], { present, value: hooksOf(group)[0] });
 }
 
-/** If the present value is equal, nothing is written, so that its formatting stays. */
+/**
+ * Returns the text with `value` in place of `present`. If the values are equal, returns the text unchanged, so that its
+ * formatting stays.
+ */
 function putOver(
   text: string,
   path: JsonPath,

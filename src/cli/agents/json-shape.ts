@@ -26,8 +26,8 @@ interface ObjectShape {
 }
 
 /**
- * Returns the first value in a text whose shape the client does not accept; `undefined` if all are accepted. `root`:
- * the syntax tree of the text.
+ * Returns the first value in a text whose shape the client does not accept; `undefined` if the client accepts all
+ * values. `root`: the syntax tree of the text.
  */
 export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
   const found = mismatch(root, shape, "");

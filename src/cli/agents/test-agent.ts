@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** The file that the tool call names is never written. */
+/** Returns the calls of the test session. No file is written at the path `file`, which the tool call names. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -105,8 +105,8 @@ async function look(
 }
 
 /**
- * Forgets the history that hooks have made for the folder before one of them failed. If the history cannot be
- * forgotten, adds that to the result instead of throwing, because the user must learn of the hook's failure.
+ * Forgets the history that hooks have made for the folder before a hook failed. If the history cannot be forgotten,
+ * adds that to the result instead of throwing, because the user must learn of the hook's failure.
  */
 async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {
   try {
@@ -118,7 +118,7 @@ async function withoutTrace(context: CommandContext, folder: string, failed: Age
   }
 }
 
-/** Forgets the history of a folder. Returns false if it has none of its own. */
+/** Forgets the history of a folder. Returns false if the folder has no history of its own. */
 async function forgetHistory(store: StoreApi, folder: string): Promise<boolean> {
   const made = (await store.workspaces()).find((one) => one.path === folder);
   if (made !== undefined) await store.forget(made.id);

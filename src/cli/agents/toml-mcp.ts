@@ -58,15 +58,16 @@ export function putTomlServer(text: string, command: readonly string[]): string 
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const [program, args] = keyLines(command);
   const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
-  // This happens if `mcp_servers = {…}` is an inline table, which cannot have another table.
+  // The appended table is no server if `mcp_servers` is an array of tables (`[[mcp_servers]]`). If `mcp_servers = {…}`
+  // is an inline table, `serverIn` throws.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 
 /**
- * Returns the text without the marked server. Only the marks and the server's tables are removed, because Codex adds
- * its own tables before a comment at the end of the file, that is, between the marks. Throws `REFUSED` if the text is
- * not valid TOML or the server is not written as a table.
+ * Returns the text without the marked server. Removes only the marks and the server's tables, and not everything
+ * between the marks, because Codex adds its own tables before the mark at the end of the file. Throws `REFUSED` if the
+ * text is not valid TOML or the server is not written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;

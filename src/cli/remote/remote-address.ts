@@ -52,10 +52,14 @@ function refuseNoAddress(url: string, from: string): void {
 }
 
 /**
- * Returns the server that `--remote` or else `$CHRONICLE_REMOTE` names. Returns `undefined` for the store of this
- * machine: if the value is empty, if only the variable is set and `--store` is given, or if only the variable is set
- * and the command ignores it. Throws `USAGE` for an invalid address, for `--remote` together with `--store`, and for a
- * command or an option that only works on this machine.
+ * Returns the server that `--remote` or else `$CHRONICLE_REMOTE` names. Returns `undefined`, which means the store of
+ * this machine, in these cases:
+ * - The value is empty.
+ * - Only the variable is set, and `--store` is given.
+ * - Only the variable is set, and the command ignores it.
+ *
+ * Throws `USAGE` for an invalid address, for `--remote` together with `--store`, and for a command or an option that
+ * only works on this machine.
  */
 export function remoteOf(
   { env }: Pick<Io, "env">,

@@ -82,8 +82,8 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
 }
 
 /**
- * The groups of omitted paths. They are omitted because their content was erased, because of a rule, for another
- * intended reason, or because they could not be recorded before or after the change.
+ * The groups of omitted paths, by the reason of the omission: an erased content, a rule, another intended reason, or a
+ * failure to record the path before or after the change.
  */
 const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
   ["with a content that was erased", isErased],
@@ -127,8 +127,8 @@ export function lossLines(changes: readonly OmittedChangeShape[] = []): string[]
 }
 
 /**
- * Returns lines about a run's changes of omitted paths, without the losses. The line of a created path says that rules
- * which the run itself has made leave the path out.
+ * Returns lines about a run's changes of omitted paths, without the losses. For a created path, the line says that the
+ * run itself has made the rules that leave the path out.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);

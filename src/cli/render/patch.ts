@@ -8,7 +8,10 @@ import { columns } from "./columns.ts";
 /** The part of a patch to which a line belongs: the names and modes of a file, the head of a hunk, or its body. */
 type Part = "header" | "hunk" | "body";
 
-/** The bodies' lines begin with a sign or a space, so none of them looks like the first line of a file. */
+/**
+ * Yields each line with its part. A line of a body begins with a sign or a space, so it is never taken for the first
+ * line of the next file.
+ */
 function* partsOf(lines: readonly string[]): Generator<readonly [Part, string]> {
   let isBody = false;
   for (const line of lines) {
@@ -37,7 +40,7 @@ function coloured(lines: readonly string[], paint: Paint): string[] {
 
 /**
  * Returns the lines that replace a missing patch. For a changed content, these are comments and a patch without text.
- * `git apply` refuses such a patch, so that the change is not lost silently.
+ * `git apply` refuses a patch without text, so the change is not lost silently.
  */
 function withoutText(change: ChangeShape): string[] {
   const why = whyNoText(change);

@@ -13,8 +13,8 @@ const MOST_NOTES = 3;
 const LONGEST_COMMAND = 60;
 
 /**
- * The style of a summary. For people at a terminal, the summary lists the paths. For a log file, it has one line, and
- * one more line for each remark.
+ * The style of a summary. For people at a terminal, the summary lists the paths. For a log file, the summary has one
+ * line, and one more line for each remark.
  */
 export interface SummaryStyle {
   readonly paint: Paint;
@@ -43,7 +43,8 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
-  // The transaction is still active. Undo would first roll it back, and then take back the step before it as well.
+  // The transaction is still active, so the line does not suggest `undo`: it would first roll the transaction back, and
+  // then undo the step before the run as well.
   if (left !== null) return `${what}, not taken back`;
   if (result.not_committed !== undefined) return what;
   return `${what}. Take back: ${worded("chronicle undo")}`;
@@ -54,7 +55,7 @@ function nothingOf(result: RunShape): string {
   return unrecordedOf(result).length > 0 ? "nothing changed that could be recorded" : "nothing tracked changed";
 }
 
-/** Returns the paths with an earlier recorded state whose state after the run could not be recorded. */
+/** Returns the paths that have an earlier recorded state, but whose state after the run could not be recorded. */
 function unrecordedOf({ session }: RunShape): readonly string[] {
   return (session.omitted_changes ?? []).flatMap(({ path, recorded }) => (recorded === true ? [path] : []));
 }
@@ -69,8 +70,8 @@ function lackingIn(result: RunShape): ReturnType<typeof missingFrom> {
 }
 
 /**
- * Returns a line that says how to restore certain paths: paths that have an earlier recorded state, and whose state
- * after the run could not be recorded.
+ * Returns a line that says how to restore the earlier recorded state of paths whose state after the run could not be
+ * recorded.
  */
 function comebackLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const left = result.not_rolled_back?.paths ?? [];

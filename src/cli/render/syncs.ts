@@ -29,7 +29,7 @@ const TROUBLES: Readonly<Record<SyncTroubleShape["kind"], string>> = {
   starting: "the origin's server is starting",
 };
 
-/** Returns two lines: the trouble of a sync, and the next step. No trouble: no lines. */
+/** Returns two lines: the trouble of a sync, and the next step. Returns no lines if the sync has no trouble. */
 export function troubleLines({ trouble }: SyncShape, worded: (text: string) => string): readonly string[] {
   if (trouble === undefined) return [];
   const { kind, message, next } = trouble;
@@ -40,7 +40,7 @@ interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
   readonly worded: (text: string) => string;
-  /** The maximum number of paths that are named (default: all that are known). */
+  /** The maximum number of paths that are named (default: all known paths). */
   readonly most?: number;
 }
 

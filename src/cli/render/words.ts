@@ -8,15 +8,18 @@ export function counted(count: number, noun: string, many = `${noun}s`): string 
 const UNDO_OF = "undo of ";
 
 /**
- * Returns in words what the next `undo` takes back, given the operation that it undoes. After a `redo` of an undo of
- * selected work, that operation is the undo of selected work: the next `undo` performs it again, and so takes back the
+ * Returns in words what the next `undo` takes back. The argument is the operation that this `undo` acts on. If that
+ * operation is an undo of selected work that was redone, the next `undo` performs it again, and so takes back the
  * selected work.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {
   return kind === "undo" && summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : summary;
 }
 
-/** Returns the minute of an ISO-8601 time in UTC, with its zone, because a time without one is in the user's zone. */
+/**
+ * Returns the minute of an ISO-8601 time in UTC. The zone `Z` is added, because a time without a zone would be read as
+ * the user's local time.
+ */
 export function minuteOf(iso: string): string {
   return `${iso.slice(0, "2026-01-31T09:30".length)}Z`;
 }

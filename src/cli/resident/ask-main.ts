@@ -18,13 +18,13 @@ import { type Answered, askProcess, reportEnd } from "./ask-process.ts";
 import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
-// The beginning of every command line. It asks the store's long-lived process to carry out the command, and loads only
-// what that needs. The whole program is loaded if there is no such process, or if it wants the command line to do the
-// command itself.
+// Every command line begins in this module. The module asks the store's long-lived process ("the process") to carry out
+// the command, and loads only the code for that. It loads the whole program if there is no such process, or if the
+// process answers that the command line must do the command itself.
 
 const disk = new NodeDisk();
 
-/** Carries out the command line. `start` starts the whole program in this process. */
+/** Carries out the command line. `start` runs the whole program in the present process. */
 export async function main(start: () => Promise<void>): Promise<void> {
   const direct: Direct = (asked) => {
     if (asked !== undefined) process.env[ASKED_VARIABLE] = JSON.stringify(asked);
@@ -32,7 +32,8 @@ export async function main(start: () => Promise<void>): Promise<void> {
   };
   const words = ownWords(process.argv.slice(2));
   const home = isForProcess(words, process.env) ? homeOf(words) : undefined;
-  // This module notes the inherited descriptors when it is loaded, so it is loaded before anything is opened.
+  // `inheritance.ts` notes the inherited descriptors when it is loaded. It must therefore be loaded before a file or
+  // socket is opened.
   if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();
@@ -48,7 +49,7 @@ export async function main(start: () => Promise<void>): Promise<void> {
 
 type Direct = (asked?: Asked) => Promise<void>;
 
-/** Starts the command of a run, and has its end recorded. */
+/** Starts the command of a run, and reports its end to the process, which records it. */
 async function runCommandFor(home: string, order: RunOrder, direct: Direct): Promise<void> {
   const { startOrdered } = await import("./start-ordered.ts");
   const end = await startOrdered(order);
@@ -59,24 +60,26 @@ async function runCommandFor(home: string, order: RunOrder, direct: Direct): Pro
     else endBy(answer.endBy as NodeJS.Signals, code);
     return undefined;
   }
-  // The process has ended, or does not answer.
+  // The process has ended, or does not answer. The end is therefore recorded here.
   if (!("errno" in end)) return direct({ state: "ended", home, end: { ...end, session: order.session } });
   process.stderr.write(`chronicle: ${order.command[0] ?? ""} could not be started: ${end.message}\n`);
   process.exitCode = end.errno === "ENOENT" ? 127 : 126;
   return undefined;
 }
 
-/** Ends this process by the signal. If it ignores the signal, it ends with the code instead. */
+/** Ends the present process by the signal. If the signal is ignored, the exit code is `code`. */
 function endBy(signal: NodeJS.Signals, code: number): void {
   process.exitCode = code;
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-/** The commands that change something. */
+/** The commands whose changes the process finishes even if the user interrupts the command line. */
 const CHANGING = new Set(["redo", "restore", "rollback", "snapshot", "undo"]);
 
-/** If the user interrupts a change, says that the process goes on with it. Returns a function that stops this. */
+/**
+ * From now on, tells a user who interrupts a change that the process finishes it. Returns a function that ends this.
+ */
 function tellInterrupt(argv: readonly string[]): () => void {
   if (!argv.some((word) => CHANGING.has(word))) return () => undefined;
   const tell = (signal: NodeJS.Signals): void => {
@@ -94,7 +97,9 @@ function tellInterrupt(argv: readonly string[]): () => void {
   };
 }
 
-/** Returns the exit code. An error of stderr is ignored, because nobody could be told. */
+/**
+ * Prints the output, and returns the exit code. An error of stderr is ignored, because it could be reported nowhere.
+ */
 function printed({ output, ...outcome }: Answered): number {
   const code = "code" in outcome ? outcome.code : 0;
   let failure: Error | undefined;
@@ -109,25 +114,28 @@ function printed({ output, ...outcome }: Answered): number {
   return failure === undefined ? code : tellLost(failure, code);
 }
 
-/** Returns the words up to those of the command that a run starts. */
+/** Returns the words of the command line, without the words of the command that a run starts. */
 function ownWords(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
   return end >= 0 && argv.slice(0, end).includes("run") ? argv.slice(0, end) : argv;
 }
 
-/** A quick look: the process itself decides. `argv`: the own words. */
+/**
+ * False if the process cannot carry out the command line. This check is quick and incomplete; the process itself
+ * decides. `argv`: the result of `ownWords`.
+ */
 function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
   if (!allowsResident(env) || argv.includes("--direct")) return false;
-  // These paths mean something else in another process.
+  // Paths in `/proc` and `/dev` can mean something else in another process.
   if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
-  // The command gets its words and variables as bytes if they are not UTF-8, and those are only at hand here.
+  // The command must get words and variables that are not UTF-8 as bytes, and only this process has these bytes.
   const texts = argv.includes("run") ? [...process.argv, ...Object.values(env)] : [];
   if (texts.some((text) => text?.includes("\uFFFD"))) return false;
   const isBare = argv.every((word) => word.startsWith("-"));
   return isBare || argv.some((word) => RESIDENT_COMMANDS.includes(word));
 }
 
-/** Returns the folder of the store. Returns `undefined` if it is unclear, because the whole program reports why. */
+/** Returns the store's folder; `undefined` if it cannot be determined. The whole program then reports the reason. */
 function homeOf(argv: readonly string[]): string | undefined {
   const { env } = process;
   const at = argv.findIndex((word) => word === "--store" || word.startsWith("--store="));
@@ -140,7 +148,7 @@ function homeOf(argv: readonly string[]): string | undefined {
   }
 }
 
-/** Returns `undefined` if the working folder is not there. */
+/** Returns the command line and its surroundings for the process; `undefined` if the working folder does not exist. */
 function callOf(): CommandCall | undefined {
   const { env, pid, argv, stdout, stderr } = process;
   try {
@@ -160,7 +168,7 @@ function callOf(): CommandCall | undefined {
   }
 }
 
-/** The streams of the process are only loaded for a terminal. */
+/** Calls `stream` only for a terminal. */
 function terminalOf(fd: 1 | 2, stream: () => NodeJS.WriteStream): Terminal {
   if (!isatty(fd)) return { isTerminal: false, colours: false, columns: 80 };
   const { columns } = stream();

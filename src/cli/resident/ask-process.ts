@@ -13,14 +13,17 @@ import {
 import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 
-/** The time without an answer after which the process is asked whether it still answers, in milliseconds. */
+/** The interval at which a process that has not answered yet is asked whether it is alive, in milliseconds. */
 const LOOK_MS = 1_000;
-/** The time in which it must answer that question. */
+/** The time in which the process must answer the question whether it is alive, in milliseconds. */
 const HEALTH_MS = 2_000;
-/** The same at the end of a run: to record many changes may take long, and the command line would do it once more. */
+/**
+ * Like `HEALTH_MS`, but at the end of a run. It is longer, because recording many changes can take long, and without an
+ * answer the command line would record them once more.
+ */
 const END_HEALTH_MS = 20_000;
 
-/** An answer that is no refusal. */
+/** An answer of a process that has accepted the command. */
 export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
 
 /** Asks the long-lived process of the store in `home` to carry out a command. Never rejects. */
@@ -37,13 +40,17 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
   const reply = await post(address, COMMAND_PATH, JSON.stringify(call));
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request: call.request };
-  // Another reply, such as that of an unexpected error, may come after a change.
+  // Any other reply, such as the reply to an unexpected error, may come after a change. `isBegun` keeps the request's
+  // id, so that the change is not made twice.
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
 }
 
-/** Reports the end of the command of a run. Never rejects. */
+/**
+ * Reports the end of the command of a run. Returns `undefined` if the process does not answer or does not know the run.
+ * Never rejects.
+ */
 export async function reportEnd(home: string, report: RunReport): Promise<Answered | undefined> {
   const reply = await post(join(home, "run", "serve.sock"), COMMAND_ENDED_PATH, JSON.stringify(report), END_HEALTH_MS);
   const answer = typeof reply === "object" && reply.status === 200 ? decodeAnswer(reply.body) : undefined;
@@ -57,7 +64,8 @@ interface Reply {
 
 /**
  * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes.
- * `unreachable`: nobody has received the request. `lost`: the process may have carried it out, and does not answer.
+ * `unreachable`: nobody has received the request. `lost`: the process may have carried out the request, but has not
+ * answered.
  */
 function post(
   address: string,
@@ -109,7 +117,7 @@ function requestOf(method: string, path: string, body: string): string {
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** Returns `undefined` for a reply that is not whole. */
+/** Parses a reply. Returns `undefined` for an incomplete reply. */
 function replyIn(bytes: Buffer): Reply | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;

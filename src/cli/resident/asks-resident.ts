@@ -5,8 +5,8 @@ import type { Input } from "../../process/input.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Variables with which a command line does a command itself. `CI`: nothing may outlive a job. `CHRONICLE_RUN` and the role
- * are set for the command of a run, whose work belongs to the run.
+ * If one of these variables is set, a command line does the command itself. `CI`: no process may outlive a job.
+ * `CHRONICLE_RUN` and the role are set for the command of a run, because the work of that command belongs to the run.
  */
 const DIRECT_VARIABLES = ["CI", "CHRONICLE_DIRECT", "CHRONICLE_RUN", ROLE_VARIABLE, "CHRONICLE_REMOTE"];
 
@@ -15,13 +15,14 @@ export function allowsResident(env: Environment): boolean {
 }
 
 /**
- * Returns the reason why the store's long-lived process may not carry out a command; `undefined` if it may. The process
- * touches only tracked folders, waits for locks as long as it was told itself, and does not know a person from an agent.
+ * Returns the reason why the store's long-lived process may not carry out a command; `undefined` if it may. The
+ * long-lived process touches only tracked folders, waits for locks for its own configured time, and cannot tell a
+ * person from an agent.
  */
 export function whyDirect(env: Environment, input: Input, command = "list"): string | undefined {
   if (!RESIDENT_COMMANDS.includes(command)) return "the command is not one for the process";
   if (!allowsResident(env) || input.flag("direct")) return "it was asked for";
-  // The log does not remember the request of `versions --restore`.
+  // `restore` (of `versions`) is in this list, because `restoreVersion` is not recognised by its request id.
   const own = ["remote", "wait", "tokenFile", "to", "outside", "restore", "summary", "networkEvents"].find((name) =>
     input.has(name),
   );

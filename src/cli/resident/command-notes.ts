@@ -2,24 +2,28 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 type Tell = (note: string) => void;
 
-/** The commands that this process carries out for others, each with what takes its notes. */
+/**
+ * The command that this process is carrying out for another process, in the present asynchronous context. `tell`
+ * receives the notes for that command.
+ */
 const commands = new AsyncLocalStorage<{ tell: Tell | undefined }>();
 
 /**
- * Carries out a command. Notes of the store about the command's work go to what `work` gives to the function that it
- * gets. The workspaces of the process are shared, so a note itself does not tell which command it is about.
+ * Carries out a command: calls `work`, which passes a receiver of notes to `tellTo`. The store's notes about the
+ * command then go to this receiver. The asynchronous context tells to which command a note belongs, because the
+ * commands share the workspaces of the process.
  */
 export async function withNotes<T>(work: (tellTo: (tell: Tell | undefined) => void) => Promise<T>): Promise<T> {
   const command: { tell: Tell | undefined } = { tell: undefined };
   try {
     return await commands.run(command, () => work((tell) => (command.tell = tell)));
   } finally {
-    // Background work that the command has started may go on after the command.
+    // The command may have started background work that continues. Notes of that work no longer go to the command.
     command.tell = undefined;
   }
 }
 
-/** Tells the command that is being carried out. Returns false if there is none. */
+/** Passes a note to the command that is being carried out. Returns false if nobody receives it. */
 export function tellCommand(note: string): boolean {
   const tell = commands.getStore()?.tell;
   tell?.(note);

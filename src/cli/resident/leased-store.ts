@@ -11,17 +11,17 @@ export interface LeasedStoreParts {
   readonly workspaces: OpenWorkspaces;
   /** The options with which the command opens the store. */
   readonly options: StoreOptions;
-  /** Throws `NeedsClient` if one of these processes has started the command (see `WorkspaceApi.owners`). */
+  /** Throws `NeedsClient` if one of the owners (see `WorkspaceApi.owners`) is an ancestor of the command's process. */
   readonly refuseWithin: (owners: readonly number[]) => void;
-  /** Notes that the command needs its client. */
+  /** Notes that the client must do the command itself. Returns the error to throw. */
   readonly needs: (reason: string) => NeedsClient;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * The store of a command that the long-lived process carries out. Its workspaces are those that the process has open. A
- * command that needs anything else needs its client. A workspace that is not open is opened in the background for later
- * commands.
+ * The store of a command that the long-lived process carries out. It lists all workspaces, but opens only those that
+ * the process has open. For everything else, it throws `NeedsClient`, so that the client does the command itself. If a
+ * command asks for a workspace that is not open, that workspace is opened in the background for later commands.
  */
 export class LeasedStore implements StoreApi {
   readonly #parts: LeasedStoreParts;
@@ -77,7 +77,7 @@ export class LeasedStore implements StoreApi {
     return this.#needsClient();
   }
 
-  /** The store itself stays open. */
+  /** Returns all leases. The process's store stays open. */
   async close(): Promise<void> {
     for (const lease of this.#leases.splice(0)) lease[Symbol.dispose]();
     await Promise.resolve();
@@ -89,12 +89,13 @@ export class LeasedStore implements StoreApi {
       this.#prepare(key);
       throw this.#parts.needs("the workspace is not open yet");
     }
-    // The settings may just have changed. A workspace whose settings have changed is reopened.
+    // The settings may just have changed. With `lookAgain`, `openKey` checks them, and reopens the workspace if they
+    // have changed.
     workspaces.lookAgain(workspaces.idOf(key));
     const lease = await workspaces.openKey(key);
     this.#leases.push(lease);
     refuseWithin((await lease.workspace.owners?.()) ?? []);
-    // Only a command of its own process says that nothing is signed, and how that ends.
+    // Only a command in the client's own process reports that the history is not signed, and what to do about it.
     if ((await lease.workspace.signing()).state === "unsigned") throw this.#parts.needs("the history is not signed");
     return lease.workspace.as(optional({ role: role ?? options.role, actor: options.actor, client }));
   }
@@ -103,7 +104,7 @@ export class LeasedStore implements StoreApi {
     this.#parts.workspaces
       .openKey(key)
       .then((lease) => lease[Symbol.dispose]())
-      // The command itself meets the same error, and reports it.
+      // The user gets this error from the client, which also opens the workspace.
       .catch((error: unknown) => this.#parts.onError(error));
   }
 

@@ -16,12 +16,12 @@ import { withNotes } from "./command-notes.ts";
 import { LeasedStore } from "./leased-store.ts";
 
 /**
- * Above this size of its output, in bytes, a command that has changed nothing needs its client, which can print while it
- * works.
+ * The maximum size, in bytes, of the output of a command that has changed nothing. If the output grows larger, the
+ * client does the command itself, because the client can print while the command runs.
  */
 const MOST_OUTPUT = 8 * 1024 ** 2;
 
-/** The long-lived process, as far as commands need it. */
+/** The parts of the long-lived process that commands need. */
 export interface CommandHost {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
@@ -35,9 +35,9 @@ export interface CommandHost {
 }
 
 /**
- * Carries out a command for another process. `run` runs a command line in the surroundings that it is given. The answer
- * says that the client must do the command itself if paths or times would not mean the same here, or if the command has
- * thrown `NeedsClient`.
+ * Carries out a command for another process, its client. `run` runs a command line with the given `Io`. In two cases,
+ * the answer says that the client must do the command itself: paths, rights or times would not mean the same in this
+ * process, or the command has thrown `NeedsClient`.
  */
 export async function performCommand(
   call: CommandCall,
@@ -48,7 +48,7 @@ export async function performCommand(
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
   const answered = served.run(run);
-  // The answer to `ended` reports a failure after the order.
+  // If the command fails after `ordered` has resolved, the answer to the client's report of the end has the failure.
   answered.catch(() => undefined);
   return Promise.race([answered, served.ordered]);
 }
@@ -102,7 +102,7 @@ class ServedCommand {
     };
   }
 
-  /** Resolves to the command that the client must start, with the output so far. `run` goes on meanwhile. */
+  /** Resolves to the command that the client must start, with the output so far. `run` continues meanwhile. */
   get ordered(): Promise<CommandAnswer> {
     return this.#ordered.promise;
   }
@@ -125,7 +125,7 @@ class ServedCommand {
   }
 
   #order(run: RunOrder): void {
-    // From now on, the client must not do the whole command again.
+    // From now on, the client must not do the whole command itself.
     this.#isOrdered = true;
     this.#isChanging = true;
     this.#ordered.resolve({ run, output: this.#output });
@@ -137,7 +137,7 @@ class ServedCommand {
     return { code, output: this.#output, ...optional({ endBy: this.#endBy }) };
   }
 
-  /** The reason is remembered, because a command may catch the error. */
+  /** Returns the error `NeedsClient`. Remembers the reason, because a command may catch the error. */
   #needs(reason: string): NeedsClient {
     this.#needed ??= reason;
     return new NeedsClient(reason);
@@ -180,7 +180,7 @@ class ServedCommand {
   }
 }
 
-/** True if one of these processes has started the process, or may have. */
+/** True if an ancestor of the process is one of the `owners`, or if the ancestors cannot be determined. */
 function isWithin(pid: number, owners: readonly number[]): boolean {
   if (owners.length === 0) return false;
   const disk = new NodeDisk();

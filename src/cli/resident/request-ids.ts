@@ -2,15 +2,15 @@ import type { ActingAs, WorkspaceApi } from "../../api/workspace-api.ts";
 
 type Name = keyof WorkspaceApi & string;
 
-/** The operations that the log recognises by the id of their request. */
+/** The operations that are not done twice under the same request id (see `ActingAs.requestId`). */
 const REMEMBERED: ReadonlySet<string> = new Set<Name>(["snapshot", "restore", "undo", "redo", "rollback", "run"]);
 
 type Method = (this: WorkspaceApi, ...args: unknown[]) => unknown;
 
 /**
- * Returns a workspace whose changes have request ids: `request` with the number of the change in the command. A command
- * that is done again, because its answer was lost, numbers its changes in the same way, so that none is made twice.
- * `onChange` is called before each change.
+ * Returns a view of the workspace that gives each change a request id: `request` and the number of the change within
+ * the command. A command that is repeated because its answer was lost numbers its changes in the same way, so no change
+ * is made twice. Calls `onChange` before each change.
  */
 export function withRequestIds(
   workspace: WorkspaceApi,

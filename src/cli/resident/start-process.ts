@@ -7,13 +7,14 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 
 /**
  * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist or cannot be
- * written: without the process, every command works as well.
+ * written, because every command also works without the process.
  */
 export function startProcess(home: string, env: Readonly<Record<string, string | undefined>>): void {
   const disk = new NodeDisk();
   const uid = ownUid();
   try {
-    // The process would have the rights of this one, also for commands from outside of a sandbox.
+    // The long-lived process would have the rights of this process. It is not started from a sandbox, because commands
+    // from outside of the sandbox would ask it as well.
     if (disk.lstat(`${home}/workspaces`)?.uid !== uid || mayBeSandboxed(disk)) return;
     const run = runFolder(disk, { env, home, uid });
     makeRunFolder(disk, run, uid);

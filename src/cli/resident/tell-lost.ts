@@ -1,7 +1,9 @@
-/** The exit code `failed` (see `EXIT`). The table of exit codes is not loaded for it. */
+/** The value of `EXIT.failed`. It is repeated here, so that the table of exit codes need not be loaded. */
 const FAILED = 1;
 
-/** Returns the exit code of the command if the command failed, and else `failed`. */
+/**
+ * Reports that the output could not be written. Returns the command's exit code if the command failed, else `failed`.
+ */
 export function tellLost(failure: Error, code: number): number {
   process.stderr.write(
     `chronicle: the answer could not be written: ${failure.message}\n` +

@@ -53,7 +53,7 @@ export function listenTrouble(error: unknown): unknown {
 const LONGEST = 107;
 
 /**
- * The maximum length in bytes of the name under which a server first creates its socket, including the slash:
+ * The maximum length, in bytes, of the temporary name under which a server creates its socket, including the slash:
  * `/.4194304`.
  */
 const FIRST_NAME = 9;

@@ -41,8 +41,8 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
 }
 
 /**
- * Returns the address for requests to a port. The address has a name of `--allow-host` if the port is for other
- * machines, because such a port only accepts these names.
+ * Returns the address for requests to a port. If the port is open to other machines, the address uses a name of
+ * `--allow-host`, because such a port accepts only these names.
  */
 function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
   const { hostname, protocol, port } = new URL(url);
@@ -63,8 +63,9 @@ export interface AlreadyThere {
 }
 
 /**
- * Prints which process already serves this store, and how to end it. Returns the exit code. If ports, a different
- * socket or replication were requested, throws `REFUSED`, or with `--json` returns its exit code.
+ * Prints which process already serves this store and how to end it, and returns the exit code. Throws `REFUSED` if the
+ * command asked for ports, a different socket or replication. With `--json`, returns the exit code of `REFUSED`
+ * instead.
  */
 export function tellAlreadyThere(
   context: CommandContext,

@@ -32,9 +32,9 @@ export function decidesHaltedSync(input: Input): boolean {
 }
 
 /**
- * The commands that an agent may not use, and the commands `mv` and `restore --to`, which must do less for an agent.
- * Each function returns true if the command is such a command with the given options. For these commands, the ancestors
- * of the process are checked.
+ * The commands that are restricted for agents. `mv` and `restore --to` do less for an agent; the other commands are
+ * refused. Each function returns true if the restriction applies with the given options. Only then are the ancestors of
+ * the process checked.
  */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
@@ -72,8 +72,8 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
 }
 
 /**
- * True if an ancestor of this process belongs to an agent that works in the store, or (except with `whose: "agents"`)
- * to a run.
+ * True if an ancestor of this process belongs to a run, or to an agent that works in the store. With `whose: "agents"`,
+ * runs do not count.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   return (await workAround(io, input, whose)) !== undefined;
@@ -93,13 +93,13 @@ async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAro
 }
 
 /**
- * Some refusals tell a person to use another terminal. To such a refusal, adds the agent's session to which this
- * terminal belongs, and how that session ends. Returns other errors unchanged.
+ * Extends the hint of a refusal that tells a person to use another terminal. The new hint names the agent's session to
+ * which this terminal belongs, and says how that session ends. Returns other errors unchanged.
  */
 export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
   const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);
   if (isRefusal !== true || io.env[ROLE_VARIABLE] === "agent") return error;
-  // The refusal stands, even if the store cannot be asked why.
+  // If the store cannot be opened, the original refusal is returned.
   const around = await workAround(io, input, "agents").catch(() => undefined);
   if (around?.kind !== "session") return error;
   const { message, code, data, hint } = error;

@@ -25,7 +25,7 @@ import { optional } from "../../util/optional.ts";
 const DEFAULT_WAIT_SECONDS = 30;
 
 interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onNote" | "onUnsigned"> {
-  /** True if a server that does not answer is not asked again, because the user is waiting for completions. */
+  /** True if requests to a server are not retried, because the user is waiting for shell completions. */
   readonly once?: boolean;
 }
 
@@ -78,12 +78,12 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  /** True if something was recorded that is not signed. The user was informed about it. */
+  /** True if recorded events are not signed. The user has been told so. */
   get isUnsigned(): boolean {
     return this.#isUnsigned;
   }
 
-  /** Must be called after the history was accepted, because it is signed from now on. */
+  /** Must be called after a person has accepted the history, because the history is signed from then on. */
   nowSigned(): void {
     this.#isUnsigned = false;
   }
@@ -162,8 +162,8 @@ export class CommandContext {
   }
 
   /**
-   * Returns the text for a workspace whose folder is not in an answer: there is none, or a server keeps the paths of
-   * its machine from this caller.
+   * Returns the text to show if an answer has no folder for a workspace. Either the workspace has no folder, or the
+   * server hides the paths of its machine from this caller.
    */
   async noFolderText(): Promise<string> {
     const isKnown = this.remote === undefined || (await this.isOperator());
@@ -186,8 +186,8 @@ export class CommandContext {
   }
 
   /**
-   * Throws `FORBIDDEN` if `isAgent` is true. It is for commands that are about no single history, so that no history
-   * can record the refused attempt.
+   * Throws `FORBIDDEN` if `isAgent` is true. A command that is not about one particular history calls this method,
+   * because no history can record its refused attempt.
    */
   async refuseAgent(what: string): Promise<void> {
     if (!(await this.isAgent())) return;
@@ -229,14 +229,15 @@ export class CommandContext {
   }
 
   /**
-   * Reports the workspaces of a server, or of the store's process, that may have been changed and are not signed. For
-   * other workspaces, the store reports that.
+   * Reports the workspaces in `#changed` that are not signed. For all other workspaces, the store itself reports
+   * missing signatures.
    */
   async #askSigned(): Promise<void> {
     for (const workspace of this.#changed.splice(0)) {
       try {
         const { state, detail, hint } = await workspace.signing();
-        // At its end, a command of its own process signs what it has recorded.
+        // A command that runs in its own process signs the head when it ends. A command in the store's process does so
+        // here.
         if (state === "signed" && this.io.served !== undefined) await workspace.keepHead?.();
         if (state !== "unsigned") continue;
         this.#isUnsigned = true;
@@ -313,7 +314,9 @@ export class CommandContext {
     await (await server?.catch(() => undefined))?.close();
   }
 
-  /** Closes the context. A failure is only reported, because the command has failed before, or has an exit code. */
+  /**
+   * Closes the context. Reports a failure without throwing, because the exit code of the command is already decided.
+   */
   async closeQuietly(): Promise<void> {
     try {
       await this.close();

@@ -22,8 +22,9 @@ export async function newHistoryLines(
 }
 
 /**
- * Returns lines about a folder or git repository that contains the folder of a new history. They say that another
- * history already records the containing folder or the folder itself, or that the rest of the repository is not recorded.
+ * Returns lines about what surrounds a new history. There are such lines in two cases:
+ * - Another history already records the same folder, or a folder that contains it.
+ * - The folder is only a part of a git repository, and the rest of the repository is not recorded.
  */
 export function surroundingLines(
   { id, path }: Pick<WorkspaceApi, "id" | "path">,

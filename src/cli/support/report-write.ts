@@ -39,9 +39,8 @@ export async function reportWrite(
 }
 
 /**
- * Returns the hint about how to undo a write. In a workspace without a folder, deleted files of a git repository's
- * state are not restored by undo, because such a workspace accepts no git state. The hint then has another command for
- * them.
+ * Returns the hint about how to undo a write. In a hosted workspace, undo does not bring back deleted files of git's
+ * own state, because a hosted workspace accepts no git state. For such files, the hint has another command.
  */
 async function wayBack(
   workspace: WorkspaceApi,

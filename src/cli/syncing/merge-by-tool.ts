@@ -17,12 +17,15 @@ import {
 } from "../../process/user-files.ts";
 import { runUnrecorded } from "../support/run-unrecorded.ts";
 
-/** Longer endings, in bytes, are no type of a file, and with them the names of the tool's files could be too long. */
+/**
+ * The maximum length of a file extension that the tool's files get, in bytes. Longer extensions could make their names
+ * too long.
+ */
 const LONGEST_ENDING = 64;
 
 interface MergeTool {
   /**
-   * The command line of the tool, for a shell. The variables `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED` have the
+   * The command line of the tool, for a shell. The variables `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED` contain the
    * paths of the files.
    */
   readonly command: string;
@@ -30,8 +33,9 @@ interface MergeTool {
 }
 
 /**
- * When the tool starts, `$MERGED` has the folder's side. Returns the content of `$MERGED` after the tool has ended.
- * Throws `REFUSED` if one side is no file, if the tool fails, or if it leaves `$MERGED` unwritten or without a file.
+ * Runs a merge tool on a conflict, and returns the content of `$MERGED` after the tool has ended. At the start,
+ * `$MERGED` has the content of the folder's side. Throws `REFUSED` if one side is not a file, if the tool fails, if the
+ * tool has not written `$MERGED`, or if `$MERGED` is no longer a file.
  */
 export async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,

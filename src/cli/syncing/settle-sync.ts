@@ -76,7 +76,10 @@ async function settleOne(context: CommandContext, asked: Asked, way: SyncResolut
   return EXIT.done;
 }
 
-/** If the error means that the sides have changed, first writes the merged content to a file. */
+/**
+ * Throws the error. If the error means that a side of the conflict has changed, first saves the merged content to a
+ * file and names that file in the hint.
+ */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;
   if (!isChanged || merged === undefined) throw error;
@@ -131,8 +134,8 @@ async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked
   const path = await pathsOf(context, sync)
     .toWorkspace(typed)
     .catch(() => typed);
-  // If the current folder is not in the sync's folder, `sync conflicts` shows paths relative to the sync's folder. A
-  // typed path may still be relative to the current folder.
+  // Outside of the sync's folder, `sync conflicts` shows paths relative to the sync's folder. People may nevertheless
+  // type a path that is relative to the current folder.
   const fromHere = await pathsOf(context, sync)
     .toWorkspace(resolve(context.io.cwd(), typed))
     .catch(() => typed);

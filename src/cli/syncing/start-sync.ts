@@ -82,7 +82,7 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
 
 /**
  * The modes in which the origin's ignore files replace those of the folder. Files that only the folder's own ignore
- * files leave out are not counted, and join afterwards.
+ * files leave out join after the count. The note therefore says "at least".
  */
 const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 
@@ -97,8 +97,8 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * At a terminal, shows the first sync until it is done. Ctrl-C ends only the display, and not the sync. For a program,
- * only waits until it is known whether the origin can be reached.
+ * At a terminal, shows the first sync until it is done. Ctrl-C ends only the display, and not the sync. Otherwise, only
+ * waits until it is known whether the origin can be reached.
  */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
@@ -207,8 +207,8 @@ interface Followed {
 }
 
 /**
- * The reasons for a halt after which the sync may go on in the same process: a person decides in another process, or
- * puts the folder back. Every other reason is a refusal of the origin, or a folder that cannot follow it.
+ * The reasons for a halt that a person can end while this process runs. The person decides in another process, or puts
+ * the folder back. Every other reason is a refusal by the origin, or a folder that cannot follow the origin.
  */
 const UNDECIDED: ReadonlySet<string> = new Set([
   "root-vanished",
@@ -219,7 +219,7 @@ const UNDECIDED: ReadonlySet<string> = new Set([
   "diverged",
 ]);
 
-/** True if the sync is halted for a reason that waiting does not change, such as its token or its folder. */
+/** True if the sync is halted for a reason that lasts, such as its token or its folder. */
 export function isRefused({ halted }: Pick<SyncShape, "halted">): boolean {
   return halted !== undefined && !UNDECIDED.has(halted);
 }
@@ -308,7 +308,7 @@ function upstreamToken(context: CommandContext, url: string): { readonly token?:
   return { token };
 }
 
-/** The maximum time for which `reached` waits for the origin, in milliseconds. An origin that runs answers at once. */
+/** The maximum time for which `reached` waits for the origin, in milliseconds. A running origin answers at once. */
 const ANSWER_MS = 2_000;
 
 /**
@@ -319,8 +319,8 @@ const SETTLING_MS = 300;
 
 /**
  * Waits until it is known whether the origin of a sync can be reached and whether the origin admits the folder. Waits
- * at most `ANSWER_MS`; each event that reports the sync as offline sets the remaining time to `SETTLING_MS`. Returns
- * the last state.
+ * at most `ANSWER_MS`. Each event that reports the sync as offline sets the remaining time to `SETTLING_MS`. Returns
+ * the last state of the sync.
  */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   const isOpen = ({ state, applied }: SyncShape): boolean =>

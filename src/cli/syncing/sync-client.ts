@@ -58,8 +58,8 @@ export async function runningClient(context: CommandContext): Promise<SyncClient
 }
 
 /**
- * For commands that only read. If no server is running, starts one; in a store without syncs, returns `undefined`
- * instead.
+ * Connects a command that only reads. Starts the server if none is running and the store has syncs. Returns `undefined`
+ * if none is running and the store has no syncs.
  */
 export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
   const running = await runningClient(context);
@@ -85,10 +85,13 @@ function notStarted(run: RunFolder): ChronicleError {
 }
 
 /**
- * Finds the sync of a command. `typed`: the folder of the sync, its id or a prefix of the id. If it is `undefined`, the
- * sync is the one that `--workspace` names, or else that of the current folder, or else the only sync that is not
- * stopped (if all syncs are stopped, the only sync). Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are
- * several.
+ * Finds the sync of a command. `typed`: the folder of the sync, its id or a prefix of the id (default: `--workspace`).
+ * Without a name, the sync is the first of these that exists:
+ * - the sync whose folder contains the current folder
+ * - the only sync that is not stopped
+ * - the only sync, if all syncs are stopped
+ *
+ * Throws `NOT_FOUND` if no sync matches, and `AMBIGUOUS` if several match.
  */
 export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
   const all = await syncs.list();
@@ -98,8 +101,9 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
 }
 
 /**
- * Finds the sync that `--workspace` names, or else the sync whose folder contains the path, or else the sync that
- * `targetOf` returns if nothing names one. Throws `NOT_FOUND` if there is none, and `AMBIGUOUS` if there are several.
+ * Finds the sync of a command about a path: the sync that `--workspace` names, or else the sync whose folder contains
+ * the path. If there is neither, finds the sync as `targetOf` does without a name. Throws `NOT_FOUND` if no sync
+ * matches, and `AMBIGUOUS` if several match.
  */
 export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
   if (context.input.text("workspace") !== undefined) return targetOf(context, syncs, undefined);
@@ -108,7 +112,7 @@ export async function targetHolding(context: CommandContext, syncs: SyncApi, pat
   return syncAround(all, above) ?? onlyOf(meantHere(context, all), "there is no sync", "name one with -w, by");
 }
 
-/** Returns the syncs that a command without an argument may mean. If there are several, the command is ambiguous. */
+/** Returns the syncs that a command without an argument can mean. If there are several, the command is ambiguous. */
 function meantHere({ io, input }: CommandContext, all: readonly SyncShape[]): readonly SyncShape[] {
   const named = input.text("workspace");
   if (named !== undefined) return matching(all, named, io.cwd());
@@ -123,8 +127,8 @@ const OF_ONE_SYNC =
   /\bchronicle (?=sync (?:stop|pause|resume|adopt-as-new|rejoin|flush|conflicts|resolve)(?![\w-]| FOLDER))/g;
 
 /**
- * Returns a function that adds the sync to the commands in a text. The function changes nothing if the commands mean
- * this sync anyway in the current folder.
+ * Returns a function that adds `-w` with the id of a sync to the commands in a text. The function changes nothing if
+ * the commands already mean this sync in the current folder.
  */
 export function namingSync(
   context: CommandContext,

@@ -5,7 +5,10 @@ import type { CommandContext } from "../support/context.ts";
 import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
-/** Returns a note about the trouble of a workspace's sync and the next step, if the store's server reports one. */
+/**
+ * Returns a note about a problem of the workspace's sync and the next step. Returns no note if the store's server
+ * reports no problem.
+ */
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;
   if (remote !== undefined) return [];

@@ -36,7 +36,7 @@ export function originUrl(url: string, cwd: string): string {
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
     throw usageError(`${url} is no address of an origin`, meantBy(url));
-  // The path for replicas is removed. People may paste an address with this path, and clients add it again.
+  // Removes the path for replicas, because people may paste an address with this path, and clients add the path again.
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 

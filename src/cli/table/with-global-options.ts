@@ -4,7 +4,8 @@ import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
 /**
- * Adds to each `chronicle` command in a text the global options that the person must type to reach the same history.
+ * Adds global options to each `chronicle` command in a text, so that the command reaches the same history if it is
+ * typed.
  */
 export type WithGlobalOptions = (text: string) => string;
 
@@ -42,15 +43,15 @@ const COMMAND = new RegExp(
 );
 
 /**
- * Returns a function that adds the options that chose the store and workspace to the commands in a text. Adds to each
- * command only the options that apply to it. Adds no environment variables, because they stay in effect. A command that
- * already has `-w` keeps its workspace. Callers do not pass commands in JSON output through the function.
+ * Returns a function that adds the global options of this command line to the commands in a text. The function adds to
+ * each command only the options that apply to it, and never replaces a `-w` in the text. It adds no environment
+ * variables, because they stay in effect. Callers do not pass commands in JSON output through the function.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote is added too, because it chooses to use no server. A store in memory is not added, because the
-    // store ends with this command.
+    // An empty --remote is added too, because it means that no server is used. A store in memory is not added, because
+    // that store ends with this command.
     return value === undefined || (name === "store" && value === MEMORY_STORE)
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];

@@ -22,7 +22,7 @@ export interface FilterPolicy {
 }
 
 /**
- * The maximum number of simple patterns that are tested one after the other. If there are more, a lookup of names is
+ * The maximum number of simple patterns that are tested one after the other. With more patterns, a lookup of names is
  * faster.
  */
 const MAX_FAST = 12;

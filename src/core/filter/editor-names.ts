@@ -4,19 +4,19 @@ import { parentOf, type WorkspacePath } from "../values/path.ts";
 /** A file that an editor or a desktop makes for its own use. */
 interface EditorFile {
   /**
-   * The file to which this file belongs. This file is an editor's file only while that other file exists. `undefined`
-   * if this file is an editor's file in any case.
+   * The edited file. The file counts as an editor's file only while the edited file exists. `undefined` if the file is
+   * an editor's file in any case.
    */
   readonly beside: WorkspacePath | undefined;
 }
 
-/** If `name` has a group, the first group is the name of the file to which the editor's file belongs. */
+/** A form of names of editors' files. If `name` has a group, the first group is the name of the edited file. */
 interface Form {
   readonly name: RegExp;
   readonly kind?: Entry["kind"];
   /** Returns true if a file of this size can be an editor's file. Default: any size. */
   readonly size?: (bytes: number) => boolean;
-  /** Returns true if a file of this size is an editor's file even if the file to which it belongs does not exist. */
+  /** Returns true if a file of this size is an editor's file even if the edited file does not exist. */
   readonly alone?: (bytes: number) => boolean;
 }
 

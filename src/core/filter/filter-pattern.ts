@@ -8,8 +8,8 @@ const MAX_PATTERN_LENGTH = 4096;
 export type PathTest = (path: string, isFolder: boolean) => boolean;
 
 /**
- * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that it matches is filtered out,
- * with everything beneath the path. If the line begins with `!`, the path is let through again. Blank lines and
+ * One line of a `.gitignore`: `*.pyc`, `build/`, `/docs/*.md`, `!keep.pyc`. A path that the line matches is filtered
+ * out, with everything beneath the path. If the line begins with `!`, the path is let through again. Blank lines and
  * comments match nothing.
  */
 export class FilterPattern {
@@ -31,9 +31,12 @@ export class FilterPattern {
 }
 
 /**
- * Returns a test that uses only string operations, for the usual forms. These are a name (`node_modules`), a path
- * (`/docs/old`, `a/b`), a tail (`*.pyc`), a head (`tmp*`), a part (`*cache*`), each with or without a final `/`, and
- * the contents of a folder (`.git/**`). Returns `undefined` if the pattern needs a matcher.
+ * Returns a test that uses only string operations. Returns `undefined` if the pattern needs a matcher. The following
+ * forms need no matcher. All forms except the last can end with `/`:
+ * - a name (`node_modules`)
+ * - a path (`/docs/old`, `a/b`)
+ * - a tail (`*.pyc`), a head (`tmp*`), or a part (`*cache*`)
+ * - the contents of a folder (`.git/**`)
  */
 export function fastTest({ text, isNegated }: FilterPattern): PathTest | undefined {
   // Escapes, trailing spaces and names beyond ASCII are left to the matcher, which compares bytes.

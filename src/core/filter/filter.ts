@@ -1,8 +1,8 @@
 /** The user's rules for the paths that a capture leaves out. They are recorded with each snapshot. */
 export interface FilterOptions {
   /**
-   * True to respect ignore files as git does. These are nested files, those of the repository above the root,
-   * `info/exclude`, and the user's own file.
+   * True if ignore files are respected as in git: nested files, files of the repository above the root, `info/exclude`,
+   * and the user's own file.
    */
   readonly useGitignore: boolean;
   /**
@@ -13,8 +13,8 @@ export interface FilterOptions {
   /** Globs that match the names of files and folders. */
   readonly excludeGlobs: readonly string[];
   /**
-   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule; over the rule for
-   * `.git`, only if the pattern has a component `.git`. They never include the store itself.
+   * Patterns of the same form as `excludePatterns`. They take precedence over every other rule, but only a pattern with
+   * a component `.git` takes precedence over the rule for `.git`. The patterns never include the store itself.
    */
   readonly forceInclude: readonly string[];
 }
@@ -33,7 +33,7 @@ export const DEFAULT_FILTER: FilterOptions = {
   forceInclude: [],
 };
 
-/** Excludes nothing, because everything that a program writes into a workspace without a folder is intended. */
+/** Excludes nothing, because everything that a program writes into a hosted workspace is intended. */
 export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: false, forceInclude: [".git"] };
 
 export const DEFAULT_LIMITS: CaptureLimits = { maxEntries: 300_000, maxBytes: 2 * 1024 ** 3, maxFileSize: 0 };
@@ -58,8 +58,8 @@ export interface RuleFile {
 /** The facts about a git repository that are not in its ignore files. */
 export interface RepositoryRules {
   /**
-   * The folder (relative to the root) in which the repository begins; `""` also if it begins above the root. No rule of
-   * an outer repository applies in it.
+   * The folder (relative to the root) in which the repository begins. `""` if the repository begins at or above the
+   * root. Rules of outer repositories do not apply in this folder.
    */
   readonly folder: string;
   /** True if rules and tracked paths are compared without regard to the case of ASCII letters (`core.ignoreCase`). */

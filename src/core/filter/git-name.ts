@@ -1,17 +1,20 @@
 import type { WorkspacePath } from "../values/path.ts";
 import { isStagingName } from "../tree/staging-folder.ts";
 
-// Some file systems treat other names as `.git`, or as the folder in which Chronicle stages files. These names are in
-// another case, have characters that HFS+ ignores, have the dots, blanks and stream names that Windows ignores, or are
-// the short name of `.git` on Windows. A peer that could write to such a name could install a hook, which would run at
-// a person's next commit.
+// Some file systems treat the following names as `.git`, or as the folder in which Chronicle stages files:
+// - names in another case
+// - names with characters that HFS+ ignores
+// - names with dots, blanks or stream names that Windows ignores
+// - the short name of `.git` on Windows
+//
+// A peer that could write to such a name could install a hook, which would run at a person's next commit.
 
 /** Characters that HFS+ ignores in names. */
 const LEFT_OUT = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 const SHORT = /^git~\d$/;
 const GIT = ".git";
 
-/** A quick test, because most paths contain nothing that such a name needs. */
+/** A quick first test. Most paths contain none of the text that such a name needs. */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
 
 /** Returns the path up to the exact name `.git` in it; `undefined` if it has none. */

@@ -2,8 +2,8 @@ import { addAll } from "../../util/long-lists.ts";
 
 /**
  * Globs as git reads them (`wildmatch.c`): `*`, `?`, `[…]` with ranges, negation and `[:class:]`, `\` escapes and, in
- * patterns for paths, `**`. A glob is compiled to steps, and is run as a set of positions. Therefore, the time is
- * bounded by the product of the lengths of pattern and text, whatever the pattern is.
+ * patterns for paths, `**`. A glob is compiled to steps, and is run as a set of positions. Therefore, the time of a
+ * match is at most proportional to the product of the lengths of pattern and text.
  */
 
 /** The maximum length of a pattern that is compiled, in characters. A longer pattern never matches. */
@@ -33,8 +33,8 @@ export const STAR = -2;
 /** `**` between slashes. It matches any text, including slashes. */
 export const GLOBSTAR = -3;
 /**
- * A step that consumes no text. It stands before a `**` that a plain `/` follows. It may skip that `**` together with
- * the `/`, so that `a/**` + `/b` matches `a/b`.
+ * A step that consumes no text, before a `**` that a plain `/` follows. The step lets a match skip the `**` together
+ * with the `/`, so that `a/**` + `/b` matches `a/b`.
  */
 export const MAYBE = -4;
 /** The distance from a capital ASCII letter to its small letter. */
@@ -74,8 +74,8 @@ class GlobCompiler {
   readonly #pattern: string;
   readonly #paths: boolean;
   /**
-   * The end of the plain text at the start. git removes that text before it matches, so a `**` directly after it is
-   * treated as if a slash preceded it.
+   * The end of the literal prefix. git removes the prefix before it matches, and therefore treats a `**` directly after
+   * the prefix as if a slash preceded the `**`.
    */
   readonly #wildFrom: number;
 
@@ -211,7 +211,8 @@ class ClassReader {
   }
 
   /**
-   * Reads one member. Returns the first code point of the range that a following `-` would make; 0 if there is none.
+   * Reads one member of the class. Returns the first code point of the range that a following `-` would make. Returns 0
+   * if a following `-` makes no range.
    */
   #member(previous: number): number | undefined {
     const start = this.#at;
@@ -248,8 +249,8 @@ class ClassReader {
   }
 
   /**
-   * Adds a range. If the case is ignored, the text has only small letters, so the small letters of the range's capitals
-   * are added too.
+   * Adds a range. If the case is ignored, also adds the small letters of the range's capitals, because the text then
+   * has only small letters.
    */
   #range(first: number, last: number): void {
     this.ranges.push(first, last);

@@ -1,7 +1,7 @@
 import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 
-/** The positions that a glob may have reached after some text. The list is empty if no further text can match. */
+/** The positions that a glob can have reached after some text. The list is empty if no further text can match. */
 export type GlobState = readonly number[];
 
 function classHolds(glob: Glob, step: number, c: number): boolean {
@@ -26,7 +26,8 @@ export function matchName(glob: Glob, name: string): boolean {
   const { steps } = glob;
   let step = 0;
   let at = 0;
-  // The position from which to resume when a later part fails. Only the last star ever needs to consume more.
+  // The last star, and the text position from which to resume when a later step fails. Earlier stars never need to
+  // consume more text.
   let star = -1;
   let starAt = 0;
   while (at < name.length) {

@@ -9,8 +9,8 @@ import { foldCase } from "./tracked-paths.ts";
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
 
 /**
- * The maximum number of rules of an applied file that must be tried on every path. Such rules are name globs other than
- * `*tail` and `head*`, and paths whose first component has a wildcard. All other rules are found by a lookup.
+ * The maximum number of rules of an applied file that must be tried on every path. Such a rule is a path whose first
+ * component has a wildcard, or a name glob that is neither `*tail` nor `head*`. All other rules are found by a lookup.
  */
 export const MAX_WILD_RULES = 2000;
 
@@ -30,7 +30,7 @@ interface Slot {
   folder: number;
 }
 
-/** A rule for paths that may still match something beneath the present folder. */
+/** A rule for paths that can still match something beneath the present folder. */
 interface LivePath {
   readonly rule: IgnoreRule;
   readonly glob: Glob;
@@ -38,8 +38,8 @@ interface LivePath {
 }
 
 /**
- * The rules for paths as they apply in one folder. `named` has the rules for which the next component can have only one
- * name, by this name. `wild` has all other rules.
+ * The rules for paths as they apply in one folder. If a rule allows only one name for the next component, it is in
+ * `named`, under that name. `wild` has all other rules.
  */
 export interface LivePaths {
   readonly named: ReadonlyMap<string, readonly { readonly live: LivePath; readonly after: GlobState | undefined }[]>;
@@ -156,7 +156,7 @@ function applies(rule: IgnoreRule, isFolder: boolean, best: number): boolean {
   return rule.index > best && (isFolder || !rule.folderOnly);
 }
 
-/** Returns true if a path whose last component is `name` could match. It is a cheap test before the full one. */
+/** Returns true if a path whose last component is `name` could match. This cheap test precedes the full test. */
 function mayEnd(glob: Glob, name: string): boolean {
   const slash = glob.suffix.lastIndexOf("/");
   return slash < 0 ? name.endsWith(glob.suffix) : name === glob.suffix.slice(slash + 1);

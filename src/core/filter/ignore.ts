@@ -21,14 +21,14 @@ export interface RepositoryScope {
 
 export interface CompiledFilter {
   /**
-   * Returns the scope for the children of a folder. `parent` is the scope of the folder that contains it. Without
-   * `parent`, no rule file above the folder applies. `ruleFiles` are those whose rules begin to apply in this folder,
-   * lowest precedence first. In the folder of a repository, their order is the user's own file, `info/exclude`, the
-   * files above the root, and then `.gitignore`. They have no effect if `useGitignore` is off. If nothing changes, the
-   * scope of the parent is returned.
+   * Returns the scope for the children of a folder. Returns `parent` if the folder changes nothing.
    *
-   * As in git, outer rules do not apply in a `repository` that begins in this folder, and no ignore rule excludes the
-   * paths that git tracks in it.
+   * - `parent`: the scope of the folder that contains this folder. Without it, no rule file above this folder applies.
+   * - `ruleFiles`: the files whose rules begin to apply in this folder, lowest precedence first. In the folder of a
+   *   repository, their order is the user's own file, `info/exclude`, the files above the root, and then `.gitignore`.
+   *   The files have no effect if `useGitignore` is off.
+   * - `repository`: the repository that begins in this folder. As in git, outer rules do not apply in it, and no ignore
+   *   rule excludes the paths that git tracks in it.
    */
   enter(
     parent: FolderScope | undefined,
@@ -47,15 +47,15 @@ export interface CompiledFilter {
  *    with a component `.git`.
  * 2. `.git`, file or folder, at any depth.
  * 3. `excludePatterns`. A pattern without a `/` is a whole name. A pattern with a `/` is searched in the path, which
- *    gets a `/` before it and, for a folder, one after it: `/a` finds names that begin with `a`, `a/` folders whose
- *    names end with `a`.
+ *    gets a `/` before it and, for a folder, one after it. Therefore, `/a` finds names that begin with `a`, and `a/`
+ *    finds folders whose names end with `a`.
  * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a leading `**` folder has no effect.
  * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides. They exclude
  *    nothing that git tracks.
  *
- * Everything in an excluded folder is excluded, except for force-included paths. If an ignore file excludes the folder,
- * paths that git tracks are also excepted. The rules look only at a path and its kind, because a recorded filter also
- * judges paths that are gone. The scan itself omits files because of their size or content.
+ * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder,
+ * paths that git tracks are not excluded either. The rules look only at a path and its kind, because a recorded filter
+ * also judges paths that are gone. The scan itself omits files because of their size or content.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);

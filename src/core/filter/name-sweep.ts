@@ -14,22 +14,25 @@ export interface NameSweep {
 /** Returns true if the sweep includes the name, or if the pattern cannot be fully evaluated. */
 export function sweepsName({ names, spares }: NameSweep, name: string): boolean {
   if (name === spares) return false;
-  // git's globs have no alternatives (`{a,b}`) as a shell has, so any name may match.
+  // Unlike a shell's patterns, git's globs have no alternatives (`{a,b}`). Any name therefore counts as a match.
   if (names === undefined || names.includes("{")) return true;
   if (name.startsWith(".") && !names.startsWith(".")) return false;
   const glob = compileGlob(names, false);
   return glob === undefined || matchName(glob, name);
 }
 
-/** The maximum number of words to which a part of a path is expanded. A part with more may stand for any name. */
+/** The maximum number of words to which a part of a path is expanded. A part with more words matches every name. */
 const MOST_ALTERNATIVES = 100;
 
-/** The most characters of a part that is compared with names. A longer part with a wildcard may stand for any name. */
+/**
+ * The maximum length of a part that is compared with names, in characters. A longer part with a wildcard matches every
+ * name.
+ */
 const MOST_CHARACTERS = 255;
 
 /**
- * Returns the test for names that match one part of a path with `*`, `?`, `[…]` or `{a,b}`; `undefined` if the part has
- * none of these. A pattern that begins with a wildcard does not match a leading dot.
+ * Returns a test of names against one part of a path that has `*`, `?`, `[…]` or `{a,b}`. Returns `undefined` if the
+ * part has none of these. A pattern that begins with a wildcard does not match a leading dot.
  */
 export function globPattern(part: string): ((name: string) => boolean) | undefined {
   if (!/[*?[{]/.test(part)) return undefined;

@@ -27,7 +27,10 @@ interface NameRule {
   readonly isSecret: boolean;
 }
 
-/** Decides by its name whether a file is protected. Uses the table, and the names that a person added or excluded. */
+/**
+ * Decides whether the name of a file makes it protected. Uses the table, and the names that a person has added or
+ * excluded.
+ */
 export class ProtectedNames {
   /** A text that identifies the decisions. Two objects with an equal text decide alike. */
   readonly text: string;
@@ -110,7 +113,7 @@ const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp
 /** The maximum number of additions that are removed from a name. */
 const MOST_COPIES = 4;
 
-/** Returns the name, and the names of which it may be a copy, the nearest first. */
+/** Returns the name, followed by the names whose copy it can be, the nearest first. */
 function namesMeant(name: string): string[] {
   const names = [name];
   if (!mayBeCopy(name)) return names;

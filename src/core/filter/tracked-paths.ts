@@ -3,7 +3,9 @@ import { decodeName, pathToBytes } from "../values/path.ts";
 
 /** The paths that git tracks in a repository, relative to the workspace's root. */
 export interface TrackedPaths {
-  /** Returns true if git tracks the path itself, as a file or link, or, if it is a folder, as a separate repository. */
+  /**
+   * Returns true if git tracks the path itself. For a folder, this means that git tracks it as a separate repository.
+   */
   has(path: string, isFolder: boolean): boolean;
   hasBeneath(path: string): boolean;
 }
@@ -85,7 +87,7 @@ export class IndexedPaths implements TrackedPaths {
 }
 
 /**
- * Yields the tracked paths of an index that are in the root, relative to the root, one at a time. Separate repositories
+ * Yields the tracked paths of an index that are in the root. The paths are relative to the root. Separate repositories
  * end with `/`.
  */
 export function* pathsInRoot(index: GitIndex, { folder, above }: TreePlace): Generator<string> {

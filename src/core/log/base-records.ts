@@ -100,7 +100,7 @@ interface RowPlace {
   readonly depth: number;
   readonly name: string;
   readonly live: boolean;
-  /** True if live rows may be beneath the row. */
+  /** True if live rows can be beneath the row. */
   readonly liveFolder: boolean;
 }
 
@@ -109,7 +109,7 @@ interface RowPlace {
  * names must ascend, no path may occur twice, and live rows must be in live folders.
  */
 export class BaseRows {
-  // Indexed by depth; 0 is the root. A row may be the folder of the next row.
+  // These lists are indexed by depth; 0 is the root. Each row can be the folder of the next row.
   readonly #paths: WorkspacePath[] = [ROOT];
   readonly #liveFolders: boolean[] = [true];
   readonly #lastNames: (string | undefined)[] = [undefined];

@@ -17,7 +17,7 @@ export interface FolderFault {
 export class BaseTreeCheck {
   readonly #header: BaseHeader;
   readonly #faults: FolderFault[] = [];
-  // The stored hashes of the folders that may still get children.
+  // The stored hashes of the folders that are not compared yet.
   readonly #stored = new Map<WorkspacePath, Hash | undefined>();
   readonly #hasher: ManifestHasher;
 

@@ -12,7 +12,7 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
  *     payload = {op, record, record_id, recursion_depth, seq, ts}
  *     hash    = SHA-256( prev_hash as 64 ASCII hex, or nothing at seq 1 ‖ canonical_json(payload) )
  *
- * The payload's text is that of the line without `hash` and `prev_hash`. Therefore, neither the writer nor the reader
+ * The text of the payload is the line without `hash` and `prev_hash`. Therefore, neither the writer nor the reader
  * serialises twice.
  */
 
@@ -22,7 +22,7 @@ export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 /** The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous one. */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
-  /** A text for messages, with the expected and the actual value where there are such. */
+  /** A text for messages, with the expected and the actual value if there are such values. */
   readonly detail: string;
   /** The event, if the line itself is sound (`bad-seq`, `bad-prev`). A verifier continues from it. */
   readonly event?: LogEvent;
@@ -119,8 +119,8 @@ export function parseLine(bytes: Uint8Array): LogEvent {
 }
 
 /**
- * Checks a line as `parseLine` does, and also whether it follows the previous event (`prev`). Returns the fault instead
- * of throwing it.
+ * Checks a line as `parseLine` does, and also checks whether it follows the previous event (`prev`). Returns a fault
+ * instead of throwing an error.
  */
 export function checkLine(bytes: Uint8Array, prev: Head): { readonly event: LogEvent } | { readonly fault: LineFault } {
   const result = readLine(bytes);
@@ -195,8 +195,8 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 }
 
 /**
- * Returns the event, or a text that names a missing field. The types of the fields are not checked: `lineFieldFault`
- * does so.
+ * Returns the event, or a text that names a missing field. Does not check the types of the fields, because
+ * `lineFieldFault` does so.
  */
 function eventOf(parsed: Readonly<Record<string, unknown>>): LogEvent | string {
   for (const field of FIELDS) if (parsed[field] === undefined) return `${field} is missing`;

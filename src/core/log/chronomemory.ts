@@ -32,7 +32,10 @@ interface OriginalTear {
   /** The 1-based number of the first line that does not verify. `byte` is the offset of its first byte. */
   readonly line: number;
   readonly byte: number;
-  /** The number of bytes left out, from that line on. `lines` is the number of lines left out that are not blank. */
+  /**
+   * The number of bytes from that line to the end of the file. `lines` is the number of lines in them that are not
+   * blank.
+   */
   readonly bytes: number;
   readonly lines: number;
   readonly reason: string;
@@ -142,8 +145,8 @@ function tearAt(left: readonly OriginalLine[], length: number, { message }: Chro
 }
 
 /**
- * Returns the checkpoint's records, except those that an event of the log up to the checkpoint's seq has changed. Such
- * an event takes precedence, because it is verified and the checkpoint is not.
+ * Returns the records of the checkpoint. Leaves out a record if an event of the log, at or before the checkpoint's seq,
+ * has changed it. Such an event takes precedence, because it is verified and the checkpoint is not.
  */
 function takeCheckpoint(
   start: { readonly at: number; readonly seq: number },
@@ -351,7 +354,7 @@ class Checkpoint {
       );
   }
 
-  /** `rounded` is the number of numbers in the records that were rounded. */
+  /** Returns the live records whose ids are not in `ids`. `rounded` counts the rounded numbers in these records. */
   recordsBut(ids: ReadonlySet<string>): { readonly records: readonly CheckpointRecord[]; readonly rounded: number } {
     let rounded = 0;
     const records: CheckpointRecord[] = [];

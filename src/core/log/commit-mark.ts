@@ -3,7 +3,8 @@ import { type Hash, isHash } from "../values/hash.ts";
 import type { Json } from "../values/canonical-json.ts";
 
 /**
- * The end of a commit. All events of one durable append are a commit; its last event marks this in its record:
+ * The mark at the end of a commit. The events of one durable append are a commit. The record of the last event has the
+ * mark:
  *
  *     "commit": {"first": <seq of the commit's first event>, "root": <Merkle root of the files after it, if set>}
  *
@@ -34,7 +35,10 @@ export function asCommit(drafts: readonly EventDraft[], historyId: string, mark:
   return [...drafts, { op: "upsert", recordId: commitRecordId(historyId), record: { commit } }];
 }
 
-/** Returns a text if the mark is faulty, and `undefined` if the event does not end a commit. */
+/**
+ * Returns the mark of an event. Returns a text if the mark is faulty, and `undefined` if the event does not end a
+ * commit.
+ */
 function readMark({
   op,
   recordId,

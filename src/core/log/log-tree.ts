@@ -82,7 +82,7 @@ export class LogTree {
   }
 }
 
-/** `size` is the number of events before this one. */
+/** Returns the frontier after one more event. `size` is the number of events before this event. */
 export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: Hash): Hash[] {
   const tree = new LogTree(frontier, size);
   tree.append(eventHash);

@@ -157,8 +157,8 @@ function memberOf(members: ReadonlyMap<string, PythonJson>, key: string): Python
 }
 
 /**
- * Compares two texts by code points, as Python does. Characters beyond U+FFFF are then last. A comparison of UTF-16
- * units would not put them there.
+ * Compares two texts by code points, as Python does. Characters beyond U+FFFF are last, unlike in a comparison by
+ * UTF-16 units.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -215,7 +215,7 @@ function numberOf(token: string): number {
 
 /**
  * Returns true if a double represents the number exactly. Python writes a float with just the digits that identify it,
- * so only an integer may be inexact.
+ * so only an integer can be inexact.
  */
 function isExact(token: string): boolean {
   const number = Number(token);

@@ -55,7 +55,7 @@ const ED25519 = 1;
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const WORKSPACE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_NAME = /^[^\s+\p{Cc}]{1,255}$/u;
-// Characters that signed notes must not have: control characters below U+0020, except for the newline.
+// Signed notes must not have control characters below U+0020, except the newline.
 const CONTROL = /[^\P{Cc}\n\u007f-\u009f]/u;
 const MAX_NOTE_CHARS = 1_000_000;
 const MAX_SIGNATURES = 100;
@@ -234,7 +234,10 @@ function parseVkey(vkey: string): { readonly name: string; readonly keyId: strin
 export interface ExpectedHead extends SignedHeadContent {
   /** The signed note, if there was one. Its signature has not been checked. */
   readonly note?: string;
-  /** The verifier key that was printed with the head, if there was one. It is as trustworthy as the place of storage. */
+  /**
+   * The verifier key that was printed with the head, if there was one. The key is only as trustworthy as the place
+   * where it was stored.
+   */
   readonly key?: string;
 }
 

@@ -53,8 +53,8 @@ export interface ActionRecord {
   /** The first event of the action. Every later event of the action has this field. */
   readonly begun?: BegunAt;
   /**
-   * The process that will finish the action. `null` if no process is known. The action then never becomes abandoned
-   * because a process ended.
+   * The process that will finish the action. `null` if no process is known. Without a process, the end of a process
+   * never makes the action abandoned.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
@@ -74,8 +74,8 @@ export interface ActionRecord {
   /** The reason why the action failed, or was denied or abandoned. */
   readonly reason?: string;
   /**
-   * A blob with the list of the paths that were omitted before the action (`omitted-change.ts`). It is kept as long as
-   * the action may still end (open, denied, abandoned). Private.
+   * A blob with the list of the paths that were omitted before the action (`omitted-change.ts`). The blob is kept while
+   * the action can still end (open, denied, abandoned). Private.
    */
   readonly omittedBefore?: Hash;
   /** The contents that were kept aside for the action. */

@@ -36,7 +36,7 @@ export interface TargetRoot {
 export type ActionTargets =
   | { readonly kind: "none" }
   | {
-      /** With `paths`, only these paths are touched. With `workspace`, they are touched, and possibly others. */
+      /** With `paths`, the tool touches only these paths. With `workspace`, the tool may also touch other paths. */
       readonly kind: "paths" | "workspace";
       readonly paths: readonly WorkspacePath[];
       /** Absolute, normalised paths that are in no root. */
@@ -72,10 +72,10 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
- * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths are resolved from
- * the first root, and those of a command from its working directory. `..` is resolved textually, so links are not
- * followed. Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a field that the
- * type needs.
+ * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths of a command are
+ * resolved from its working directory, and all other relative paths from the first root. `..` is resolved textually, so
+ * links are not followed. Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a
+ * field that the type needs.
  */
 export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
   if (READS.has(type)) return { kind: "none" };
@@ -89,8 +89,8 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 }
 
 /**
- * Returns the fields of a payload that say from where to where a tool moves something, as they were given; `undefined`
- * if the tool does not touch both. A copy only reads its source.
+ * Returns the source and the destination of a tool that moves something, as given in the payload. Returns `undefined`
+ * if the tool does not touch both. For example, a copy only reads its source.
  */
 export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
   const known = TYPES.get(type);
@@ -146,8 +146,8 @@ export interface Target {
   readonly path: string;
   readonly deep: boolean;
   /**
-   * Only for a deep target: the names in it that may be touched even if the filter excludes them. Default: all names,
-   * but none for a path that was forecast from a command.
+   * Only for a deep target: the names in it that may be touched even if the filter excludes them. Default: all names.
+   * For a path that was forecast from a command, the default is no names.
    */
   readonly sweeps?: readonly NameSweep[];
 }
@@ -171,11 +171,11 @@ class Sorter {
   readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
-  /** True once a whole root, or a folder that contains one, was added. The whole workspace may then be touched. */
+  /** True once a root, or a folder that contains a root, was added. The tool may then touch the whole workspace. */
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
-    // The innermost of several roots that contain a path owns the path.
+    // If several roots contain a path, the innermost of them owns the path.
     this.#roots = folders.roots.toSorted((a, b) => b.folder.length - a.folder.length);
     this.base = folders.roots[0]?.folder ?? "/";
   }

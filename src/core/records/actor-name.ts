@@ -39,8 +39,8 @@ const LOOK_OF = new Map(
   }),
 );
 /**
- * Boxed, circled and flag letters, most of which no normal form turns into letters. Each number is the first code point
- * of a row of 26.
+ * Boxed, circled and flag letters. Unicode normalisation does not turn most of them into letters. Each number is the
+ * first code point of a row of 26.
  */
 const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 

@@ -24,8 +24,8 @@ export interface SyncConflict {
   /** The origin's event that recorded `wanted`; 0 if the path never existed there. */
   readonly upstreamSeq: number;
   /**
-   * The origin's event up to which the folder had been reconciled before. It is the base of all paths beneath this
-   * path.
+   * The origin's event up to which the folder had been reconciled before the conflict. It is the base of all paths
+   * beneath the conflict's path.
    */
   readonly since?: number;
   /** The reason, for a `blocked` conflict. */
@@ -50,9 +50,10 @@ export interface ConflictRecord {
   readonly sync?: SyncConflict;
   readonly met: string;
   /**
-   * The state that the undone work left (`base`), the state that the path keeps (`current`), and the state that the
-   * undo would restore (`wanted`). In a sync: the state on which the folder's side is based, the folder's state, and
-   * the origin's state.
+   * The three states of the path:
+   * - `base`: the state that the undone work left. In a sync, the state on which the folder's side is based.
+   * - `current`: the state that the path keeps. In a sync, the folder's state.
+   * - `wanted`: the state that the undo would restore. In a sync, the origin's state.
    */
   readonly base: Entry | undefined;
   readonly current: Entry | undefined;
@@ -64,7 +65,7 @@ export interface IdentifiedConflict {
   readonly record: ConflictRecord;
 }
 
-/** States are encoded as in plans. */
+/** Encodes a conflict record. The states are encoded as in plans. */
 export function encodeConflict(record: ConflictRecord): RecordBody {
   const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
   return {
@@ -137,8 +138,8 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
 }
 
 /**
- * Returns the contents that a conflict needs while it is open. Leaves out the content of `wanted` of a blocked
- * conflict. The conflict may have arisen because this content is missing, and the content is then requested again.
+ * Returns the contents that a conflict needs while it is open. Leaves out the content of `wanted` if the conflict is
+ * blocked. A missing content can be the cause of such a conflict, and is then requested again.
  */
 export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
   return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);

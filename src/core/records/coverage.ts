@@ -47,7 +47,7 @@ export interface Coverage {
 interface ReasonTraits {
   /** The omission is intended, so the capture is complete in spite of it. */
   readonly isMeant: boolean;
-  /** The record has no state of the path. With any other reason, it may have an earlier state. */
+  /** The history has no state of the path. With any other reason, the history can have an earlier state. */
   readonly isByRule: boolean;
   /**
    * The reason applies to the path itself and everything beneath it. The present state was not read, so it has no
@@ -60,16 +60,16 @@ interface ReasonTraits {
    * The path is not compared before and after a command, because it is Chronicle's own, or is tracked and read again.
    */
   readonly notCompared: boolean;
-  /** A recorded path keeps its earlier state in the record. Therefore, a restore must not touch the present state. */
+  /** A recorded path stays recorded with its earlier state. Therefore, a restore must not touch the present state. */
   readonly keepsEarlier: boolean;
   /**
-   * The record may have a state of the path, or of a path beneath it, that is not the omitted state. False for
+   * The history can have a state of the path, or of a path beneath it, that differs from the omitted state. False for
    * `over-limit`, because these limits leave out only new paths.
    */
   readonly isStale: boolean;
   /**
-   * A command can give a recorded file this reason, for instance by a `chmod`. This is reported as a change of the
-   * command.
+   * A command, such as `chmod`, can cause this reason for a recorded file. The result of the command then reports this
+   * as a change.
    */
   readonly outgrown: boolean;
 }
@@ -204,8 +204,8 @@ export function coverageOf(omitted: readonly Omission[], unapplied: readonly Una
 
 /**
  * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
- * of the first capture with this coverage. The last such event at or before a moment decides which paths without an
- * entry were absent at that moment. These are the paths that the event neither excludes nor omits.
+ * of the first capture with this coverage. A path without an entry was absent at a moment if the last such event at or
+ * before that moment neither excludes nor omits the path.
  */
 export interface CoverageRecord {
   /** A blob with the canonical JSON of the filters in force, one per root. */
@@ -235,8 +235,9 @@ export function coverageRecordId(workspaceId: string): string {
 
 /**
  * Returns the omissions of a capture that a record lists. Leaves out excluded paths, because they follow from the
- * filters. If not all can be listed, the paths in `recorded` have precedence, because an earlier state of them is
- * recorded. The caller leaves out paths that changed while they were read (`unstable`), if a state of them was read.
+ * filters. If not all omissions can be listed, the paths in `recorded` have precedence, because an earlier state of
+ * them is recorded. The caller must leave out an `unstable` path (one that changed while it was read) if some state of
+ * the path was read.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],

@@ -37,9 +37,8 @@ export interface EraseRecord {
   /** The time until which the bytes are kept. */
   readonly until: string;
   /**
-   * The events in earlier commits of this erasure that ended the recording of paths, because the contents of these
-   * paths were erased. The files of these paths stay. The events in the commit of this event itself are not listed.
-   * Default: none.
+   * The events that ended the recording of paths whose contents were erased. Lists only events in earlier commits of
+   * this erasure, not those in the commit of this event. The files of these paths stay. Default: none.
    */
   readonly untracked?: SeqRanges;
   /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */

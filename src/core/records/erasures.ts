@@ -10,7 +10,8 @@ export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
   /**
-   * The events that ended the recording of paths whose contents the erasure erased, including those of its own commit.
+   * The events that ended the recording of paths whose contents were erased. Unlike in the record, events of its own
+   * commit are included.
    */
   readonly untracked: SeqRanges;
 }
@@ -18,7 +19,7 @@ export interface LoggedErasure extends EraseRecord {
 /** Returns the erasure that an event records. Throws `LOG_DAMAGED` for an invalid record. */
 export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" | "seq" | "record">): LoggedErasure {
   const said = decodeErase(record);
-  // The commit of an erasure has, before the erasure itself, only the events that end the recording of paths.
+  // In the commit of an erasure, only events that end the recording of paths precede the erasure.
   const first = markOf({ op: "upsert", recordId, record })?.first ?? seq;
   const ofCommit: SeqRanges = first < seq ? [[first, seq - 1]] : [];
   return { ...said, recordId, seq, untracked: [...(said.untracked ?? []), ...ofCommit] };
@@ -75,7 +76,7 @@ export class Erasures {
     return this.#byContent().get(hash);
   }
 
-  /** Returns true if a content that event `seq` names may be missing. */
+  /** Returns true if a content that event `seq` names is allowed to be missing. */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
     return (this.of(hash)?.seq ?? 0) > seq;

@@ -14,7 +14,7 @@ import { optional } from "../../util/optional.ts";
 export interface OffRecord {
   /** A part of each `seal`, so that equal contents have different seals in other workspaces. */
   readonly salt: string;
-  /** Commands that are running off the record. Changes that are made meanwhile may be theirs. */
+  /** Commands that are running off the record. These commands can be the cause of changes that are made meanwhile. */
   readonly going: readonly OffRecordCommand[];
   readonly notes: readonly OffRecordNote[];
 }

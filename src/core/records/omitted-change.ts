@@ -18,8 +18,8 @@ export interface OmittedChange {
   /** A text for messages: the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if the path's earlier content was kept aside, or the own content of a created path. Undo then restores the
-   * earlier state.
+   * True if the path's earlier content was kept aside. For a created path, true if the created content was kept aside.
+   * Undo then restores the earlier state.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */

@@ -14,7 +14,8 @@ import { damaged, flag, optionalText, recordedPath, text, whole } from "../value
 
 /**
  * `outside:<absolute path>`: the state of a path outside of the workspace, kept because a tool was about to change it.
- * It is never part of a Merkle root, and is never replicated. The code handles such a path as a path relative to `/`.
+ * This state is never part of a Merkle root, and is never replicated. The code handles the path as a path relative to
+ * `/`.
  */
 export interface OutsideRecord {
   /** The state; `undefined` if the path did not exist. */
@@ -49,7 +50,7 @@ export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
 
-/** Returns the absolute path, for messages, of a path from a receipt. */
+/** Returns the absolute form of a path from a receipt, for messages. */
 export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
@@ -69,7 +70,7 @@ export function pathOfOutsideId(recordId: string): WorkspacePath | undefined {
   const encoded = recordId.slice("outside64:".length);
   const bytes = Buffer.from(encoded, "base64");
   const path = recordedPath(() => pathFromBytes(bytes.subarray(1)));
-  // Each path has exactly one id.
+  // Another encoding of the same path is refused, because each path has exactly one id.
   const isOne = bytes[0] === SLASH && bytes.toString("base64") === encoded && !isUtf8Path(path);
   return isOne ? path : damaged(`${JSON.stringify(recordId)} is not how that path is named`);
 }

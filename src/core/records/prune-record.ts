@@ -4,11 +4,11 @@ import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/recor
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
- * `prune:<workspace id>`: a pruning, or its withdrawal. Each is a new event of this one record, and the last one is in
- * force.
+ * `prune:<workspace id>`: a pruning, or the withdrawal of prunings. Each is a new event of this one record. The last
+ * event is in force.
  *
  * A pruning removes no lines. Only `floorSeq` and `kept` determine which contents may then be missing from the store.
- * The states that can still be restored are those after each event from the floor on, and those that `kept` names.
+ * The state at the floor, all later states, and the states in `kept` can still be restored.
  */
 export interface PruneRecord {
   /**

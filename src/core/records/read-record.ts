@@ -43,8 +43,8 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 const MAX_USER_ID_BYTES = 1024;
 
 /**
- * Decodes a record as the code that uses it would. Throws `LOG_DAMAGED` if that fails, and for a kind of record that
- * this format does not have. The contents of a user's record are not checked.
+ * Checks a record by decoding it. Throws `LOG_DAMAGED` if the decoding fails, and for a kind of record that this format
+ * does not have. Does not check the contents of a user's record.
  */
 export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
@@ -76,7 +76,9 @@ function recovery(body: RecordBody): void {
   hashOf(body, "sha256");
 }
 
-/** Checks the record of an import. It has the facts of another program's log for which events have no fields. */
+/**
+ * Checks the record of an import. The record has the facts of another program's log for which events have no fields.
+ */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);
   for (const key of ["events", "head_seq", "rounded"]) whole(body, key);

@@ -19,7 +19,7 @@ import {
  *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
  *
  * Each row is on a line of its own, so that a large state is never one text in memory. The rows of a base are sorted by
- * id, so that one state has one base.
+ * id, so that equal states have the same base.
  */
 
 const OPEN = '{"checksum":"';

@@ -4,7 +4,7 @@ import { isHash, type Hash } from "../values/hash.ts";
 import { LogTree } from "../log/log-tree.ts";
 import { damaged, hashOf, list, text, whole } from "../values/record-fields.ts";
 
-/** `compact:<store id>`: the first event of a record store's log that continues after a compaction. */
+/** `compact:<store id>`: the first event of the log with which a record store continues after a compaction. */
 export interface RecordSentinel {
   /** The hash of the file `bases/<base>.json`, which has the state after the previous event. */
   readonly base: Hash;

@@ -27,7 +27,7 @@ import type { UpstreamChange } from "../tree/upstream-change.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Chronicle's own records, except for those of files: their types in the log, their encoding and their decoding.
+ * The records of snapshots, sessions and intents: their types in the log, their encoding and their decoding.
  *
  * Decoding is strict. A record that lacks a field, or has a field of another type, is damaged (`LOG_DAMAGED`).
  */
@@ -103,8 +103,8 @@ export interface IntentRecord {
   /** The client that requested the change, by its own name. */
   readonly client?: string;
   /**
-   * The mark of the process that made the change (see `pidMark`), if the system has one. It is needed because processes
-   * may share a client.
+   * The mark of the process that made the change (see `pidMark`), if the system has one. The mark is needed because
+   * several processes can have the same client name.
    */
   readonly process?: string;
   readonly started: string;
@@ -121,23 +121,29 @@ export interface IntentRecord {
    * `file <path>`, `since <event>`, `transaction <id>` or `operation <id>`.
    */
   readonly selection?: string;
-  /** Only for such an undo: the ids of the operations, and of redone undos of this kind, that it undoes completely. */
+  /**
+   * Only for an undo of selected work: the ids of the operations, and of redone undos of selected work, that it undoes
+   * completely.
+   */
   readonly takes?: readonly string[];
   /**
-   * Only for such an undo: the operations of which only the unmerged changes are left. The next undo skips them, and
-   * also the operations in `takes` that made the changes in `left`.
+   * Only for an undo of selected work: the operations whose only remaining changes did not merge. The next undo skips
+   * these operations. It also skips the operations in `takes` that changed the paths in `left`.
    */
   readonly passes?: readonly string[];
-  /** Only for such an undo: the events that it undoes. */
+  /** Only for an undo of selected work: the events that it undoes. */
   readonly took?: SeqRanges;
-  /** Only for such an undo: the events of paths that did not merge with later work. They are not undone. */
+  /** Only for an undo of selected work: the events that did not merge with later work. They are not undone. */
   readonly met?: SeqRanges;
   /**
-   * Only for an undo, of selected work or of a whole operation: the paths that it left alone, whose events are not
-   * undone. The list is complete once the undo is done.
+   * Only for an undo of any kind: the paths that it left alone. Their events are not undone. The list is complete once
+   * the undo is done.
    */
   readonly left?: readonly WorkspacePath[];
-  /** Only for a write: its session, action and transaction, each only if it owns the whole write (see `FileRecord`). */
+  /**
+   * Only for a write: its session, action and transaction. Each is set only if it owns the whole write (see
+   * `FileRecord`).
+   */
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
@@ -148,13 +154,13 @@ export interface IntentRecord {
   readonly request?: string;
   readonly asked?: Hash;
   /**
-   * Only for a request that has an id and is not a write: the paths that were left alone, at most `MAX_STAYED` of them,
-   * so that the request can be answered again. The list is complete once the request is done.
+   * Only for a request that has an id and is not a write: the paths that were left alone. With this list of at most
+   * `MAX_STAYED` paths, the request can be answered again. The list is complete once the request is done.
    */
   readonly stayed?: readonly StayedPath[];
   /**
-   * Only for such a request, when it is done: the files that somebody wrote meanwhile, and the paths at which they were
-   * kept.
+   * Only for a finished request that has an id and is not a write: the files that somebody wrote meanwhile, and the
+   * paths at which these files were kept.
    */
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the paths that were kept aside. */
@@ -163,15 +169,15 @@ export interface IntentRecord {
   readonly brings?: string;
   /** Set while the intent is open: contents of the plan that no other record names. */
   readonly contents?: readonly Hash[];
-  /** Set while the intent is open: the conflicts that are written as separate records when it is closed. */
+  /** Set while the intent is open: the conflicts that are written as separate records when the intent is closed. */
   readonly conflicts?: readonly IdentifiedConflict[];
   /** Set while the intent is open: the changes, if they are few. The intent then has no plan. */
   readonly changes?: readonly UpstreamChange[];
   /** Set while the intent is open: true if files get their recorded modification times. */
   readonly keepMtime?: true;
-  /** Set while the intent is open: the replica's progress at the time when it is closed. */
+  /** Set while the intent is open: the replica's progress, which is recorded when the intent is closed. */
   readonly replica?: ReplicaRecord;
-  /** Set while the intent is open: the paths whose states are proposed to the origin when it is closed. */
+  /** Set while the intent is open: the paths whose states are proposed to the origin when the intent is closed. */
   readonly proposals?: readonly WorkspacePath[];
 }
 

@@ -23,8 +23,8 @@ export interface RemoteWorkRow {
 }
 
 /**
- * Collects remote work from ascending events, in one row for each combination of replica, session, turn and action.
- * Throws `LOG_DAMAGED` for an invalid event.
+ * Collects the remote work of events, which must be in ascending order. Returns one row for each combination of
+ * replica, session, turn and action. Throws `LOG_DAMAGED` for an invalid event.
  */
 export function remoteWorkIn(events: Iterable<LogEvent>): RemoteWorkRow[] {
   const found = new Map<string, RemoteWorkRow>();
@@ -43,7 +43,7 @@ export function noteRemoteWork(known: Map<string, RemoteWorkRow>, row: RemoteWor
 }
 
 function rowOf(event: LogEvent): RemoteWorkRow | undefined {
-  // Most events do not come from a replica, and need not be decoded.
+  // Most events do not come from another copy of the workspace, and need not be decoded.
   if (event.record["cause"] !== "replica") return undefined;
   const [change] = changesOf(event);
   if (change === undefined) return undefined;

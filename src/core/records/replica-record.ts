@@ -13,71 +13,74 @@ export interface ReplicaHalt {
   readonly detail?: string;
 }
 
-/** The identity of a folder. It shows whether another folder is in the folder's place. */
+/** The identity of a folder. If the identity differs, another folder has taken the folder's place. */
 export interface FolderIdentity {
   /** The device and the inode, as decimal numbers. */
   readonly dev: string;
   readonly ino: string;
   /**
-   * The folder's birth time (`Disk.birthOf`), because another folder may get the same inode later. Not every system
-   * knows it.
+   * The folder's birth time (`Disk.birthOf`). It distinguishes the folder from a later folder with the same inode.
+   * Omitted if it is unknown.
    */
   readonly birth?: string;
 }
 
 /**
- * The treatment of missing paths. With `here`, paths that are missing in the folder are written to it again. With
- * `both`, paths that are missing at the origin are also proposed to it.
+ * The treatment of missing paths.
+ * - `here`: paths that are missing in the folder are written to the folder again.
+ * - `both`: in addition, paths that are missing at the origin are proposed to the origin.
  */
 export type Kept = "here" | "both";
 
 /**
- * The rule for files that editors and desktops make for themselves. Each stays on its side (`leave`), or is synced both
- * ways (`sync`).
+ * The rule for files that editors and desktops make for themselves. `leave`: each file stays on its side. `sync`: the
+ * files are synced both ways.
  */
 export type EditorFilesRule = "leave" | "sync";
 
 /**
- * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. The record is written in the
- * same commit as the changes that it is about. The last event of the record has the state of the sync.
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Each step of the sync writes the
+ * record in the commit of its changes to the folder. The last event of the record has the current state of the sync.
  */
 export interface ReplicaRecord {
   /** The id of the origin's workspace; `""` until the origin has answered once. */
   readonly origin: string;
-  /** The name by which this replica introduces itself to the origin. If it changes, the journal starts again. */
+  /** The name by which this replica introduces itself to the origin. If the name changes, the journal starts again. */
   readonly sandboxId: string;
   /** The URL of the origin, without a token. */
   readonly url: string;
-  /** The origin's workspace as it was requested; `undefined` if none was named. */
+  /** The workspace that was requested at the origin; `undefined` if none was named. */
   readonly workspace?: string;
   readonly mode: ReconcileMode;
   /**
-   * Patterns of paths whose states at the origin are not brought into the folder. `filterFrom` has the patterns of
-   * paths that are not written back to the origin.
+   * `filterTo`: patterns of paths that are not copied from the origin into the folder. `filterFrom`: patterns of paths
+   * that are not written back to the origin.
    */
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
   /**
-   * The value of `filterTo` when the folder was last reconciled, if it differs from the present value. The next step
-   * removes this field.
+   * The value of `filterTo` at the last reconciliation. Set only if `filterTo` has changed since. The next step of the
+   * sync removes this field.
    */
   readonly filteredTo?: readonly string[];
-  /** The name of a named filter. */
+  /** The name of a predefined filter. */
   readonly policy?: string;
   /** The rule for editors' own files (core/filter/editor-names.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
   /** True if protected files are synced both ways, too. Default: each side keeps its own. */
   readonly withProtected?: true;
-  /** The names of secrets that a person has added at the origin. They also apply in the folder. Default: none. */
+  /**
+   * The protected names that a person has added at the origin. They also protect files in the folder. Default: none.
+   */
   readonly originNames?: readonly string[];
-  /** The names of secrets that a person had added in the folder when it was last reconciled. Default: none. */
+  /** The protected names that a person had added in the folder at the last reconciliation. Default: none. */
   readonly ownNames?: readonly string[];
   /** The origin's event up to which the folder is reconciled; 0 if it never was. */
   readonly applied: number;
-  /** The local event up to which the origin has answered, as far as that is known. Pruning spares later events. */
+  /** The last local event that the origin is known to have answered. Pruning keeps later events. */
   readonly settled: number;
-  /** Set if the next step must not regard a missing path as deleted (see `Kept`). */
+  /** Set if the next step of the sync must not treat missing paths as deleted (see `Kept`). */
   readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
   readonly paused?: boolean;

@@ -1,11 +1,14 @@
 /**
  * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
- * Moments are ordered by seq, never by time. Ages are computed from the times of later moments and of the log's end,
- * never from the wall clock. A step between two neighbours is regarded as a clock jump if it is longer than 90 days and
- * longer than three times the age limit. A clock jump adds nothing to ages, so that it deletes nothing. A moment whose
- * time is after the end of the log is treated as recorded together with the next moment. A moment whose time is before
- * that of an earlier moment is treated as recorded together with that one.
+ * Moments are ordered by seq, never by time. The age of a moment is the sum of the intervals between consecutive
+ * moments, from this moment to the end of the log. The wall clock is never used. An interval counts as a clock jump if
+ * it is longer than 90 days and longer than three times the age limit. Clock jumps do not add to ages, so that they
+ * prune nothing.
+ *
+ * The times of two kinds of moments are corrected:
+ * - A moment whose time is after the end of the log is treated as recorded together with the next moment.
+ * - A moment whose time is before that of an earlier moment is treated as recorded together with the earlier moment.
  */
 
 /** A moment that names a restorable state. */
@@ -18,8 +21,8 @@ export interface KeptMoment {
   /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
   /**
-   * The reason why no limit removes the moment. `first` means that it is the first of its session. Actions with `open`
-   * or `first` are still counted by the limit.
+   * The reason why no limit removes the moment. `first`: the moment is the first of its session. Actions with `open` or
+   * `first` still count towards the limit.
    */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
@@ -31,9 +34,9 @@ export interface RetentionLimits {
 }
 
 /**
- * A person's rules for the moments to keep. A moment is kept if any rule keeps it. A rule is a number of moments
- * (`last`), an age (`withinMs`), or a number of periods (hours, days …). In each of these periods, the newest moment is
- * kept.
+ * A person's rules for the moments to keep. A moment is kept if any rule keeps it. `last` keeps that number of newest
+ * moments. `withinMs` keeps all moments below that age. Each other rule is a number of periods (hours, days …), and
+ * keeps the newest moment of each period.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -49,7 +52,7 @@ export interface PruneQuestion {
   /** The moments, in the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly rules: RetentionLimits | KeepRules;
-  /** No moment younger than this is given up. */
+  /** Moments below this age are not pruned. */
   readonly minAgeMs: number;
   /** The last event of the log, and its time. */
   readonly head: { readonly seq: number; readonly ts: number };
@@ -65,7 +68,7 @@ export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
-  /** The states of `states` that kept actions need. */
+  /** The members of `states` that kept actions need. */
   readonly actionStates: readonly number[];
   readonly kept: readonly KeptMoment[];
   readonly pruned: readonly KeptMoment[];
@@ -108,8 +111,8 @@ function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
 }
 
 /**
- * Returns the time of each moment, raised to at least that of the moments before it. If a moment is later than the end
- * of the log, its clock ran ahead, and it gets the time of the next moment.
+ * Returns the corrected time of each moment. No time is earlier than that of a previous moment. A time after the end of
+ * the log means that the clock ran ahead. Such a moment gets the time of the next moment.
  */
 function timesOf({ moments, head }: PruneQuestion): number[] {
   let latest = Number.NEGATIVE_INFINITY;
@@ -148,8 +151,9 @@ interface Judged {
 
 /**
  * Returns the moments beyond the limits. `maxSnapshots` limits the actions that are neither pinned nor named.
- * `maxAgeMs` applies to snapshots, too. If there are too many actions, a tenth of the limit is given up in addition, so
- * that not every action prunes. Half of the limit is reserved for unshielded actions, however many are shielded.
+ * `maxAgeMs` applies to snapshots, too. If there are too many actions, an additional tenth of the limit is pruned, so
+ * that not every new action causes a pruning. Half of the limit is reserved for unshielded actions, however many are
+ * shielded.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;

@@ -10,11 +10,11 @@ import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./worksp
  * summarises the previous events, so that the history can continue without them.
  */
 export interface Sentinel {
-  /** A blob with the base on which the history can start at this event. */
+  /** The hash of the base with which the history can start at this event. */
   readonly base: Hash;
   /** The Merkle root of the files, which is the same after this event and after the previous one. */
   readonly root: Hash;
-  /** The first and last seq of the sealed log. */
+  /** The first and last seq of the log that the compaction sealed. */
   readonly range: readonly [first: number, last: number];
   /** The hash of the previous event. */
   readonly head: Hash;
@@ -39,9 +39,12 @@ export function encodeSentinel(sentinel: Sentinel): RecordBody {
 }
 
 /**
- * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing or malformed, and `INTEGRITY_VIOLATION`
- * if the fields do not match the event: `head` must be its `prev_hash`, `size` its seq − 1, `range` must end at `size`,
- * and `frontier` must have the length for that number of events.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing or malformed. Throws
+ * `INTEGRITY_VIOLATION` if the fields do not match the event:
+ * - `head` must be the event's `prev_hash`.
+ * - `size` must be the event's seq − 1.
+ * - `range` must end at `size`.
+ * - `frontier` must have the length for `size` events.
  */
 export function decodeSentinel(event: LogEvent): Sentinel {
   const { record } = event;
@@ -72,7 +75,7 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   if (head !== event.prevHash) refuse(`its head is ${head}, its prev_hash ${event.prevHash}`);
   if (size !== event.seq - 1) refuse(`its size is ${size}`);
   if (range[1] !== size || range[0] < 1 || range[0] > size) refuse(`its range is ${range.join("..")}`);
-  // This throws unless a frontier of this length fits this number of events.
+  // The constructor throws if the frontier has the wrong length for this number of events.
   new LogTree(frontier, size);
 }
 

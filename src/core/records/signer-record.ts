@@ -2,8 +2,8 @@ import type { Head, RecordBody } from "../values/event.ts";
 import { damaged, hashOf, object, orNull, text, whole } from "../values/record-fields.ts";
 
 /**
- * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last such event is in
- * force. The first one is in the first commit of a history.
+ * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last signer event is in
+ * force. The first signer event is in the first commit of a history.
  */
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */

@@ -15,27 +15,30 @@ export interface TransactionRecord {
   readonly name?: string;
   readonly actor: string;
   /**
-   * The agent's session to which the transaction belongs. Only actions of this session are part of it. Default: those
-   * of all sessions are.
+   * The agent's session to which the transaction belongs. Only actions of this session are part of the transaction.
+   * Default: actions of all sessions are part of it.
    */
   readonly session?: string;
   /**
-   * `actions`: only the changes of actions and writes belong to the transaction, and the restores, undos and redos of
-   * the client that began it. If this field and `session` are omitted, changes to the folder that no action made belong
-   * to it as well, while it is the innermost bracket.
+   * `actions`: only the following changes belong to the transaction:
+   * - changes of actions and writes
+   * - restores, undos and redos of the client that began the transaction
+   *
+   * If this field and `session` are omitted, changes that no action made also belong to the transaction while it is the
+   * innermost bracket.
    */
   readonly scope?: "actions";
   /** The client that began the transaction, by its own name. */
   readonly client?: string;
   /**
    * Only for a transaction of actions: the mark of the process that began it. A restore, undo or redo is a step of the
-   * transaction only if it has the same actor, client and mark. One without a mark needs only the same actor and
-   * client.
+   * transaction only if it has the same actor, client and mark. If the mark of the step is unknown, the actor and the
+   * client decide.
    */
   readonly process?: string;
   /**
-   * The process whose death ends the transaction. With `null`, only a command ends it, as for transactions of the
-   * command line.
+   * The process whose death ends the transaction. `null` if only a command ends the transaction, as for transactions of
+   * the command line.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
@@ -47,14 +50,14 @@ export interface TransactionRecord {
   /** The operation that rolled the transaction back. */
   readonly undo?: string;
   /**
-   * The run and the action within which the transaction was begun. A transaction within a run is not an operation that
-   * can be undone by itself; the run is.
+   * The run and the action within which the transaction was begun. A transaction within a run cannot be undone by
+   * itself. Only the run can be undone.
    */
   readonly run?: string;
   readonly action?: string;
   /**
    * The run that the transaction contains (`run --rollback-on-failure`). Changes that others make meanwhile are not
-   * part of it.
+   * part of the transaction.
    */
   readonly holds?: string;
   /** The number of paths that the transaction and its savepoints changed. Set once the transaction is committed. */

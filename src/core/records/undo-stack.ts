@@ -5,18 +5,21 @@ export interface OperationStep {
   readonly kind: "operation" | "undo" | "redo";
   /** The operation to which an undo or redo applies. For a redo, it may also be an undo with `takes`. */
   readonly target?: string;
-  /** Only for an undo of selected work: the operations, and redone undos of this kind, that it undoes completely. */
+  /**
+   * Only for an undo of selected work: the ids of the steps that it undoes completely. These are operations, and redone
+   * undos of selected work.
+   */
   readonly takes?: readonly string[];
   /**
-   * Only for such an undo: the operations of which only the unmerged part is left. They are not undone, but are no
-   * longer the next to be undone.
+   * Only for an undo of selected work: the operations that it undoes except for changes that do not merge. They do not
+   * count as undone, but are no longer undoable as the next operation.
    */
   readonly passes?: readonly string[];
-  /** True for such an undo if it changed nothing. Then there is nothing to redo. */
+  /** True for an undo of selected work that changed nothing. There is then nothing to redo. */
   readonly isNothing?: true;
   /**
-   * True for an operation within a larger one. It is undone with that operation or by its own id, and is never the next
-   * to be undone.
+   * True for an operation within a larger one. It is undone together with the larger operation, or by its own id. It is
+   * never the next operation to be undone.
    */
   readonly isPart?: true;
 }
@@ -31,15 +34,15 @@ export interface UndoStack {
 
 /**
  * Returns the two stacks after the steps, which must be in log order. Consecutive undos go back, and redos go forward.
- * A new operation clears the redo stack. An undo of an operation in the middle removes it from its place. A redo of
- * that operation puts it on top. This also holds if a new operation has cleared the redo stack, as long as the redo
- * names the operation.
+ * A new operation clears the redo stack. An undo of an operation in the middle removes the operation from its place. A
+ * redo that names this operation puts it on top, even if a new operation has cleared the redo stack.
  *
  * An undo of selected work is a separate step. The operations that it undoes completely are no longer undoable. The
  * undo becomes redoable as one step under its own id, unless it changed nothing. Once it is redone, it is undoable as
  * one step under that id. Undoing that step is then a new undo, whose `takes` names the step.
  *
- * Steps about missing (pruned) operations change nothing, and neither do redos of operations that are not undone.
+ * Steps about missing (pruned) operations change nothing. Redos of operations that are not undone change nothing,
+ * either.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();
@@ -69,7 +72,7 @@ class Stacks {
       this.#known.set(id, isPart);
       if (isPart) return;
       this.#undoable.add(id);
-      // Even the clearing of an empty set allocates a new table.
+      // The check avoids an allocation: clearing an empty set allocates a new table.
       if (this.#redoable.size > 0) this.#redoable.clear();
     } else if (kind === "undo" && takes !== undefined) this.#takeWork(step, takes);
     else if (target === undefined || !this.#known.has(target)) return;

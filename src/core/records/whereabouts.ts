@@ -10,26 +10,24 @@ export interface RootPlace {
   readonly id: string | null;
   readonly device: string;
   /**
-   * The mount point at or above the folder, and the folder of its file system that is mounted there. Not every system
-   * knows it.
+   * The mount point at or above the folder, and the folder of the file system that is mounted there. Omitted if
+   * unknown.
    */
   readonly mount?: string;
-  /**
-   * A text that identifies the mounting of the file system. Each mounting has another text. Not every system knows it.
-   */
+  /** A text that differs each time the file system is mounted. Omitted if unknown. */
   readonly mounting?: string;
 }
 
 /** The locations of a workspace's folders at the last full capture. */
 export interface Whereabouts {
-  /** A text that identifies the boot of the machine. Not every system knows it. */
+  /** A text that identifies the boot of the machine. Omitted if unknown. */
   readonly boot?: string;
   /** Set if a process that followed an origin with the folder has not ended cleanly. */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
 }
 
-/** Returns true if the machine was booted after `last`; false if a boot is unknown. */
+/** Returns true if the machine was booted after `last`; false if either boot is unknown. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
@@ -55,7 +53,7 @@ export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet
   return new Set(elsewhere.map(({ id }) => id ?? undefined));
 }
 
-/** Returns `now`. If its boot is unknown, it gets that of `last`. */
+/** Returns `now`. If the boot of `now` is unknown, the result has the boot of `last`. */
 export function mergeWhereabouts(last: Whereabouts | undefined, now: Whereabouts): Whereabouts {
   if (last === undefined) return now;
   const boot = now.boot ?? last.boot;
@@ -77,27 +75,26 @@ export interface UncleanEnd {
   /** Paths that were recorded shortly before the end. The system may not have written their files yet. */
   readonly recent: ReadonlySet<WorkspacePath>;
   /**
-   * Returns the modification time with which a file was last seen, in ms; `undefined` if it is unknown. It may be later
-   * than the recorded time, because a file may be rewritten with the same bytes.
+   * Returns the modification time with which a file was last seen, in ms; `undefined` if unknown. This time is later
+   * than the recorded one if the file was rewritten with the same bytes.
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
   /**
-   * The time at which the machine booted again, in ms since the epoch; `undefined` if it did not, or if that is
-   * unknown.
+   * The time at which the machine booted again, in ms since the epoch; `undefined` if the machine did not boot again,
+   * or if the time is unknown.
    */
   readonly restarted?: number | undefined;
 }
 
 /**
- * Returns true if the present state of a path was left by an unclean end and is not an edit. An edit has a new
- * modification time. A file whose bytes were not written has the recorded time, and is empty, shorter or filled with
- * other bytes.
- *
- * Some file systems (Btrfs) return to an earlier state as a whole. The path then has an earlier file, or none. But a
- * person may also have deleted the file. Therefore, such a return is assumed only for paths that were recorded shortly
- * before the end, and only if a process followed an origin until then. XFS may leave a file empty that was rewritten
- * right before the end. Such a file has a new modification time, which is before the machine booted again. This loss,
- * too, is assumed only if a process followed an origin.
+ * Returns true if an unclean end, and not an edit, left the present state of a path. There are three kinds of losses:
+ * - The bytes of a file did not reach the disk. The file is empty, shorter or filled with other bytes, but has the
+ *   recorded modification time. An edited file has a new time.
+ * - The file system (Btrfs) returned to an earlier state as a whole. The path then has an earlier file, or none.
+ *   Because a person may also have deleted the file, this loss is assumed only for paths that were recorded shortly
+ *   before the end, and only if a process followed an origin until then.
+ * - XFS emptied a file that was rewritten right before the end. The file has a new modification time, which is before
+ *   the machine booted again. This loss is also assumed only if a process followed an origin.
  */
 export function isLostInCrash({ path, before, after }: Change, unclean: UncleanEnd): boolean {
   const { wasFollowed, recent, seen } = unclean;

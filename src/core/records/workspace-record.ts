@@ -21,7 +21,8 @@ import { optional } from "../../util/optional.ts";
 export const FORMAT_VERSION = 2;
 
 /**
- * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` names the thing with that format in messages.
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what`: the name of the thing that has this format,
+ * for the message.
  */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
@@ -58,15 +59,16 @@ export interface WorkspaceRecord {
   readonly device: string;
   readonly inode: string;
   /**
-   * The folder's birth time, in nanoseconds since 1970, because another folder may get its inode later. Not every
-   * system knows it.
+   * The folder's birth time, in nanoseconds since 1970. It distinguishes the folder from a later folder with the same
+   * inode. Omitted if unknown.
    */
   readonly born?: string;
-  /**
-   * False if nothing that the rules leave out is kept aside. What was kept aside before is then freed. Default: true.
-   */
+  /** False if excluded files are not kept aside. Copies that were kept aside before are then freed. Default: true. */
   readonly keepsAside?: false;
-  /** Names of secrets that a person has added to the table, or excluded (`!`). See `ProtectedNames`. Default: none. */
+  /**
+   * File names that a person has added to the table of protected names, or excluded (`!`). See `ProtectedNames`.
+   * Default: none.
+   */
   readonly protectedNames?: readonly string[];
   /** The name, which is unique in the store. */
   readonly name?: string;
@@ -86,7 +88,7 @@ export interface ForkOrigin {
   readonly root: Hash;
 }
 
-/** Used for a workspace's record, and for the filter that each snapshot names. */
+/** Encodes a filter for a workspace's record, or for the filter record that a snapshot names. */
 export function encodeFilter(filter: FilterOptions): RecordBody {
   return {
     use_gitignore: filter.useGitignore,
@@ -185,7 +187,7 @@ function decodeOrigin(body: RecordBody): ForkOrigin {
 
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
-/** A name has 1 to 128 characters that need no escaping in a URL, a file name or a command line. */
+/** Returns true for a valid name: 1 to 128 characters that need no escaping in a URL, a file name or a command line. */
 export function isWorkspaceName(text: string): boolean {
   return SHAPE.test(text);
 }

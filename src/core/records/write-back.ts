@@ -39,9 +39,9 @@ export interface WriteBackBatch {
    */
   readonly acknowledged: number;
   /**
-   * The replica's last decided entry, as the connection that received this batch knows it. If the history has another
-   * last entry, somebody else has written as this replica. The batch is then refused, unless it contains the history's
-   * last entry, too. `undefined`: this is not checked.
+   * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. A
+   * different last entry in the history means that somebody else has written under this replica's name. The batch is
+   * then refused, unless it contains that entry. `undefined`: no check.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
@@ -86,19 +86,19 @@ export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
   /**
-   * The event that caused the rejection, if there is one. It is the last event of the path, of a path beneath it, or of
-   * a path in its way.
+   * The event that caused the rejection, if there is one: the last event of the path, of a path beneath the path, or of
+   * another path that is in the way.
    */
   readonly currentSequence?: number;
-  /** Set if the replica itself rejected the entry. The origin then does not know of it. */
+  /** Set if the replica itself rejected the entry. The origin does not know of such an entry. */
   readonly unheard?: true;
   /** Set if the losing state is kept in the origin's history. The hash is `null` for a deletion or a folder. */
   readonly kept?: { readonly contentHash: Hash | null };
 }
 
 /**
- * The answers to some entries. Each list is sorted by `localSeq`. An entry that was decided so long ago that its answer
- * is unknown is in neither list. Such an entry is settled, too.
+ * The answers to some entries. Each list is sorted by `localSeq`. The answer to an entry that was decided long ago may
+ * be unknown. Such an entry is in neither list, but it is settled.
  */
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];

@@ -4,7 +4,7 @@ import type { ShellWord } from "./shell-words.ts";
 
 /**
  * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command with such
- * a path in a guarded folder. Paths that `shell-arguments.ts` forecasts need not be among them. If `deep` is true,
+ * a path in a guarded folder. Paths that `shell-arguments.ts` returns may be missing here. If `deep` is true,
  * everything beneath the paths is affected.
  */
 export interface Guarding {
@@ -44,7 +44,7 @@ function tar(words: readonly ShellWord[]): Guarding {
   const folders = valuesOf(read, "-C --directory");
   if (hasAny(read, "-x --extract --get")) {
     const from = folders.length > 0 ? folders : [HERE];
-    // `tar` makes this folder in the one to which it changes.
+    // `tar` creates this folder in the folder to which it changes.
     const named = valuesOf(read, "--one-top-level").slice(-1);
     const made = named.flatMap((name) => from.map((folder) => within(folder, name)));
     return { paths: [...from, ...made], deep: false };
@@ -135,7 +135,7 @@ function target(words: readonly ShellWord[]): Guarding {
   return { paths: last === undefined || /^[^/]*:/.test(last.text) ? [] : [last], deep: false };
 }
 
-/** The sources are included, because a new name of a guarded file would permit writing to that file. */
+/** Returns the target and the sources. A link to a guarded file would permit writes to that file. */
 function ln(words: readonly ShellWord[]): Guarding {
   return { paths: given(words, "-t -S --target-directory --suffix").operands, deep: false };
 }

@@ -1,12 +1,12 @@
 import { fedPieces, ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
 
-// Recorded commands often have secrets. This module masks those that can be recognised by their name (`--token`,
+// Recorded commands often contain secrets. This module masks those that can be recognised by their name (`--token`,
 // `API_KEY=`, `Authorization:`), their place (`curl -u`, `mysql -p`, user info in a URL) or their shape. In doubt, it
 // masks. A secret in an unnamed argument of unknown shape cannot be recognised.
 
 export const MASK = "***";
 
-/** Words that make a name secret wherever they are in it. `isSecretName` has the exceptions. */
+/** Words that make a name secret at any position in the name. `isSecretName` has the exceptions. */
 const STRONG = /token(?!s|iz)|passw(?:or)?d|passphrase|secret|(?:api|access|private|auth|account)[-_.]?key|credential/i;
 /** Words that make a name secret only as the last part of the name or as the whole name. */
 const LAST =
@@ -79,7 +79,7 @@ const NAMED_RULES: readonly NamedRule[] = [
     isSecret: isSecretHeader,
     mask: MASK,
   },
-  // A field of a JSON object, which may be escaped in a string.
+  // A field of a JSON object. The object can be escaped in a string.
   {
     name: /["']([\w.-]{1,64})\\{0,3}["']\s{0,4}:\s{0,4}/g,
     value: /\\{1,3}["'][^"']*["']?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,}"']+/y,
@@ -158,7 +158,7 @@ interface Progress {
   /** The number of words of `after` that were matched. `count` is the number of words after them. */
   matched: number;
   count: number;
-  /** All words from this count on are the value of a secret, whose name came before. */
+  /** All words from this count on are the value of a secret. The name of the secret came before them. */
   from: number;
 }
 
@@ -183,13 +183,13 @@ class Words {
   }
 
   /**
-   * Returns the word, masked as the flag or name before it demands. Returns `undefined` if nothing before the word
-   * decides about it.
+   * Returns the word, masked as the previous flag or name requires; `undefined` if no previous flag or name requires
+   * anything.
    */
   #taken(word: string, as: Next): string | undefined {
     // In `--token --verbose`, the first flag has no value.
     if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
-    // If the word is a path, it is the folder in which to work.
+    // A path after `--pwd` is a working folder, not a password.
     if (as === "pwd" && !/^(?:[./~$]|--)/.test(word)) return MASK;
     if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
     if (as === "percent" && word.includes("%")) return `${word.slice(0, word.indexOf("%"))}%${MASK}`;

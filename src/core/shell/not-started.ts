@@ -2,7 +2,10 @@ import { hintOfErrno } from "../values/errno.ts";
 import { ChronicleError, errnoOf } from "../values/errors.ts";
 import { quoteCommand } from "./quote-command.ts";
 
-/** Advises checking the program itself if permission was refused or no hint is known. */
+/**
+ * Returns the hint for the errno. If permission was refused or no hint is known, the hint is to check the program
+ * itself.
+ */
 function hintOfStart(errno: string | undefined): string {
   const isRefused = errno === undefined || errno === "EACCES" || errno === "EPERM";
   return (

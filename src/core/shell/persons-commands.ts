@@ -28,7 +28,7 @@ export interface GuardedPlace {
 /** The maximum depth to which lines within lines (`sh -c`, `eval`, `$(…)`) are read. */
 const MOST_NESTED = 5;
 
-/** The maximum number of arguments of a script that are each tried as its only argument. */
+/** The maximum number of arguments of a script that are tried one by one, each as the only argument. */
 const MOST_EACH = 4;
 
 const MOST_COMMANDS = 10_000;
@@ -41,8 +41,11 @@ const isNoDryRun: Judge = ({ options }) => !options.has("-n") && !options.has("-
 
 /**
  * The verbs that a hook refuses to an agent, each with a test of its arguments. The commands themselves refuse more
- * verbs to an agent that they recognise. The test returns true if the call gives up history or accepts another one,
- * configures Chronicle or switches it off, or decides whether work is on the record.
+ * verbs if they recognise that an agent gives them. The test returns true if the call does one of these:
+ * - give up history, or accept another history
+ * - configure Chronicle, or switch it off
+ * - decide whether work is on the record
+ * - create or revoke a token
  */
 export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["forget", always],
@@ -53,14 +56,14 @@ export const PERSONS_VERBS: ReadonlyMap<string, Judge> = new Map<string, Judge>(
   ["agents", ({ operands }) => operands[0]?.text === "uninstall"],
   ["config", ({ options, operands }) => operands.length > 1 || options.has("--clear")],
   ["head", ({ options }) => options.has("--accept")],
-  // With these, an agent would hide its own work, or record work that a person has kept off the record.
+  // With these options, an agent would hide its own work, or record work that a person has kept off the record.
   ["run", ({ options }) => options.has("--otr")],
   ["snapshot", ({ options }) => options.has("--on-record")],
-  // With the token of an operator, everything that is refused here can be asked of a server.
+  // An agent with an operator's token could ask a server for everything that is refused here.
   ["token", ({ operands }) => /^(?:create|revoke)$/.test(operands[0]?.text ?? "")],
 ]);
 
-/** The words after a verb that messages show. Default: none. */
+/** The words that messages show after a verb. Default: none. */
 const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
   agents: () => " uninstall",
   compact: () => " --drop-archive",
@@ -71,10 +74,10 @@ const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
 };
 
 /**
- * Returns the first command in a shell line that only a person may give, in the form for messages, or the first path in
- * the guarded folders that the line removes or writes. Returns `undefined` if there is none. A word whose value cannot
- * be known (an unknown variable, the output of a command, a line that a program reads) is allowed. Never throws. Takes
- * time linear in the length of the line.
+ * Returns the first violation in a shell line, in the form for messages. A violation is a command that only a person
+ * may give, or a path in the guarded folders that the line removes or writes. Returns `undefined` if there is none. A
+ * word whose value cannot be known (an unknown variable, the output of a command, a line that a program reads) is
+ * allowed. Never throws. Takes time linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
   // If the current folder is itself given as `/proc/self/cwd`, the real folder is unknown, and `/` is used.
@@ -129,7 +132,7 @@ class Guard {
     }
   }
 
-  /** Notes the variable of `for NAME in WORD…`. Its value is the first word. */
+  /** Gives the variable of `for NAME in WORD…` the first word as its value. */
   #learnLoop([variable, key, value]: readonly ShellWord[]): void {
     if (key?.text !== "in" || variable?.known !== true || value?.known !== true) return;
     this.#variables[variable.text] = value.text;
@@ -224,7 +227,7 @@ class Guard {
 
   /**
    * Judges the paths in a program's arguments. A folder above a guarded one is a hit if the program affects everything
-   * beneath its paths, unless the program only changes modes or owners.
+   * beneath its paths. A `chmod` that only gives rights to the owner is an exception.
    */
   #arguments(tool: string, rest: readonly ShellWord[], cwd: string | undefined): string | undefined {
     const touched = argumentsOf(tool, rest);

@@ -1,5 +1,5 @@
 const PLAIN = /^[\w@%+=:,./-]+$/;
-/** Without `=`: a shell would take `A=b` in the place of the command for an assignment. */
+/** Does not match `=`, because a shell would read `A=b` in the place of the command as an assignment. */
 const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
 
 export function quoteCommand(argv: readonly string[]): string {
@@ -10,7 +10,7 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A path that begins with a dash gets `./`, so that it is not read as an option. */
+/** Quotes a path. A path that begins with a dash gets the prefix `./`, so that it is not read as an option. */
 export function quotePath(path: string): string {
   return quoteCommand([path.startsWith("-") ? `./${path}` : path]);
 }

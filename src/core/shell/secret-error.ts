@@ -3,7 +3,10 @@ import { ChronicleError } from "../values/errors.ts";
 
 export const KEPT_BACK = "a secret by its name: no agent and no reader is shown it";
 
-/** `what` is the path or the hash of a protected file, whose bytes an agent or reader has requested. */
+/**
+ * Returns the error for an agent or reader that requests the bytes of a protected file. `what`: the path or the hash of
+ * the file.
+ */
 export function secretError(what: string): ChronicleError {
   return new ChronicleError("FORBIDDEN", `${JSON.stringify(what)} is ${KEPT_BACK}`, {
     hint: `undo and restore put it back like any file; to see it: ${WHO_CAN}. \`chronicle config protectedNames\` shows the names that a person has added`,

@@ -1,15 +1,20 @@
 // The ways in which well-known programs take secrets on their command line: by flags, and by the place of a word.
 
 /**
- * The form in which a flag takes a secret. `next`: in the next argument, or in its own (`-pX`). `apart`: only in the
- * next argument. `attached`: only in its own. `user`: as `user:secret`. `percent`: as `user%secret`. `source`: as one
- * of OpenSSL's sources (`pass:…`, `env:…`, `file:…`). `pair`: as `name=secret`. `nothing`: the flag looks like the name
- * of a secret, but takes no value.
+ * The form in which a flag takes a secret.
+ * - `next`: in the next argument, or in the flag's own argument (`-pX`)
+ * - `apart`: only in the next argument
+ * - `attached`: only in the flag's own argument
+ * - `user`: as `user:secret`
+ * - `percent`: as `user%secret`
+ * - `source`: as one of OpenSSL's sources (`pass:…`, `env:…`, `file:…`)
+ * - `pair`: as `name=secret`
+ * - `nothing`: the flag looks like the name of a secret, but takes no value
  */
 export interface ToolFlag {
   readonly flags: readonly string[];
   readonly takes: "next" | "apart" | "attached" | "user" | "percent" | "source" | "pair" | "nothing";
-  /** The subcommand after which the flag takes a secret. Default: the flag takes one in any case. */
+  /** The subcommand after which the flag takes a secret. Default: the flag always takes one. */
   readonly after?: string;
 }
 
@@ -17,10 +22,12 @@ export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
   /**
-   * The words that are secret. A number: all words from this position on, except `NAME=VALUE` and `-`. Positions are
-   * counted after the last word of `after`, without flags; 1 is the next word. `value`: if the next word is the name of
-   * a secret, all words after it. `values`: the value of each `NAME=VALUE`. `named`: all words after the first name of
-   * a secret.
+   * The words that are secret.
+   * - A number: all words from this position on, except `NAME=VALUE` and `-`. Position 1 is the next word after the
+   *   last word of `after`. Flags are not counted.
+   * - `value`: if the next word is the name of a secret, all words after that name.
+   * - `values`: the value of each `NAME=VALUE`.
+   * - `named`: all words after the first name of a secret.
    */
   readonly secret: number | "value" | "values" | "named";
   readonly flag?: RegExp;
@@ -200,8 +207,8 @@ export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
 };
 
 /**
- * Programs and words of the shell whose names other programs use as subcommands. Only the first word is read as such a
- * program.
+ * Programs and shell commands whose names are also subcommands of other programs. Such a name is read as the program
+ * only if it is the first word.
  */
 export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", "security"]);
 
@@ -222,7 +229,7 @@ const PIPE = /^\)*\|&?\n*\(*$/;
 const STDIN_FLAG =
   /^--(?:[a-z-]*(?:password|passwd|passphrase|pass|token|secret|key)-stdin|with-token|password-stdin)$/;
 
-/** Programs that read a secret from their standard input if the command has a match for each of these patterns. */
+/** Programs that read a secret from their standard input if each of the patterns matches a word of the command. */
 const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
   ["chpasswd"],
   ["sudo", /^-[a-zA-Z]*S|^--stdin$/],
@@ -247,7 +254,7 @@ const READERS: readonly (readonly [program: string, ...words: RegExp[]])[] = [
 ];
 const PRINTERS = new Set(["echo", "printf", "print", "Write-Output"]);
 
-/** The words of an `echo` that stay readable: flags, formats of `printf`, and variables. */
+/** The words of an `echo` that are not masked: flags, formats of `printf`, and variables. */
 const PLAIN = /^(?:-[neErs]+|(?:%s|%b|\\[nrt0])+|\$\{?\w+\}?)$/;
 
 /** Returns the indexes of the pieces that are secrets for the standard input of a program. */

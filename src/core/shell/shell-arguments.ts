@@ -9,7 +9,7 @@ export interface Arguments {
   readonly deep: boolean;
   /** The folder in which the command works. Default: the one in which it is started. */
   readonly from?: ShellWord;
-  /** A name beneath `paths` that is left alone. */
+  /** The name of a folder beneath `paths` that is not touched. */
   readonly spares?: string;
   /** Set if the command touches only some of the paths beneath, and selects them itself. */
   readonly chooses?: true;
@@ -39,7 +39,7 @@ function operandsOf(valued: string): Reader {
 const MINUS_MODE = /^-[rwxXstugoa0-7][rwxXstugoa0-7,+=-]*$/;
 
 interface Change {
-  /** The mode or the owner; `undefined` if it is that of another path. */
+  /** The mode or the owner; `undefined` if it is taken from another path (`--reference`). */
   readonly what: ShellWord | undefined;
   readonly paths: readonly ShellWord[];
   readonly deep: boolean;
@@ -61,7 +61,10 @@ function change(words: readonly ShellWord[]): Arguments {
   return plain(paths, deep);
 }
 
-/** Returns true if a `chmod` only gives rights to the owner of its paths, so that it opens nothing and breaks nothing. */
+/**
+ * Returns true if a `chmod` only gives rights to the owner of its paths. Such a `chmod` exposes nothing and locks
+ * nobody out.
+ */
 export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
   const { what } = readChange(words);
   return what?.known === true && /^u\+[rwxX]+(?:,u\+[rwxX]+)*$/.test(what.text);
@@ -109,7 +112,7 @@ function inPlace(tool: "sed" | "perl"): Reader {
   };
 }
 
-/** Removes what follows `-i` in its word: the ending for the copies of the files. */
+/** Removes the suffix for backup copies, which can follow `-i` in the same word (`-i.bak`). */
 function withoutSuffix(tool: "sed" | "perl", word: ShellWord): ShellWord {
   const flags = tool === "sed" ? /^-[nrEsuz]*i/ : /^-[acnplsStTuUvwWX0-9]*i/;
   return { ...word, text: flags.exec(word.text)?.[0] ?? word.text };
@@ -211,8 +214,8 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /**
- * Reads a program that writes to the values of some options. `others` has its other short options that take a value: in
- * a bundle, the letters after one of them are no options.
+ * Reads a program that writes to the values of some options. `others` has the program's other short options that take a
+ * value. They are needed because, in a bundle, the letters after such an option are its value.
  */
 function outputOptions(names: string, others: string): Reader {
   return (words) => {

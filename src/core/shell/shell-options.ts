@@ -48,9 +48,12 @@ export interface GivenOptions {
 
 /** How `readOptions` tells options from operands. */
 interface OptionRules {
-  /** True if the first operand is a command, and the words after it are its arguments. Default: options may be anywhere. */
+  /**
+   * True if the first operand is a command, and the words after it are the command's arguments. Default: options may be
+   * anywhere.
+   */
   readonly endsAtOperand?: boolean;
-  /** True if `-1` is an operand, as it is for commander. Default: a bundle with the option `-1`. */
+  /** True if `-1` is an operand, as in the package commander. Default: `-1` is an option. */
   readonly hasNumbers?: boolean;
 }
 
@@ -108,12 +111,15 @@ export function valuesOf({ values }: GivenOptions, names: string): ShellWord[] {
   return names.split(" ").flatMap((name) => values.get(name) ?? []);
 }
 
-/** Returns the folder to which a program changes that is told each of these, or `undefined` if there are none. */
+/**
+ * Returns the folder in which a program ends up if it changes to these folders one after the other; `undefined` if
+ * there are none.
+ */
 export function innermost(folders: readonly ShellWord[]): ShellWord | undefined {
   return folders.length === 0 ? undefined : folders.reduce(within);
 }
 
-/** Returns a path that is relative to a folder. */
+/** Resolves a path that is relative to a folder. */
 export function within(folder: ShellWord, path: ShellWord): ShellWord {
   if (path.text.startsWith("/")) return path;
   const before = `${folder.text}/`;
@@ -121,7 +127,7 @@ export function within(folder: ShellWord, path: ShellWord): ShellWord {
   return { text: before + path.text, known: folder.known && path.known, glob };
 }
 
-/** Programs and words of the shell before a command, each with its own options that take a value. */
+/** Programs and keywords of the shell that can precede a command, each with its own options that take a value. */
 const PREFIXES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     sudo:
@@ -173,7 +179,7 @@ interface Prefixed {
 function splitAtCommand(words: readonly ShellWord[]): Prefixed {
   const { at, folders, line } = readPrefixes(words);
   if (line === undefined) return { command: words.slice(at), folders };
-  // Only one line of `env -S` is read, and none within it.
+  // An `env -S` within the line of another `env -S` is not read.
   const texts = line.text.split(/\s+/).filter((text) => text !== "");
   const split = texts.map((text) => ({ text, known: line.known, glob: -1 }));
   const inner = [ENV, ...split, ...words.slice(at)];

@@ -17,7 +17,10 @@ export interface ShellTarget {
   readonly path: string;
   /** True if everything beneath the path may be touched, too. */
   readonly deep: boolean;
-  /** Only for a deep target: the names in it that may be touched even if they are not recorded. Default: none. */
+  /**
+   * Only for a deep target: the names beneath the path that may be touched even if they are not recorded. Default:
+   * none.
+   */
   readonly sweeps?: readonly NameSweep[];
 }
 

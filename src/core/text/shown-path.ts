@@ -9,7 +9,7 @@ const ROOT_SHOWN = /^@[a-z0-9-]+:/;
  */
 export function givenOfShown({ path, path_b64: bytes }: { readonly path: string; readonly path_b64?: string }): string {
   const [root = ""] = ROOT_SHOWN.exec(path) ?? [];
-  // The prefix `./` ensures that a name which begins like a notation is not read as one.
+  // Without the prefix `./`, a name such as `base64:x` would be read as a notation.
   if (bytes === undefined) return `${root}./${path.slice(root.length)}`;
   const inner = pathFromBytes(Buffer.from(bytes, "base64"));
   // An older server shows only the name, even if it begins like the mark of a root.

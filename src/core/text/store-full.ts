@@ -4,7 +4,10 @@ import { ChronicleError } from "../values/errors.ts";
 /** The sizes that the error reports, in bytes. `taken` is the size of the store. */
 export interface StoreFull {
   readonly taken: number;
-  /** The size of the addition. It is 0 if the store has already reached its limit, whatever was to be added. */
+  /**
+   * The size of the addition. It is 0 if the store has already reached its limit, so that it takes no addition of any
+   * size.
+   */
   readonly wanted: number;
   readonly limit: number;
 }
@@ -13,8 +16,9 @@ const WAY_OUT =
   "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
 
 /**
- * Returns the error for a store that may not grow. The size of all workspaces together is only in its hint and data,
- * because its message is also recorded in a workspace, whose readers may not see other workspaces.
+ * Returns the error for a store that may not grow. Only the hint and the data have the size of all workspaces together.
+ * The message does not have it, because messages are also recorded in a workspace, whose readers may not learn about
+ * other workspaces.
  */
 export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   const more = wanted === 0 ? "nothing" : `no ${formatBytes(wanted)}`;
@@ -26,8 +30,9 @@ export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
 }
 
 /**
- * Returns the same error without its hint and without the store's size in its data, for callers who may see only a part
- * of the store. The size, which is also in the hint, would reveal whether other workspaces have a certain content.
+ * Returns a `storeFull` error without the store's size, and any other error unchanged. Used for callers who may see
+ * only a part of the store, because the size reveals whether other workspaces have a certain content. The hint is
+ * removed as a whole, because it has the size, too.
  */
 export function withoutStoreSize(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "LIMIT_EXCEEDED" || !("taken" in error.data)) return error;

@@ -8,8 +8,8 @@ export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 /**
  * The maximum number of edits for which the shortest diff of one pair is searched. The time of the search grows with
  * the square of the edits (about 50 ms at 1,000). An edit is an added or removed line that the other side has, too. A
- * line that only one side has needs no search. If there are more edits, everything between the first and the last
- * difference is replaced.
+ * line that only one side has needs no search. Above this number, the diff replaces everything between the first and
+ * the last difference.
  */
 export const MAX_EDITS = 1000;
 
@@ -35,7 +35,7 @@ export class DiffBudget {
   }
 }
 
-/** git's rule: a NUL in the first bytes marks a binary file. */
+/** The number of bytes in which git looks for a NUL. A file with a NUL there is binary. */
 const SNIFFED_BYTES = 8000;
 
 /** Types and modes in git's notation: a file, an executable file, a symbolic link (its content is the target). */
@@ -106,7 +106,7 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** The lines `from` to `to` (exclusive) of the old side that are replaced by those of the new side. */
+/** Lines of the old side, and the lines of the new side that replace them. The ends are exclusive. */
 interface Region {
   readonly oldFrom: number;
   readonly oldTo: number;
@@ -114,7 +114,7 @@ interface Region {
   readonly newTo: number;
 }
 
-/** Both sides without the equal lines at their beginnings and ends, except for the context around the middle. */
+/** Both sides without the equal lines at their beginnings and ends. The lines of context around the middle are kept. */
 interface Window {
   readonly old: readonly string[];
   readonly now: readonly string[];
@@ -186,7 +186,7 @@ function lineEnd(text: string, from: number): number {
   return found === -1 ? text.length : found + 1;
 }
 
-/** Counts the lines that begin in this part of the text. The part must begin with a line. */
+/** Counts the lines that begin in this part of the text. The part must start at the beginning of a line. */
 function linesIn(text: string, from: number, to: number): number {
   let lines = 0;
   for (let at = from; at < to; at = lineEnd(text, at)) lines += 1;

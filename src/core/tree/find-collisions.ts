@@ -10,8 +10,8 @@ export interface NameRules {
 
 /**
  * Finds paths that would be the same on a file system with these rules. Returns groups of names in one folder, each
- * group in path order. The folders above the paths are compared too. Nothing beneath colliding folders is listed,
- * because their contents are separate once the folders are.
+ * group in path order. The folders above the paths are compared too. Paths beneath colliding folders are not listed,
+ * because they no longer collide once the folders have different names.
  *
  * File systems use their own tables to fold letters. This function folds everything that Unicode's full case mappings
  * make equal (also `ß` and `ss`), because a false collision is better than an overwritten file.

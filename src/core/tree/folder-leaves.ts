@@ -94,7 +94,7 @@ function levelsOf(leaves: readonly Hash[], before: readonly (readonly Hash[])[],
   while (level.length > 1) {
     same = Math.floor(same / 2);
     const next = (before[levels.length] ?? []).slice(0, same);
-    // All nodes above leaf `from` are computed again, because a node that had one child may now have two.
+    // The nodes above leaf `from` are also computed again, because a node that had one child may now have two.
     for (let at = next.length; at < Math.ceil(level.length / 2); at += 1) next.push(parent(level, at));
     levels.push(next);
     level = next;

@@ -4,8 +4,8 @@ import { isUtf8Path, nameOf } from "../values/path.ts";
 
 /**
  * The traits of a folder's file system, which determine what the folder can hold. Capture, apply, sync and status all
- * use this description. What the folder cannot hold is no change: it is not compared with the record, not sent to
- * others, and not restored.
+ * use this description. Properties that the folder cannot hold never count as changes. They are not compared with the
+ * record, not sent to others, and not restored.
  */
 export interface FolderTraits {
   /** The kind of the file system, by the system's name, such as `ext4`, `exfat` or `fuseblk`. */
@@ -53,8 +53,8 @@ const USUAL_FILE_MODE = 0o644;
 const USUAL_FOLDER_MODE = 0o755;
 
 /**
- * The size of a folder, in bytes and entries, up to which it is read again at each scan if stat cannot prove that
- * nothing has changed.
+ * The maximum size, in bytes and entries, of a folder whose files are all read at each scan. Such a scan is needed if
+ * stat cannot prove that nothing has changed.
  */
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
@@ -71,7 +71,7 @@ export function readsAll(
 }
 
 /**
- * Kinds of file systems, by their names in /proc/self/mountinfo, that are on another machine or shared with one. This
+ * Kinds of file systems that are on another machine or shared with one, by their names in /proc/self/mountinfo. This
  * system is not notified of changes that are made there. FUSE file systems that are not in `OWN_FUSE` are regarded as
  * shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
@@ -84,7 +84,7 @@ const SHARED = new Set(
 /** FUSE file systems whose files are on a disk of this machine. */
 const OWN_FUSE = new Set(["fuse.fuse-overlayfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g", "fuse.exfat"]);
 
-/** Other machines may change a shared file system, and a watcher then reports only some of the changes. */
+/** Returns true for a file system that other machines can change. A watcher does not report their changes. */
 export function isSharedFileSystem(kind: string): boolean {
   return SHARED.has(kind) || kind === "fuse" || (kind.startsWith("fuse.") && !OWN_FUSE.has(kind));
 }
@@ -94,8 +94,8 @@ export function foldsNames({ names }: Pick<FolderTraits, "names">): boolean {
 }
 
 /**
- * Returns, for an entry that was found on disk, the entry that is compared with the record. If the disk stores no
- * modes, this entry has the recorded mode of the path, or the usual mode if no entry of its kind is recorded.
+ * Converts an entry that was found on disk to the entry that is compared with the record. If the disk stores no modes,
+ * the result has the recorded mode of the path, or the usual mode if no entry of the same kind is recorded.
  */
 export function heldEntry(
   { modes }: Pick<FolderTraits, "modes">,

@@ -2,7 +2,7 @@ import { leastOf } from "../../util/long-lists.ts";
 
 /**
  * Decides which states of a pruned history are kept, and thus which contents `gc` may free and `verify` may find
- * missing. This is decided nowhere else.
+ * missing. No other module decides this.
  */
 
 /** The states that a pruning keeps: every state from the floor on, and the listed states below it (ascending). */
@@ -33,7 +33,10 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;
 }
 
-/** True if a kept state needs the value that was in force from `since` until `until` (`undefined`: it still is). */
+/**
+ * True if a kept state needs the value that was in force from event `since` until event `until`. `until` is `undefined`
+ * for a value that is still in force.
+ */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;
   const state = pruning.kept[firstFrom(pruning.kept, since)];
@@ -56,7 +59,9 @@ interface InForce<T> {
   readonly content: T;
 }
 
-/** Passes on each content that a kept state needs, in order. Holds at most one content for each record. */
+/**
+ * Calls `need` for each content that a kept state needs, in order. Keeps at most one content of each record in memory.
+ */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: T) => void;
@@ -80,7 +85,7 @@ export class NeededContents<T> {
     else this.#inForce.set(recordId, { since: seq, content });
   }
 
-  /** Ends the history, and passes on the contents in force at its end. Must be called. */
+  /** Must be called at the end of the history. Calls `need` for the contents in force. */
   finish(): void {
     this.#reachFloor();
   }

@@ -19,8 +19,8 @@ function newNode(): Node {
 
 /**
  * The present state of a workspace as a tree that knows its Merkle root. After a change, only the folders on its path
- * are hashed again, and only when the root is requested. Of the history, the tree has only the number of iterations of
- * each path.
+ * are hashed again, and only when the root is requested. The tree knows how many iterations each path has, but no
+ * earlier states.
  */
 export class LiveTree {
   readonly #root = newNode();
@@ -54,8 +54,9 @@ export class LiveTree {
   }
 
   /**
-   * Returns why the state of a path contradicts those around it; `undefined` if it does not. An existing path must be
-   * in an existing folder, and only a folder may have existing paths beneath it.
+   * Returns the reason why the state of a path contradicts the states around it; `undefined` if there is no
+   * contradiction. An existing path must be in an existing folder, and only a folder may have existing paths beneath
+   * it.
    */
   misplaced(path: WorkspacePath): string | undefined {
     const node = this.#node(path);
@@ -73,7 +74,7 @@ export class LiveTree {
     return node;
   }
 
-  /** Returns the workspace's root. `furtherRoots` has the ids of the tracked roots other than the first. */
+  /** Returns the workspace's root. `furtherRoots` has the ids of all tracked roots after the first. */
   root(furtherRoots: readonly string[] = []): Hash {
     const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
     return workspaceRoot(hashOf(this.#root), further);

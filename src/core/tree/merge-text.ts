@@ -2,9 +2,9 @@ import { diffArrays } from "diff";
 import { sameEntry, type Entry } from "../values/entry.ts";
 
 /**
- * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007):
- * a change of only one side is applied, and different changes of both sides to the same or adjacent lines are a
- * conflict. Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
+ * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007).
+ * A change of only one side is applied. Different changes of both sides to the same or adjacent lines are a conflict.
+ * Lines keep their ends, so that CRLF and a missing last newline are preserved exactly.
  */
 
 /** The maximum length of a content that is merged, in bytes. */
@@ -12,7 +12,7 @@ export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
  * The maximum number of added and removed lines for which the shortest difference is searched. The time of the search
- * grows with the square of the lines (a quarter of a second at this limit). If there are more, everything between the
+ * grows with the square of the lines (a quarter of a second at this limit). Above this number, everything between the
  * first and the last difference is one edit.
  */
 const MAX_EDITS = 2000;
@@ -101,7 +101,7 @@ function mergeRegion(
   return { lines: prefer === "ours" ? ours : theirs, conflict: !isSame };
 }
 
-/** Pushes the lines one by one, because a call with more arguments than fit on the stack would fail. */
+/** Pushes the lines one by one, because one call with all lines as arguments could exceed the stack. */
 function append(to: string[], lines: readonly string[]): void {
   for (const line of lines) to.push(line);
 }
@@ -159,9 +159,7 @@ export interface EntrySides {
 /** The side that wins if both changed the same property differently. */
 export type Preferred = "ours" | "theirs";
 
-/**
- * The merged state, or, if the contents on both sides differ, the contents to merge and the mode of the merged file.
- */
+/** Either the merged state, or the contents that still have to be merged and the mode of the merged file. */
 type EntryMerge =
   | { readonly entry: Entry | undefined; readonly conflict?: ConflictReason }
   | { readonly contents: EntrySides & AllThree; readonly mode: number; readonly conflict?: "mode" };
@@ -173,8 +171,8 @@ interface AllThree {
 }
 
 /**
- * Merges the states of a path. If both sides changed it and differ in existence or kind, one side wins as a whole;
- * otherwise, mode and content are merged separately. Contents that differ are left to `mergeText`.
+ * Merges the states of a path. If both sides changed the path and differ in existence or kind, the preferred side wins
+ * as a whole. Otherwise, mode and content are merged separately. Contents that differ are left to `mergeText`.
  */
 export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred): EntryMerge {
   if (sameEntry(ours, base)) return { entry: theirs };

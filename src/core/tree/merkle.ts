@@ -11,9 +11,10 @@ import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type Work
  *     inner       = SHA-256( 0x01 ‖ left ‖ right )
  *     folder      = the tree over its children's leaves, sorted by name bytes; no children: SHA-256 of nothing
  *
- * The hash in a leaf is that of the content (file), of the target (symlink) or of the folder (dir).
- * A workspace with one tracked root has that folder's hash as its root. With further roots, the root is that of a
- * virtual folder, whose children are the roots: kind dir, mode 0, named by root id; the first root has the empty name.
+ * The hash in a leaf is that of the content (file), of the target (symlink) or of the folder (dir). The root of a
+ * workspace with one tracked root is the hash of that root's folder. With further tracked roots, the root is the hash
+ * of a virtual folder. Its children are the tracked roots, with kind dir, mode 0, and the root id as the name. The
+ * first root has the empty name.
  */
 
 /** One child of a folder. `hash` is the SHA-256 of the content or of the link target, or the folder hash. */
@@ -56,7 +57,7 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/** The leaves are 32 bytes each. Without leaves, the hash is the SHA-256 of nothing. */
+/** Returns the root of the tree over these leaves of 32 bytes each. Without leaves, it is the SHA-256 of nothing. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));
@@ -100,7 +101,10 @@ export function workspaceRoot(first: Hash, further: readonly RootFolder[] = []):
   return folderHash(roots.map(({ id, hash }) => ({ name: id, kind: "dir", mode: 0, hash })));
 }
 
-/** The paths of the roots' own folders are `""` and `\0<root id>`. */
+/**
+ * The Merkle root of a workspace, and the hash of every folder. The folders of the tracked roots have the paths `""`
+ * and `\0<root id>`.
+ */
 export interface ManifestRoot {
   readonly root: Hash;
   readonly folders: ReadonlyMap<WorkspacePath, Hash>;

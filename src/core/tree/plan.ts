@@ -8,10 +8,10 @@ import { object } from "../values/record-fields.ts";
 import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from "./upstream-change.ts";
 
 /**
- * The plan of an operation: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
- * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path. A state is `null` or `{kind, mode,
- * size, mtime_ms, mtime_ns?, hash?}`. A change from another copy may also have `cause`, `by`, `upstream`, `base` and
- * `written`.
+ * The plan of an operation: a list of changes. The intent keeps the plan as a blob, so that the operation can be
+ * finished after a crash. Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path. A state is
+ * `null` or `{kind, mode, size, mtime_ms, mtime_ns?, hash?}`. A change from another copy may also have `cause`, `by`,
+ * `upstream`, `base` and `written`.
  */
 
 export function encodePlan(changes: readonly UpstreamChange[]): Buffer {

@@ -4,9 +4,9 @@ import { mergeEntry, type ConflictReason, mergeText } from "./merge-text.ts";
 import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/path.ts";
 
 /**
- * The three-way decision for one path, from its state when both sides last agreed, its local state and its remote
- * state. Pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), one path at a
- * time; `reconcileTrees` handles folders and their contents.
+ * Decides about one path from three states: the state on which both sides last agreed, the local state and the remote
+ * state. Pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), applied to one path at a
+ * time. `reconcileTrees` handles folders and their contents.
  */
 
 export type Side = "local" | "remote";
@@ -16,7 +16,7 @@ export type Side = "local" | "remote";
  *
  * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
  *   Anything else is a conflict, and both sides stay as they are until somebody decides.
- * - `two-way-resolved`: the same, but alpha wins every conflict, also with its deletions.
+ * - `two-way-resolved`: the same, but alpha wins every conflict, even if alpha deleted the path.
  * - `one-way-safe`: alpha's state is applied to beta. Beta's own changes are not touched.
  * - `one-way-replica`: beta is made equal to alpha.
  */
@@ -38,16 +38,20 @@ export interface PathSides {
 }
 
 /**
- * The action. `none`: nothing. `take`: only the local side changes. `propose`: only the remote side changes. `join`:
- * both sides change. `conflict`: both sides stay as they are because of a conflict at this path. `held`: both sides
- * stay as they are because of a conflict at a folder above.
+ * The action for a path.
+ * - `none`: nothing.
+ * - `take`: only the local side changes.
+ * - `propose`: only the remote side changes.
+ * - `join`: both sides change.
+ * - `conflict`: both sides stay as they are because of a conflict at this path.
+ * - `held`: both sides stay as they are because of a conflict at a folder above.
  */
 type ReconcileAction = "none" | "take" | "propose" | "join" | "conflict" | "held";
 
 /** A decision that needs no content to be read. */
 export interface Settled {
   readonly action: ReconcileAction;
-  /** The state that the local side is to have, and that the remote side is to have. */
+  /** The states that the local and the remote side are to have. */
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
   /** The base of the next reconciliation: the common state, or the old base if there is none. */
@@ -103,7 +107,10 @@ function actionOf(sides: PathSides, { local, remote }: Pick<PathSides, Side>, re
   return remoteStays ? "take" : "join";
 }
 
-/** Contents of the base are left out, because they are in the history already. */
+/**
+ * Returns the states whose contents would be lost (see `Settled.kept`). Contents of the base are in the history
+ * already.
+ */
 function overwritten(sides: PathSides, { local, remote }: Pick<PathSides, Side>): Entry[] {
   const held = new Set([sides.base?.hash, local?.hash, remote?.hash]);
   const lost: Entry[] = [];
@@ -222,11 +229,14 @@ const SIDES: readonly Side[] = ["local", "remote"];
 /**
  * Decides about each path, in path order. Leaves out paths that need no action and no new base.
  *
- * Each path is decided separately. Therefore, a rename is a deletion and a creation, and a folder that one side removed
- * is removed, except for what the other side changed in it. Then the trees are made consistent. A folder is kept or
- * restored if something in it is. If a file or link would get something beneath it, its path and all paths beneath it
- * are one conflict (reason `folder`). At these paths, both sides stay as they are, or, in `two-way-resolved`, get the
- * state that alpha has.
+ * Each path is first decided separately. Therefore, a rename is a deletion and a creation. If one side removed a
+ * folder, the folder is removed, except for the paths in it that the other side changed.
+ *
+ * Then the trees are made consistent:
+ * - A folder is kept or restored if a path in it is kept or restored.
+ * - If the result would have a path beneath a file or link, the path of the file or link and all paths beneath it are
+ *   one conflict (reason `folder`). Both sides stay as they are at these paths. In `two-way-resolved`, they get alpha's
+ *   state instead.
  */
 export function reconcileTrees(trees: Trees, options: ReconcileOptions): PathDecision[] {
   const items = joined(trees).map(([path, sides]) => ({ path, sides, decision: reconcilePath(sides, options) }));

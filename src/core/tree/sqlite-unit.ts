@@ -2,8 +2,8 @@ import { displayPath, nameOf, type WorkspacePath } from "../values/path.ts";
 
 /**
  * An SQLite database and its companion files. `-wal` has the committed data that is not yet in the database. `-journal`
- * has the data that an unfinished transaction has overwritten. Without them, the database is incomplete. `-shm` is
- * derived from `-wal`, and SQLite recreates it.
+ * has the data that an unfinished transaction has overwritten. Without its `-wal` or `-journal`, the database is
+ * incomplete. `-shm` is derived from `-wal`, and SQLite recreates it.
  */
 
 /** The companion files that form one unit with a database. */

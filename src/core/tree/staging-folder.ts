@@ -1,7 +1,7 @@
 /**
- * The staging folder in a root. It is used if the store is on another device. It is never captured, and nobody else
- * writes to it. Such a name is reserved at any depth, because another workspace may have its root within a tracked
- * folder, or somebody may fill a folder from a history.
+ * The staging folder in a root, which is used if the store is on another device. The folder is never captured, and
+ * nobody else writes to it. Its name is reserved at any depth, because a staging folder can be anywhere: another
+ * workspace can have its root within a tracked folder, and a person can fill a folder from a history.
  */
 export const STAGING_FOLDER = ".chronicle-tmp";
 

@@ -36,8 +36,8 @@ export interface WrittenState {
 }
 
 /**
- * A change that follows from another copy, with the fields to be recorded. It changes a replica's folder because of the
- * origin's state, or an origin's folder because of what a replica has written (`written`).
+ * A change of a folder that follows from a state of another copy, with the fields to be recorded. In a replica's
+ * folder, that is the origin's state. In an origin's folder, it is a state that a replica has written (`written`).
  */
 export interface UpstreamChange extends Change {
   /**

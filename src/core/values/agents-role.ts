@@ -3,7 +3,7 @@ export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
 export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";
 
-/** Open work whose process has started this one. */
+/** Open work whose process is an ancestor of this process. */
 export interface WorkAround {
   readonly kind: "session" | "run" | "action";
   readonly id: string;
@@ -11,5 +11,7 @@ export interface WorkAround {
   readonly pid: number;
 }
 
-/** The open work whose descendants count as an agent's: agents' sessions and actions, or runs as well. */
+/**
+ * The open work whose descendant processes count as an agent's: agents' sessions and all actions, or these and runs.
+ */
 export type Around = "agents" | "agents and runs";

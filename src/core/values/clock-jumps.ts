@@ -3,7 +3,7 @@ import { optional } from "../../util/optional.ts";
 
 // Handles the times of a log whose clock was wrong for a while. Events are ordered by seq. The time of an event is the
 // time of the writer's clock. Therefore, times grow with seq, except where the clock went back between two events. Such
-// a place is a jump.
+// a step back is a jump.
 
 export interface ClockJump {
   /** The first event after the jump. */
@@ -111,9 +111,11 @@ export async function spansBehind(
 
 /**
  * Returns the most plausible time at which an event was recorded, in milliseconds since 1970. This is the event's own
- * time, with two corrections. If that time is after the present time `now`, the clock was ahead: then it is `now`, or
- * the time of the first event after a later jump if that is earlier. It is never before a time up to `now` that was
- * recorded right before an earlier jump.
+ * time, with two corrections:
+ * - A time after the present time `now` means that the clock was ahead. It is lowered to `now`, or to the time of the
+ *   first event after a later jump, whichever is earlier.
+ * - The result is raised to the times that were recorded right before earlier jumps, if these times are not after
+ *   `now`.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -36,7 +36,7 @@ export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
 }
 
-/** Also compares the informative fields and the class. */
+/** Like `sameEntry`, but also compares the informative fields and the class. */
 export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
   return sameEntry(a, b) && a?.size === b?.size && hasSameTime(a, b) && a?.class === b?.class;
 }
@@ -54,7 +54,7 @@ export interface Change {
   readonly after: Entry | undefined;
 }
 
-/** A change of the kind is a modification. A change of only the mode is `permissions_changed`. */
+/** A change of the kind counts as `modified`. A change of only the mode counts as `permissions_changed`. */
 export function changeType(change: Change): ChangeType {
   const { before, after } = change;
   if (before === undefined) return "created";

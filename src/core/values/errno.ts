@@ -44,8 +44,8 @@ const UNKNOWN = /^(?:UNKNOWN|Unknown system error -\d{1,5})$/;
 const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: )?Unknown system error -\d+)/;
 
 /**
- * Returns the name of a system error, such as `ENOENT`, or `E999` for the number 999 if it has no name here. Decides by
- * the error's code alone, and returns `undefined` if the code is none of a system error.
+ * Returns the name of a system error, such as `ENOENT`. A number without a name here gets the name `E` with the number
+ * (`E999`). Returns `undefined` if the error's code is not that of a system error. Only the code decides.
  */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
@@ -107,7 +107,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EKEYREVOKED: UNLOCK,
 };
 
-/** Returns what to do about a system error of this name, as a sentence; `undefined` if that is unknown. */
+/** Returns the next step after a system error of this name, as a sentence; `undefined` if none is known. */
 export function hintOfErrno(errno: string): string | undefined {
   if (Object.hasOwn(HINTS, errno)) return HINTS[errno];
   return /^E\d+$/.test(errno) ? "the system gave a number without a name here; `dmesg` may say more" : undefined;
@@ -127,19 +127,21 @@ export function isDiskFailure(errno: string | undefined): boolean {
   return errno !== undefined && FAILURES.has(errno);
 }
 
-/** Trouble that may pass or be repaired while a process runs: no room, read-only, failing. */
+/**
+ * Returns true for disk trouble that can end while a process runs: no room, a read-only file system, a failing disk.
+ */
 export function isTroubleOfDisk(errno: string | undefined): boolean {
   return isOutOfSpace(errno) || errno === "EROFS" || isDiskFailure(errno);
 }
 
 /**
- * Says why a server accepts no changes until it is started anew. The text names no path, because its readers need not
- * know any.
+ * The reason why a server accepts no changes until it is started anew. The text names no path, because not all of its
+ * readers may know the machine's paths.
  */
 export const STAYS_IN_WORDS =
   "an earlier write may be in the file and not on the disk: changes are accepted again once the server is ended and started anew";
 
-/** Describes the trouble of a store's disk without its path, for people who need not know the path. */
+/** Describes the trouble of a store's disk without the path, for people who must not know the machine's paths. */
 export function troubleInWords(errno: string): string {
   if (errno === "EDQUOT") return "the quota of the store's disk is used up (EDQUOT)";
   if (isOutOfSpace(errno)) return `the store's disk has no room (${errno})`;

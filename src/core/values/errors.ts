@@ -1,6 +1,6 @@
 // The only error type of Chronicle. An expected outcome is a return value: `undefined` if something is absent, a report
-// if two sides disagree (a conflict, a blocked path). Only a failure is thrown. It always has a stable code. If
-// possible, it has a hint, which is the next step for the user.
+// if two sides disagree (a conflict, a blocked path). Only a failure is thrown. A thrown error always has a stable
+// code. If possible, it has a hint, which is the next step for the user.
 
 import { hintOfErrno, nameOfErrno, systemMessage } from "./errno.ts";
 import { optional } from "../../util/optional.ts";
@@ -62,12 +62,12 @@ export class ChronicleError extends Error {
   }
 }
 
-/** `data.about` in an `UNAVAILABLE` error of a running server that is still opening what it serves. */
+/** The value of `data.about` in the `UNAVAILABLE` error of a server that is still opening its workspace. */
 export const STARTING = "starting";
 
 /**
- * Returns the name of a system error (`ENOENT` …), even if Node knows only its number; `undefined` for other errors. The
- * code of a `ChronicleError` is no such name, even if it looks like one (`ERASED`).
+ * Returns the name of a system error (`ENOENT` …), even if Node knows only the error's number; `undefined` for other
+ * errors. The code of a `ChronicleError` is no such name, even if it looks like one (`ERASED`).
  */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && !(error instanceof ChronicleError) ? nameOfErrno(error) : undefined;
@@ -91,8 +91,8 @@ export function hintOfSystemError(error: Error, errno: string): string | undefin
 }
 
 /**
- * Describes a system's refusal as a sentence. For any other error, returns the system's message. Removes the names of
- * this process's descriptors, because they mean nothing to people.
+ * Describes a system's refusal as a sentence. For any other error, returns the system's message. Removes paths of this
+ * process's descriptors (`/proc/self/fd/…`), because these mean nothing to people.
  */
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");

@@ -26,8 +26,8 @@ export type IterationCause =
   | "redo"
   | "resolve"
   /**
-   * The state of another copy of the workspace. At a replica, it is the origin's. At an origin, it is one that a
-   * replica wrote.
+   * The state of another copy of the workspace. At a replica: the origin's state. At an origin: a state that a replica
+   * wrote.
    */
   | "replica"
   /** The merged state of a replica and its origin. */
@@ -59,7 +59,7 @@ export interface FileRecord {
   /** The run, the watch or the agent's session that made the change. */
   readonly session?: string;
   readonly action?: string;
-  /** The innermost transaction in which the change was made, unless `action` itself was within this transaction. */
+  /** The innermost transaction in which the change was made. Omitted if `action` itself was within this transaction. */
   readonly transaction?: string;
   /** The turn of a conversation. Only for work that was done in another copy. */
   readonly turn?: string;
@@ -74,9 +74,13 @@ export interface FileRecord {
 }
 
 /**
- * Returns true if an iteration records the state of another copy of the workspace: a sync took it from the origin, a
- * person decided for the origin's side, the origin erased it, or a replica wrote it. Only a proposal brings such a
- * state into a replica's journal.
+ * Returns true if an iteration records the state of another copy of the workspace. There are four cases:
+ * - A sync took the state from the origin.
+ * - A person resolved a conflict in favour of the origin.
+ * - The origin erased the content.
+ * - A replica wrote the state.
+ *
+ * A replica does not write such a state back to the origin, unless the state is proposed explicitly.
  */
 export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
   return cause === "replica" || ((cause === "resolve" || cause === "erase") && upstream !== undefined);
@@ -84,7 +88,7 @@ export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "
 
 /**
  * Returns true if an iteration came from the origin that the workspace follows. Writes of the workspace's own replicas
- * have the same cause, but did not come from there.
+ * have the same cause, but did not come from the origin.
  */
 export function cameFromOrigin(file: Pick<FileRecord, "cause" | "upstream" | "replica">): boolean {
   return isOriginsState(file) && file.replica === undefined;
@@ -124,8 +128,8 @@ export function changeOf(event: Body, path: WorkspacePath): FileRecord | undefin
 const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
 
 /**
- * Returns the path of a file record's id; `undefined` for other records. Throws `LOG_DAMAGED` for a refused path, and
- * for a second spelling of an id, because each path has exactly one.
+ * Returns the path of a file record's id; `undefined` for other records. Each path has exactly one valid id. Throws
+ * `LOG_DAMAGED` for any other spelling, and for a refused path.
  */
 export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   const match = FILE_ID.exec(recordId);

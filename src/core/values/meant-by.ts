@@ -1,7 +1,7 @@
 /**
- * Returns the items that a typed id stands for: those with exactly this id; if there are none, those whose ids begin
- * with it. An empty text is the beginning of no id. Every shortened id is resolved by this rule, so a complete id never
- * stands for an item with a longer one.
+ * Returns the items with exactly the typed id. If there are none, returns the items whose ids begin with it. An empty
+ * text matches no item. Every shortened id is resolved by this rule. Therefore, a complete id never matches an item
+ * with a longer id.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);
@@ -11,8 +11,8 @@ export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => s
 const SHOWN = /^[\da-f]{8,}$/;
 
 /**
- * Returns true if the text may be an id as lists shorten it: eight or more hex digits. Fewer digits may be meant as a
- * number or a duration, and are too few to tell ids apart: one digit begins a sixteenth of all ids.
+ * Returns true if the text can be an id in the shortened form that lists show: eight or more hex digits. Fewer digits
+ * can also be a number or a duration, and match too many ids. One digit matches a sixteenth of all ids.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

@@ -15,8 +15,8 @@ export type MomentBase =
   /** A time since 1970, in UTC. */
   | { readonly kind: "time"; readonly ms: number }
   /**
-   * The name of a snapshot, or an id or its beginning: of a snapshot, session, restore, undo, write, action or
-   * transaction.
+   * The name of a snapshot. Otherwise, the id or the beginning of the id of a snapshot, session, restore, undo, write,
+   * action or transaction.
    */
   | { readonly kind: "word"; readonly text: string };
 
@@ -63,8 +63,8 @@ export function isFixed({ base, back }: Moment): boolean {
 }
 
 /**
- * Returns a moment that is a time without a zone with its time in UTC, and any other text unchanged. `toUtc` converts
- * the time to milliseconds since 1970.
+ * Converts a moment that is a time without a zone to the same moment in UTC. Returns any other text unchanged. `toUtc`
+ * converts the time to milliseconds since 1970.
  */
 export function withZone(text: string, toUtc: (time: CalendarTime) => number): string {
   const given = text.trim();

@@ -190,9 +190,9 @@ export function rootFolderOf(path: WorkspacePath): WorkspacePath {
 }
 
 /**
- * Returns the node above a path in a tree that contains all roots, with further roots beneath the first one. Returns
- * `undefined` for the top. Must be used only for an index or a cache that has such a tree, because elsewhere a further
- * root is not a child of the first one.
+ * Returns the parent of a path in a tree in which the further roots are children of the first root; `undefined` for the
+ * top. Use this only for an index or a cache with such a tree. Everywhere else, a further root is not a child of the
+ * first root.
  */
 export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   if (path === ROOT) return undefined;
@@ -200,7 +200,10 @@ export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
 }
 
-/** No name in a folder begins with a NUL. In the tree of `nodeAbove`, such a name stands for a further root. */
+/**
+ * Returns true for a name that stands for a further root in the tree of `nodeAbove`. It begins with a NUL, as no file
+ * name does.
+ */
 export function isRootName(name: string): boolean {
   return name.startsWith(ROOT_MARK);
 }
@@ -209,7 +212,9 @@ export function nameOf(path: WorkspacePath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** The name is not checked, so it must come from a listing of a file system or from another path. */
+/**
+ * Returns the path of a name in a folder. The name is not checked, so it must come from a file system or from a path.
+ */
 export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }

@@ -49,7 +49,7 @@ export function oneOf<T extends string>(body: RecordBody, key: string, words: Re
   return (words as ReadonlySet<string>).has(value) ? (value as T) : damaged(`${key} is ${JSON.stringify(value)}`);
 }
 
-/** Returns `null` if the field is null, else the result of `read`. */
+/** Returns `null` if the field is null; otherwise the result of `read`. */
 export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody, key: string) => T): T | null {
   return body[key] === null ? null : read(body, key);
 }

@@ -1,7 +1,10 @@
 import type { Json } from "./event.ts";
 import { damaged } from "./record-fields.ts";
 
-/** A set of seqs as ascending, not adjacent ranges. Compact, because the events of one operation are adjacent. */
+/**
+ * A set of seqs as ascending ranges that are not adjacent. The set is compact, because an operation's events are
+ * adjacent.
+ */
 export type SeqRanges = readonly (readonly [first: number, last: number])[];
 
 /** Returns the ranges of some numbers, which may be in any order. */

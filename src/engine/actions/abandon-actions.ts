@@ -25,7 +25,7 @@ interface ClosingBehind extends Closing {
   readonly omitted?: EndOfOmitted;
 }
 
-/** True if an action in this state is over for good. A denied or abandoned action may still run and end. */
+/** True if an action in this state is over for good. A denied or abandoned action can still run and end. */
 function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
@@ -38,7 +38,7 @@ export async function closingDraft(
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, omittedBefore, aside: _aside, omittedChanges: _told, ...record } = action;
-  // If the omitted paths were not scanned, keep what an earlier end has found.
+  // If the omitted paths were not scanned, keep the result of an earlier end.
   const { changes: omittedChanges = [], aside } =
     omitted.changes === undefined ? { changes: action.omittedChanges, aside: action.aside } : omitted;
   const ended = new Date(context.now()).toISOString();
@@ -89,8 +89,8 @@ function whyGone(context: Context, action: LoggedAction): string {
 }
 
 /**
- * Returns the actions that have no owner. An action has none if its process is gone, or if no visible process owns it
- * and it is a day old.
+ * Returns the actions that have no owner. An action has no owner if its process is gone. An action without a visible
+ * process has no owner once it is a day old.
  */
 export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
   const owned = new Set(await goingOn(context, actions));
@@ -123,7 +123,7 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 
 /**
  * Abandons the open actions of a session or turn, and returns their ids. The changes so far are attributed to these
- * actions. With `unsure`, it is unknown whether the actions ran, and they are recorded only as candidates. Throws
+ * actions. `unsure` means that the actions may never have run. They are then recorded only as candidates. Throws
  * `USAGE` if no session is given.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
@@ -158,8 +158,8 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
 }
 
 /**
- * Returns where a capture must look before these actions are closed; `{}` means everywhere. Actions that nobody will
- * finish add no paths.
+ * Returns the paths that a capture must scan before these actions are closed; `{}` means all paths. Actions that nobody
+ * will finish add no paths.
  */
 export async function lookOf(
   context: Context,
@@ -175,7 +175,7 @@ interface ClosingCapture extends CaptureOptions {
 
 /**
  * Captures, and closes actions in the same commit. If rule files that exclude themselves appeared during the actions,
- * these files are recorded first, and the actions are closed in the commit of another capture.
+ * these files are recorded first. The actions are then closed in the commit of another capture.
  */
 export async function captureWithRules(
   context: Context,

@@ -52,8 +52,8 @@ export async function startAgentSession(context: Context, start: SessionStart = 
 
 /**
  * Returns the event that begins or resumes an agent's session; `undefined` if the session is open. `ahead` is the
- * number of events that will be appended before this one. Throws `USAGE` if the id is that of a run, or of anything
- * else that is not an agent's session.
+ * number of events that will be appended before this one. Throws `USAGE` if the id belongs to anything that is not an
+ * agent's session, such as a run.
  */
 export async function beginningOf(
   context: Context,
@@ -125,8 +125,8 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
 }
 
 /**
- * Abandons the agents' sessions that have no process and of which nothing was recorded for a day, because not every
- * agent reports the end of a session. If such a session continues after all, its next action resumes it.
+ * Abandons the agents' sessions that have no process and for which nothing was recorded for a day. Not every agent
+ * reports the end of a session. If such a session continues after all, its next action resumes it.
  */
 export async function endIdleSessions(context: Context): Promise<void> {
   const idle = await idleSessions(context);
@@ -146,7 +146,7 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
-    // The event that abandons an action is no activity of its session. Such an action is judged by its own time.
+    // The event that abandons an action is no activity of the session. The time of the abandoned action itself decides.
     const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = await goingOn(context, await openActions(context));

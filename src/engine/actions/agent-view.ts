@@ -13,8 +13,9 @@ import { refuseClaimedName } from "../../core/records/actor-name.ts";
 import { parseGivenPath } from "../log/known-paths.ts";
 
 /**
- * Methods that an agent must not call. They give up, free, move or rebuild recorded data, or change what is kept, what
- * will be recorded, or which history is accepted.
+ * Methods that an agent must not call. They do one of the following:
+ * - give up, free, move or rebuild recorded data
+ * - change which data is kept or recorded, or which history is accepted
  */
 const DENIED = [
   "prune",
@@ -28,7 +29,7 @@ const DENIED = [
   "acceptHead",
 ] as const satisfies readonly (keyof WorkspaceApi)[];
 
-/** Methods that act under a name that the caller gives. */
+/** Methods whose options name the actor. */
 const NAMED = [
   ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
   ...(["putFile", "makeFolder", "deleteFile"] as const),
@@ -37,7 +38,7 @@ type Named = (typeof NAMED)[number];
 
 type Denied = (typeof DENIED)[number];
 
-/** The most characters that are recorded of an attempt's arguments. */
+/** The maximum number of characters that are recorded of an attempt's arguments. */
 const MAX_DETAIL = 500;
 
 /**
@@ -82,7 +83,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   );
 }
 
-/** The default `hint` says that the attempt was recorded. */
+/** Returns the error of a denied call. The default `hint` says that the attempt was recorded. */
 export function forbidden(
   what: string,
   hint = `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
@@ -91,8 +92,8 @@ export function forbidden(
 }
 
 /**
- * The methods that answer with a content, and the method that could give a secret an ordinary name. `restoreTo` is not
- * one of them, because it leaves secrets out itself when it fills another folder.
+ * The methods that return a content, and the method that could give a secret an ordinary name. `restoreTo` is missing,
+ * because it leaves out secrets itself.
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
@@ -114,8 +115,8 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
 }
 
 /**
- * Returns a content unchanged, unless it is protected and not empty. Reading the bytes of such a content throws
- * `FORBIDDEN`.
+ * Makes a content unreadable if it is protected and not empty: reading its bytes throws `FORBIDDEN`. Returns any other
+ * content unchanged.
  */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
@@ -128,7 +129,10 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
   return { ...content, pieces };
 }
 
-/** Refuses a name that is not an agent's, because an agent's work must not be recorded as a person's. */
+/**
+ * Returns the workspace with methods that refuse an actor's name that is not an agent's. An agent's work must not be
+ * recorded as a person's.
+ */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
     get: (target, key) => {
@@ -162,7 +166,7 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
     set: (_, key, value) => {
-      // Denied methods stay denied. The code that hands out the view may wrap all others.
+      // Denied methods stay denied. The code that hands out the view may replace all others.
       if (!(denied as readonly PropertyKey[]).includes(key)) own.set(key, value);
       return true;
     },

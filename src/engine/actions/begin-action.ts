@@ -27,7 +27,7 @@ import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "../log/shape.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The paths that an action touches other than by reading. */
+/** The targets of an action that does more than read. */
 type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
 
 export interface AskedAction {
@@ -40,7 +40,7 @@ export interface AskedAction {
   readonly leftOut: LeftOut;
   /** The ids of the open actions in whose callbacks this action was asked for. */
   readonly around: readonly string[];
-  /** True if nothing could be kept, and the tool will run all the same. */
+  /** True if nothing could be kept, but the tool will run nevertheless. */
   readonly isExposed?: true;
   /** Called with the open action of the same call, if there is one. No other action is begun in that case. */
   readonly onOpen: (same: LoggedAction) => void;
@@ -113,7 +113,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 
 /**
  * Returns the open action of the same call. Two installed hooks may report one call at the same time, and a caller that
- * got no answer asks again. An action that is asked for in the callback of another one is a different call.
+ * got no answer asks again. An action that is requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
   const { request, actor, targets, around } = asked;
@@ -256,8 +256,8 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 }
 
 /**
- * The most paths that are listed. If there are more, only the declared paths are listed. The states beneath them can
- * still be read from the history, as of `from_seq`.
+ * The maximum number of paths that are listed. If there are more paths, only the declared ones are listed. The states
+ * beneath the declared paths can still be read from the history, as of `from_seq`.
  */
 const MOST_LISTED = 20_000;
 
@@ -275,8 +275,8 @@ async function filesBefore(
   }
   for (const { path, after, iteration } of changes) {
     if (!paths.some((one) => isWithin(path, one))) continue;
-    // A path that the capture found deleted beneath a declared folder was deleted before the action. Only declared
-    // paths are listed as absent.
+    // If the capture found a path beneath a declared folder deleted, the deletion happened before the action. Only
+    // declared paths are listed as absent.
     if (after === undefined && !paths.includes(path)) files.delete(path);
     else files.set(path, { path, iteration, absent: after === undefined });
   }
@@ -297,10 +297,13 @@ async function listBeneath(
 
 const NOT_READ = reasonsWith("notRead");
 
-/** Returns the files without those that were not captured, because an older recorded state is no backup of them. */
+/**
+ * Returns the files that were captured. For the others, only an older state is recorded, which is no backup of the
+ * present one.
+ */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
-  // New names in these folders were left out, so a path that is not recorded may exist.
+  // New names in these folders were left out, so a path can exist although it is not recorded.
   const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
   return files.filter(
     ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
@@ -319,7 +322,7 @@ async function missingAbove(context: Context, files: readonly BackedUpFile[]): P
   return [...missing].sort(comparePaths);
 }
 
-/** Returns the omissions at, in or above declared paths that leave these paths unprotected. */
+/** Returns the omissions at, beneath or above declared paths that leave these paths unprotected. */
 function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(
     (one) =>
@@ -329,8 +332,8 @@ function unprotected(paths: readonly WorkspacePath[], omitted: readonly Omission
 }
 
 /**
- * Returns the omissions at, in or above declared paths that are off the record. Such files exist, but nothing of them
- * may be kept.
+ * Returns the omissions at, beneath or above declared paths that are off the record. Such files exist, but nothing of
+ * them may be kept.
  */
 function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   return omitted.filter(

@@ -14,7 +14,10 @@ const TYPE = /^[^\p{C}\s]{1,128}$/u;
 const MOST_ID = 512;
 const MOST_SUMMARY = 300;
 
-/** The form is strict, because the id is used in record ids and in paths of other programs. Throws `USAGE`. */
+/**
+ * Returns the id of a session. Throws `USAGE` if the id is malformed. The form is strict, because the id is used in
+ * record ids and in paths of other programs.
+ */
 export function checkSessionId(id: unknown): string {
   if (typeof id === "string" && SESSION_ID.test(id)) return id;
   throw new ChronicleError("USAGE", `${JSON.stringify(id)?.slice(0, 140)} cannot be the id of a session`, {
@@ -61,7 +64,7 @@ function refuse(what: string, hint: string): never {
   throw new ChronicleError("USAGE", `the action cannot be recorded: ${what}`, { hint });
 }
 
-/** Masks secrets in the command, and in a summary that the caller has given. */
+/** Returns the summary of an action. Secrets are masked in the command, and in a summary that the caller has given. */
 export function summaryOf(context: Context, request: ActionRequest, targets: ActionTargets): string {
   if (request.summary !== undefined) return cut(masked(request.summary));
   const about = aboutOf(context, request, targets);

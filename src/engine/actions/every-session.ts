@@ -33,8 +33,8 @@ export async function findSessionAnywhere(context: Context, id: string): Promise
 }
 
 /**
- * Returns the sessions that ran at replicas of this workspace, oldest first, as far as the events from the replicas
- * show them. Only the replica knows the command of a session, and whether the session is still running.
+ * Returns the sessions that ran at replicas of this workspace, oldest first. They are derived from the events that the
+ * replicas wrote. Only the replica knows the command of a session, and whether the session is still running.
  */
 export async function replicaSessions({ index }: Context): Promise<SessionShape[]> {
   const found = new Map<string, SessionShape>();

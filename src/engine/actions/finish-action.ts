@@ -25,7 +25,7 @@ import { optional } from "../../util/optional.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
-/** Finishing an action again changes nothing. An abandoned or denied action can still be finished. */
+/** Ends an action. Finishing an action again changes nothing. An abandoned or denied action can still be finished. */
 export async function finishAction(
   context: Context,
   id: string,
@@ -80,8 +80,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // If nobody was expected to finish the action, `late` makes the capture treat it as open again. This includes an
-  // action that was not yet recorded as abandoned.
+  // If nobody was expected to finish the action, `late` makes the capture treat the action as open. This also applies
+  // to an action that nobody has recorded as abandoned yet.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

@@ -28,8 +28,8 @@ import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 
-// The paths that an action's tool touches outside of the workspace are kept before the action, and compared after it.
-// `undo/restore.ts` restores them.
+// The states of paths outside of the workspace that an action's tool touches are kept before the action, and compared
+// with the states after it. `undo/restore.ts` restores them.
 
 /** The absolute paths outside of the workspace that an action is about to touch, as `actionTargets` returns them. */
 interface OutsideTargets {
@@ -53,8 +53,8 @@ export interface OutsideDrafts {
 }
 
 /**
- * Keeps what is at these paths. Contents are durable when the promise resolves. The caller must append the drafts, and
- * must hold a lease of the blob store until then. Throws `REFUSED` if a path lies in Chronicle's own store or would
+ * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts.
+ * Until then, it must hold a lease of the blob store. Throws `REFUSED` if a path lies in Chronicle's own store or would
  * include it, and `LIMIT_EXCEEDED` if the quota is exceeded.
  */
 export async function backUpOutside(
@@ -72,7 +72,7 @@ export async function backUpOutside(
   };
 }
 
-/** Returns records of those outside paths of an action whose present state differs from their last record. */
+/** Returns records of the outside paths of an action whose present state differs from their last recorded state. */
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
@@ -126,7 +126,7 @@ interface DraftsGiven {
   readonly phase: OutsidePhase;
 }
 
-/** Returns the records of what was found. After an action, only changed and deleted paths get a record. */
+/** Returns the records of the found states. After an action, only changed and deleted paths get a record. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, omitted, deep } of looks) {
@@ -151,8 +151,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Of the paths beneath the first found path, returns those whose states the action kept and that no longer exist. A
- * path that could not be read may still exist.
+ * Returns the paths beneath the first found path whose states the action kept and that no longer exist. Leaves out
+ * paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
   context: Context,
@@ -187,7 +187,7 @@ async function lastOf(context: Context, path: WorkspacePath): Promise<OutsideRec
   return readOutside(row.recordId, (await readEvent(context, row)).record).record;
 }
 
-/** Returns the states before an action, of a path and everything beneath it; empty if the action kept none. */
+/** Returns the states before an action, for a path and everything beneath the path; empty if the action kept none. */
 export async function keptOutside(
   context: Context,
   action: string,

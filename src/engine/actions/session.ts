@@ -35,8 +35,8 @@ interface SessionDraft {
 }
 
 /**
- * Returns the run with this id if this process began it earlier, for the same request, and it has not ended.
- * `undefined` if there is no such run. Throws `LOCKED` if it belongs to another process, or has ended.
+ * Returns the open run with this id if this process began it earlier for the same request; `undefined` if no session
+ * has this id. Throws `LOCKED` if the session belongs to another process or has ended.
  */
 async function begunBefore(context: Context, id: string): Promise<Session | undefined> {
   const row = await context.index.record(`session:${id}`);
@@ -83,7 +83,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
   });
 }
 
-/** Returns a caller's value as JSON would carry it. Throws `USAGE` for a value that JSON cannot hold. */
+/** Converts a caller's value to JSON. Throws `USAGE` for a value that JSON cannot represent. */
 export function asJson(value: unknown): Json {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -155,7 +155,7 @@ export async function findSession(context: Context, id: string): Promise<Session
 }
 
 /**
- * Ends the open sessions whose processes are gone, as abandoned, and closes the actions that nobody will finish. The
+ * Marks the open sessions whose processes are gone as abandoned, and closes the actions that nobody will finish. The
  * recorded changes stay, and can be undone. Returns a note on each ended session.
  */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {

@@ -36,9 +36,13 @@ interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
 
 /**
  * Keeps what an action is about to destroy. Captures the action's paths, or the whole workspace if the action may touch
- * anything, and begins the action in the same commit. Returns `null` if no action is begun, because the request is off
- * the record (nothing is then scanned or stored), the tool only reads, or there is nothing to keep. If an action of the
- * same call is open, no other action is begun, and the open one is returned.
+ * anything, and begins the action in the same commit. Returns the action. If an action of the same call is open, no
+ * other action is begun, and the open one is returned.
+ *
+ * Returns `null` if no action is begun:
+ * - The request is off the record. Nothing is then scanned or stored.
+ * - The tool only reads.
+ * - There is nothing to keep.
  */
 export async function snapshotAction(
   context: Context,
@@ -84,8 +88,8 @@ async function keepAndBegin(context: Context, unkept: UnkeptAction): Promise<rea
 }
 
 /**
- * Returns where the capture has to look; `{}` means everywhere. Includes the paths of actions that end because a new
- * turn has begun.
+ * Returns the paths that the capture must scan; `{}` means all paths. They include the paths of actions that end
+ * because a new turn has begun.
  */
 async function whereToLook(
   context: Context,
@@ -96,7 +100,7 @@ async function whereToLook(
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], exact: true };
 }
 
-/** Begins an action for which nothing could be kept and whose tool runs all the same. The action's receipt says so. */
+/** Begins an action for which nothing could be kept and whose tool runs nevertheless. The action's coverage says so. */
 async function beginExposed(context: Context, unkept: UnkeptAction, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = unkept.targets;
   const named = allOmitted(context, { paths, outside, scope: kind }, error);

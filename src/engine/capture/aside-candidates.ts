@@ -21,15 +21,14 @@ import { isOwnerAlive } from "../log/owner-process.ts";
 interface Span {
   readonly id: string;
   readonly recordId: string;
-  /** The seq before its first event. */
+  /** The seq before the first event of the run or action. */
   readonly fromSeq: number;
-  /** The seq of its last event; infinite while it is open. */
+  /** The seq of the last event; infinite while the run or action is open. */
   readonly end: number;
   readonly aside: Aside | undefined;
   readonly omittedChanges: readonly OmittedChange[];
-  /** The paths that it has declared. */
   readonly declared: readonly WorkspacePath[];
-  /** True if it may also change paths that it has not declared. */
+  /** True if the run or action may also change paths that are not declared. */
   readonly isWide: boolean;
 }
 
@@ -63,7 +62,10 @@ export async function withCandidates(
   });
 }
 
-/** Returns the work that was open at some time since `id` began; `undefined` if `id` is unknown or was denied. */
+/**
+ * Returns the runs and actions that were open at some time since `id` began; `undefined` if `id` is unknown or was
+ * denied.
+ */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
   const begun = runs.find((one) => one.id === id)?.fromSeq;
@@ -113,9 +115,9 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 }
 
 /**
- * Returns the work of others that may have changed a path. That is work that has declared the path, and work that may
- * change any path. Work of the second kind is left out if the ending work has declared the path, or if work within the
- * ending work has declared the path and changed it.
+ * Returns the other runs and actions that may have changed a path. These have declared the path, or may change any
+ * path. The second kind is left out if the ending work has declared the path, or if work within the ending work has
+ * declared and changed the path.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -129,7 +131,7 @@ type Plan = ReadonlyMap<WorkspacePath, Change>;
 interface Plans {
   /** The last plan of each other work, by its id. */
   readonly last: ReadonlyMap<string, Plan>;
-  /** The plans of the beginnings of work that began before the ending work, and ended since. */
+  /** The first plan of each other work that began before the ending work and has ended since, by its id. */
   readonly first: ReadonlyMap<string, Plan>;
 }
 
@@ -149,7 +151,10 @@ async function planOf(context: Context, aside: Aside | undefined): Promise<Plan 
   return bytes === undefined ? undefined : new Map(decodePlan(bytes).map((change) => [change.path, change]));
 }
 
-/** Returns the plan with the kept-aside states at the beginning of some work; `undefined` if it is not there any more. */
+/**
+ * Returns the plan with the kept-aside states at the beginning of a run or action; `undefined` if the plan no longer
+ * exists.
+ */
 async function planOfBeginning(context: Context, { recordId, end }: Span): Promise<Plan | undefined> {
   const [first] = await context.index.recordHistory(recordId);
   if (first === undefined || first.seq === end) return undefined;
@@ -176,7 +181,8 @@ function mayHaveMade(
     return isFirst || planned.some(({ path, after }) => !sameEntry(plan?.get(path)?.before, after));
   return planned.some(({ path, before }) => {
     if (!other.omittedChanges.some((one) => isWithin(path, one.path))) {
-      // The path was at the end of `other` as at its beginning, but perhaps not when `own` began.
+      // The path had the same state at the beginning and at the end of `other`, but perhaps another state when `own`
+      // began.
       const then = isFirst ? plans.first.get(other.id)?.get(path) : undefined;
       return then !== undefined && !sameEntry(then.before, before);
     }

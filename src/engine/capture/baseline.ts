@@ -54,8 +54,8 @@ export async function takeBaseline(
 }
 
 /**
- * Returns the entries in path order. Each iteration over them creates them anew, because keeping all would need too
- * much memory.
+ * Returns the entries in path order. Each pass over the entries creates them anew, because keeping all of them would
+ * need too much memory.
  */
 function entriesOf(context: Context, present: ReadTable): FirstEntries {
   const rows = present.sortedRows();
@@ -199,7 +199,7 @@ interface Beginning {
   readonly snapshot: FirstSnapshot;
   /**
    * True if the history is made in a temporary place, and moved into its own place when it is complete. A kept head is
-   * then replaced, because it is from an attempt that was never moved.
+   * then replaced, because it is from an earlier attempt whose history was never moved.
    */
   readonly isAside?: true;
 }

@@ -75,7 +75,7 @@ export interface Capture {
   readonly root: Hash | undefined;
 }
 
-/** Reads what has changed on disk, and commits it. Contents are durable before the events are. */
+/** Reads the changes on disk, and commits them. Contents become durable before the events. */
 export async function capture(context: Context, options: CaptureOptions): Promise<Capture> {
   using _lease = await context.blobs.lease();
   if (options.paranoid === true) context.blobs.doubt();
@@ -161,17 +161,17 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
       tellLost(context, lost, startSeq);
       return once;
     }
-    // Changes that a crash left half done on disk belong to the interrupted operation. It is settled first, because
-    // these changes would otherwise be recorded as somebody's edit.
+    // Changes that a crash left half done on disk belong to the interrupted operation. The operation is settled first,
+    // because these changes would otherwise be recorded as somebody's edit.
     await settle(context);
     context.live.giveBack(undefined);
   }
 }
 
 /**
- * Returns a seq whose recorded states are all on disk before a scan that begins now, except for paths edited since. The
- * seq is at most the `fromSeq` of every open intent, because the states of such an operation may be written to the
- * folder during the scan or after it.
+ * Returns a seq up to which all recorded states are on disk before a scan that begins now. Paths that were edited since
+ * are an exception. The seq is at most the `fromSeq` of every open intent, because the operation of an open intent may
+ * write its states during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -201,7 +201,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
   }
   return withSettledCommit(context, async (commit) => {
     // If the notes or the running work off the record have changed since the scan, the scan may have read paths that
-    // must stay out, or left out paths that must not.
+    // must be left out, or left out paths that must be recorded.
     if (!isSameOffRecord(context, reading)) return undefined;
     const head = await commit.head();
     // If contents were erased or unerased since the scan, the scan may have left out the wrong paths.
@@ -245,7 +245,10 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
   return offRecord === undefined ? context.offRecord.read() === undefined : offRecord.isCurrent;
 }
 
-/** Coverage events around the changes say that the earlier states of paths off the record are unknown. */
+/**
+ * Returns coverage events that are recorded around the changes. They say that the earlier states of paths that were off
+ * the record are unknown.
+ */
 async function aroundReturned(
   context: Context,
   { offRecord, report }: Reading,
@@ -261,8 +264,8 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
 }
 
 /**
- * Returns the coverage events that follow the events of the changes. After a full scan, these record the coverage if it
- * has changed. After a partial scan, they only concern paths that were off the record.
+ * Returns the coverage events that follow the events of the changes. After a full scan, they record the coverage if it
+ * has changed. After a partial scan, they concern only paths that were off the record.
  */
 async function coverageOfLook(
   context: Context,
@@ -300,7 +303,7 @@ async function attributed(
 
 /**
  * Compares what was read with the index, and proves the index's last iterations of the changed paths. The next
- * iterations continue their numbers, and a wrong number would stay in the log for ever.
+ * iterations continue the numbers of the last ones, and a wrong number would stay in the log for ever.
  */
 async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -334,8 +337,8 @@ const PAGE = 2_000;
 
 /**
  * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. Such an operation may
- * have changed a path and reverted it because something was in the way. No event names that path, and a scan may have
- * seen the reverted state.
+ * have changed a path and reverted it because something was in the way. No event names such a path, and a scan may have
+ * read the state that was later reverted.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

@@ -25,21 +25,21 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The operations that bring files back, or settle them, are plans that `changeFiles` carries out: restore, rollback,
- * undo, redo, the restore of a version, and the settling of a conflict. The steps and decisions of a replica and the
- * repair after an unclean end call `perform` directly. Writes have their own way (`engine/write`).
+ * `changeFiles` carries out the plans of these operations: restore, rollback, undo, redo, the restore of a version, and
+ * the resolution of a conflict. The steps and decisions of a replica, and the repair after an unclean end, call
+ * `perform` directly. Writes have their own code (`engine/write`).
  *
- * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
- * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
+ * 1. Prepare: the state on disk is captured, so that nothing is lost. A dry run only reads it.
+ * 2. Plan: the operation returns the wanted state of each path, and the moment to which the path goes back.
  * 3. Complete: the files of a database are changed together or not at all. A path is deleted only if a record shows
- *   that it was absent at that moment, and gets a recorded state only if it had that state on disk at that moment. A
- *   path whose content was erased is left as it is. The folders that restored paths need are added.
- * 4. Prove: the index agrees with the log about every path that changes, and about each claim of the plan.
+ *   that the path was absent at the moment. A path gets a recorded state only if it had that state on disk at the
+ *   moment. A path whose content was erased is left as it is. The folders that restored paths need are added.
+ * 4. Prove: the index must agree with the log about every path that changes, and about each claim of the plan.
  * 5. Preview: a dry run ends here. It also names missing contents and paths that are in the way, and refuses what the
  *   real run would refuse.
- * 6. Apply: the intent is made durable, then the files are changed, then one commit records it.
- * 7. Report: what was done, and what was left alone with the reason. An operation that could do nothing throws
- *   `REFUSED`.
+ * 6. Apply: the intent is made durable, then the files are changed, then one commit records the changes.
+ * 7. Report: the answer lists the changed paths, and the skipped paths with the reasons. An operation that could do
+ *   nothing throws `REFUSED`.
  */
 
 interface ChangingHow extends ForcedHow {
@@ -48,7 +48,7 @@ interface ChangingHow extends ForcedHow {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** The state that a plan is made on, and the options that its steps depend on. */
+/** The state on which a plan is based, and the options on which its steps depend. */
 export interface Present {
   /** The state at this seq equals the disk, except for `unrecorded` and the paths in `omitted`. */
   readonly seq: number;
@@ -69,14 +69,14 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
   /** True if the plan has proved its changes against the log. Otherwise, the histories of their paths are proved. */
   readonly isProved?: boolean;
   /**
-   * Returns whether the operation is asked to change a path. If it is asked for a file of a database, the other files
-   * of that database are changed as well. Default: it is asked for all paths.
+   * Returns true if the caller asked for a change of this path. If the caller asked for one file of a database, the
+   * other files of that database are changed as well. Default: true for all paths.
    */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
-   * Returns the moment to which a path goes back. A path is changed only if its state at that moment is known, be it a
-   * recorded state or its absence. `guarded`: the plan has checked that. `decided`: no check is needed, because the
-   * caller says what each path becomes.
+   * Returns the moment to which a path goes back. A path is changed only if a record shows its state or its absence at
+   * that moment. `guarded`: the plan has checked that. `decided`: no check is needed, because the caller says what each
+   * path becomes.
    */
   readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
   /**
@@ -86,12 +86,15 @@ export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked"
    */
   readonly folders?: "whole" | "part";
   /**
-   * True if nothing is done as soon as one path cannot be changed, for whatever reason. Default: a path that was changed
-   * meanwhile is skipped, and any other reason stops the whole operation. With `force`, each path that cannot be changed
-   * is skipped.
+   * True if one path that cannot be changed, for any reason, stops the whole operation. Default: a path that was
+   * changed meanwhile is skipped, and any other reason stops the whole operation. With `force`, each path that cannot
+   * be changed is skipped.
    */
   readonly isWhole?: boolean;
-  /** Paths of `wanted` that come back without mode bits that are never set. They are reported as skipped, too. */
+  /**
+   * Paths of `wanted` that are restored without some mode bits, because these bits are never set. They are also
+   * reported as skipped.
+   */
   readonly without?: readonly SkippedPath[];
   /** True if there is nothing to do, and nothing to record. */
   readonly isNothing?: boolean;
@@ -133,7 +136,7 @@ async function attempt<Shape>(
   present: Present,
   planned: (present: Present) => Promise<FilePlan<Shape>>,
 ): Promise<Shape> {
-  // Protects the contents that the plan stores from the collector, until the intent names them.
+  // The lease protects the contents that the plan stores from the collector, until the intent names them.
   using _lease = present.dryRun ? undefined : await context.blobs.lease();
   let plan = await planned(present);
   for (;;) {
@@ -185,7 +188,8 @@ async function recordFolders<Shape>(
 
 /**
  * Returns the plan with whole databases, without changes to states that are not known (see `leaveUnseen`), and with
- * folders that fit. Its `wanted` is all that will be done, and its `skipped` all that is left alone.
+ * folders that fit. Its `wanted` has all changes that will be made, and its `skipped` has all paths that are left
+ * alone.
  */
 async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;

@@ -22,7 +22,7 @@ import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shap
 import { optional } from "../../util/optional.ts";
 
 export interface Filling {
-  /** Throws what `target` would throw if the folder cannot be filled. Changes nothing. */
+  /** Checks whether the folder can be filled, without changes. Throws the errors that `target` would throw. */
   readonly look: () => Promise<void>;
   readonly missing?: readonly BlockedPath[];
   /** Files whose contents the caller must not get. They are left out and listed as skipped, with or without `force`. */

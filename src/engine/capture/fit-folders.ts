@@ -59,8 +59,8 @@ export interface FittedChanges {
 
 /**
  * Adds the folders above restored paths to the changes, if these folders were removed. Leaves out a path if something
- * else is in the place of its folder. A folder that is to be removed and holds a path that stays is not left out here,
- * because `apply` blocks it.
+ * else is in the place of its folder. A folder that is to be removed although a path in it stays is not left out here,
+ * because `apply` blocks its removal.
  */
 export async function withFolders(
   context: Context,

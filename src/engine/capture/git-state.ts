@@ -5,15 +5,15 @@ import { type Context, isHosted } from "../log/context.ts";
 
 /**
  * The own state of a git repository (`.git`) is no part of the workspace, because every later restore would put a
- * recorded `.git` back and rewind its branches. If an action is about to change `.git` (`rm -rf .git`), all of it is
- * kept aside, so that only the undo of that action restores it.
+ * recorded `.git` back and rewind its branches. Before an action that is about to change `.git` (such as
+ * `rm -rf .git`), all of `.git` is kept aside. Only the undo of that action restores it.
  */
 
 export function isGitState({ reason, detail = "" }: Pick<Omission, "reason" | "detail">): boolean {
   return reason === "excluded" && detail.startsWith("git:");
 }
 
-/** Returns the paths that are git's own state, without force-included ones. */
+/** Returns the paths that are git's own state. Leaves out force-included paths. */
 export async function gitPathsAmong(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   if (paths.length === 0 || isHosted(context.worktree.roots)) return [];
   const found: WorkspacePath[] = [];
@@ -22,7 +22,9 @@ export async function gitPathsAmong(context: Context, paths: readonly WorkspaceP
   return found;
 }
 
-/** Returns the paths that are git's own state by their name, or because a repository keeps its state there. */
+/**
+ * Returns the paths that are git's own state: those with the name `.git`, and those where a repository keeps its state.
+ */
 export function gitByName(context: Context, paths: readonly WorkspacePath[]): WorkspacePath[] {
   if (paths.length === 0) return [];
   const topOf = context.worktree.gitTops();

@@ -5,9 +5,9 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * The next hinted scan after a hinted one is put off for `times` the duration of that one, at most for `mostMs`, so that
- * a busy folder is not read all the time. It is not put off after the first scan of other tracked folders, because some
- * of the paths that this scan finds are watched only once it has ended.
+ * After a hinted scan, the next hinted scan is delayed by `times` the duration of the first, at most by `mostMs`. So a
+ * busy folder is not read all the time. The first scan after a change of the tracked folders causes no delay, because
+ * some of the paths that it finds are watched only once it has ended.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -21,13 +21,13 @@ interface HintedCaptureOptions {
   readonly timers: Timers;
   /** Runs a scan when no other change of the workspace is under way. */
   readonly inTurn: (scan: () => Promise<void>) => Promise<void>;
-  /** Called before each scan. Returns true if other folders are tracked now. Throws if nothing may be scanned. */
+  /** Called before each scan. Returns true if other folders are tracked now. Throws if no scan is allowed. */
   readonly prepare: () => Promise<boolean>;
   /** Records what has changed at these paths; `undefined`: everywhere. */
   readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
   /**
-   * Called after each scan that succeeded, also if nothing had changed. Called with the error after a scan that failed
-   * and for which no caller waits.
+   * Called after each scan that succeeded, even if nothing had changed. After a failed scan that no caller waits for,
+   * called with the error.
    */
   readonly onScanned: (error?: unknown) => void;
 }
@@ -53,8 +53,8 @@ export class HintedCapture {
   #working: Promise<void> | undefined;
   #isWanted = false;
   /**
-   * `#asked`: the number of calls that asked for a full scan. `#answered`: the number of those that need no scan any
-   * more.
+   * `#asked`: the number of calls that asked for a full scan. `#answered`: how many of these calls need no further
+   * scan.
    */
   #asked = 0;
   #answered = 0;
@@ -74,7 +74,7 @@ export class HintedCapture {
     return this.#listening !== undefined;
   }
 
-  /** Starts to follow the hints. What was dirty before is scanned with the next scan. */
+  /** Starts to follow the hints. The next scan also takes the paths that were dirty before. */
   start(): void {
     this.#listening ??= this.#options.dirty.hinted.listen((paths) => this.#busy.hint(paths));
   }
@@ -92,7 +92,7 @@ export class HintedCapture {
     await this.#working?.catch(() => undefined);
   }
 
-  /** Scans what is dirty as soon as no other scan runs and no `rest` is left to wait for. */
+  /** Scans the dirty paths as soon as no other scan runs and the time of `rest` is over. */
   want(): void {
     if (!this.isStarted) return;
     this.#isWanted = true;
@@ -111,8 +111,8 @@ export class HintedCapture {
   }
 
   /**
-   * Scans everything that is dirty now, also what is being written. Resolves once a scan that began after the call has
-   * recorded everything, or after `stop`. Rejects if the scan fails.
+   * Scans all paths that are dirty now, including files that are being written. Resolves once a scan that began after
+   * the call has recorded everything, or after `stop`. Rejects if the scan fails.
    */
   async scanAll(): Promise<void> {
     const asked = (this.#asked += 1);
@@ -123,7 +123,8 @@ export class HintedCapture {
   }
 
   #ripened(paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean): void {
-    // If only Chronicle's own writes were hinted at, neither the lock nor a read of the log's end is needed.
+    // If all hints are about Chronicle's own writes, no scan is needed, and so neither the lock nor a read of the log's
+    // end.
     if (!this.#options.dirty.dropUnchanged(paths ?? [])) return;
     for (const path of paths ?? []) this.#ripe.set(path, isLate || this.#ripe.get(path) === true);
     this.want();
@@ -198,8 +199,8 @@ export class HintedCapture {
   }
 
   /**
-   * Waits until the other dirty paths are quiet. They were given back without a hint, for example because they could
-   * not be read consistently.
+   * Starts to wait for the remaining dirty paths to become quiet. A scan gave these paths back without a hint, for
+   * example because they could not be read consistently.
    */
   #waitForLeft(): void {
     if (!this.isStarted) return;

@@ -7,8 +7,8 @@ import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * Somebody may change paths while an operation is running, such as a program that keeps writing a log. The operation
- * leaves these paths alone, names them, and does everything else.
+ * While an operation is running, somebody else can change paths, for example a program that keeps writing a log. The
+ * operation leaves these paths alone, names them, and does everything else.
  */
 
 /** Something that no capture takes, at a path or in the place of a folder above it. */
@@ -23,10 +23,9 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 }
 
 /**
- * Returns the paths that an apply skipped, as an operation reports them. Everything was captured just before the apply.
- * So a path with the reason `changed` was changed meanwhile, or something that no capture takes is in its place. That
- * may be a special file, or a path that a rule or a limit leaves out. Such an obstacle stays until somebody moves it
- * away.
+ * Returns the paths that `apply` skipped, as an operation reports them. Everything was captured just before the apply.
+ * So a path with the reason `changed` was changed meanwhile, or an obstacle that no capture takes is in its place. An
+ * obstacle is a special file, or a path that a rule or a limit leaves out. It stays until somebody moves it away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,

@@ -19,9 +19,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
  * Small files that git ignores are kept aside before a run, so that undo can restore them. No capture takes them, and
- * there may be no other copy. Files in ignored folders are not kept, because tools can make them again. If an action
- * names or sweeps away ignored paths or git's own state, these are kept aside whole. Paths that a person excluded are
- * never stored.
+ * there may be no other copy. Files in ignored folders are not kept, because tools can make them again. Before an
+ * action that names or sweeps away ignored paths or git's own state, these are kept aside whole. Paths that a person
+ * excluded are never stored.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
@@ -89,7 +89,7 @@ export async function keepTrees(
 
 interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
   readonly id: string;
-  /** Changes that the plan gets for paths at which no change is found. */
+  /** Changes to add to the plan for paths at which no other change is found. */
   readonly also?: readonly Change[];
 }
 
@@ -119,7 +119,8 @@ export async function changesAside(
       const { path, type } = change;
       const before = entries.get(path);
       const isMeant = before !== undefined || (type === "created" && isKept && !isExcludedByPerson(change));
-      // The present state of a kept-aside path may have more than `MOST_FILE_BYTES`, because an undo overwrites it.
+      // The present state of a kept-aside path is kept even if it has more than `MOST_FILE_BYTES`, because an undo
+      // overwrites it.
       const most = before === undefined ? Math.min(room, MOST_FILE_BYTES) : room;
       const found = isMeant ? await entryNow(context, batch, { path, most }) : "other";
       // If the present state cannot be kept, the plan says that the path is gone, so that its earlier state stays kept.
@@ -153,9 +154,9 @@ export async function changesAside(
 }
 
 /**
- * Returns the entries that were kept aside when a session began and whose contents are still available. Contents that
- * were erased since are not kept anew. Contents may also have been freed, as happens after some days. The caller must
- * hold a lease of the blob store.
+ * Returns the entries that were kept aside when a session began and whose contents are still available. Leaves out
+ * entries whose contents were erased since then, or were freed, as happens after seven days. The caller must hold a
+ * lease of the blob store.
  */
 export async function stillKept(
   context: Context,
@@ -186,8 +187,8 @@ function privateOf(omitted: OmittedPaths): OmittedPaths {
 }
 
 /**
- * Returns true if files may be kept aside: the workspace keeps files aside, and no work off the record is running. Such
- * work may have written the files.
+ * True if the workspace keeps files aside and no work off the record is running. Such work could have written the
+ * files.
  */
 async function mayKeep(context: Context): Promise<boolean> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
@@ -220,15 +221,18 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 }
 
 /**
- * Returns the content of a file or link. Returns `undefined` if it is gone or unreadable, or too large for
- * `Worktree.read`. Such a file is not kept aside; if it is then lost, the end of the session names it.
+ * Returns the content of a file or link. Returns `undefined` if it is gone, unreadable, or too large for
+ * `Worktree.read`. Such a file is not kept aside. If the session loses the file, the end of the session names it.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
   return before[0] === "unknown" ? undefined : context.worktree.read(path);
 }
 
-/** `undefined`: nothing is there. `other`: no plan can restore it, it exceeds `most` bytes, or it cannot be kept. */
+/**
+ * Returns the present entry of a path, after storing its content. `undefined`: nothing is there. `other`: no plan can
+ * restore it, it exceeds `most` bytes, or it cannot be kept.
+ */
 async function entryNow(
   context: Context,
   batch: BlobBatch,
@@ -257,7 +261,10 @@ async function asideOf(context: Context, batch: BlobBatch, changes: readonly Cha
   return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
 }
 
-/** `undefined`: nothing is there. `other`: no plan can name what is there, or it cannot be read. */
+/**
+ * Returns the present entry of a path. `undefined`: nothing is there. `other`: no plan can name it, or it cannot be
+ * read.
+ */
 export async function entryOnDisk(context: Context, path: WorkspacePath): Promise<Entry | undefined | "other"> {
   const [stat] = await context.worktree.stats([path]);
   if (stat === undefined) return undefined;

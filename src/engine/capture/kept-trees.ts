@@ -13,10 +13,10 @@ import { absoluteOf } from "../log/known-paths.ts";
 
 /**
  * A tree is a path that no capture takes, with everything beneath it. The path is ignored by git, or is git's own
- * state. The tree is kept aside whole for the action that names it, so that only the undo of that action restores it.
+ * state. Before an action that names the tree, the whole tree is kept aside. Only the undo of that action restores it.
  */
 
-/** The largest content, in bytes, that is held in memory, to see whether it was erased before it is stored. */
+/** Contents of up to this many bytes are hashed in memory before they are stored, to see whether they were erased. */
 const MOST_HELD = 64 * 1024 * 1024;
 
 /** The entries of a tree, and the paths in it that a person excluded. Excluded paths are never stored. */
@@ -26,8 +26,8 @@ interface KeptTree {
 }
 
 /**
- * Returns the entries of a tree after putting their contents into the batch, or an omission that says why not all of it
- * can be kept. Special files have no content to keep, and erased contents are not kept again.
+ * Puts the contents of a tree into the batch, and returns the entries of the tree. If some of the tree cannot be kept,
+ * returns an omission with the reason. Special files have no content to keep, and erased contents are not kept again.
  */
 export async function keepTree(
   context: Context,
@@ -76,7 +76,7 @@ export async function keepTree(
 }
 
 /**
- * Stores a content of any size in a batch of its own, which is abandoned if the content was erased. The caller holds a
+ * Stores a content of any size in a batch of its own. Abandons the batch if the content was erased. The caller holds a
  * lease of the blob store.
  */
 async function putUnlessErased(
@@ -111,7 +111,10 @@ export function personalRules({ worktree }: Context): (path: WorkspacePath, isFo
   };
 }
 
-/** `omission`: the tree's path, and the rule that leaves it out. `told`: the changes as they are reported. */
+/**
+ * Returns the changes of a tree since it was kept. `omission`: the tree's path, and the rule that leaves it out.
+ * `plan`: the changes for an undo. `told`: the changes as they are reported.
+ */
 export async function changesOfTree(
   context: Context,
   batch: BlobBatch,
@@ -121,7 +124,7 @@ export async function changesOfTree(
   const then = new Map([...before].filter(([path]) => isWithin(path, top)));
   const now = await keepTree(context, batch, { top, quota: { reserve: true } });
   if (!("entries" in now)) {
-    // The earlier states stay kept, so that an undo can restore them at paths where nothing is.
+    // The earlier states stay kept, so that an undo can restore them at absent paths.
     const plan = [...then.values()].map((before): Change => ({ path: before.path, before, after: undefined }));
     const type = plan.length === 0 ? "created" : "modified";
     return { plan, told: [{ ...omission, type, kept: plan.length > 0, lost: false }] };

@@ -8,10 +8,7 @@ import { shownPath } from "../log/shape.ts";
 
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/**
- * Leaves out the changes to states whose contents were erased. An erased content that the operation has stored again is
- * no reason to leave a change out.
- */
+/** Leaves out the changes that need an erased content, unless the operation has stored that content again. */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],

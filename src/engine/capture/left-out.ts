@@ -85,7 +85,7 @@ async function leftOutAt(context: Context, paths: readonly WorkspacePath[]): Pro
 }
 
 /**
- * The reasons of omissions of which nothing is kept. Special files have no content, and folders of other devices do not
+ * The omission reasons for which nothing is kept. Special files have no content, and folders of other devices do not
  * belong to the workspace. Contents that are off the record or erased must not be kept.
  */
 const NEVER_KEPT = reasonsWith("neverKept");

@@ -10,7 +10,7 @@ import { applySettings } from "../log/follow-settings.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
-/** Editors and tools write in bursts, so a file is scanned once it was quiet for this time. */
+/** Editors and tools write in bursts, so a file is scanned once it was quiet for this time, in milliseconds. */
 const SETTLE_MS = 50;
 /** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
@@ -91,10 +91,12 @@ export class LiveRecorder {
   }
 
   /**
-   * Plans to repeat a capture that failed, for example for lack of a disk, the lock or space. The capture is repeated
-   * even if nothing changes meanwhile. After trouble with the disk, no hinted capture runs before that. After other
-   * trouble, the next edit starts a capture earlier, because the trouble may be over. For an archived workspace nothing
-   * is planned, because the first change after it is unarchived leads to a full scan.
+   * Plans to repeat a failed capture, even if nothing changes meanwhile. A capture fails, for example, if the disk is
+   * gone or full, or if the lock is held.
+   *
+   * - `disk`: no hinted capture runs before the repetition.
+   * - `other`: the next edit starts a capture earlier, because the trouble may be over.
+   * - `read-only`: nothing is planned, because the first change after the workspace is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {
     if (!this.#hinted.isStarted || trouble === "read-only") return;

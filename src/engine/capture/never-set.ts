@@ -24,12 +24,12 @@ function restorable(entry: Entry | undefined): Entry | undefined {
   return (entry.mode & NEVER_SET_ON_FOLDERS) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET_ON_FOLDERS };
 }
 
-/** Returns the changes as they can be made on disk, without those that then change nothing. */
+/** Returns the changes without the bits that are never set. Leaves out the changes that change nothing else. */
 export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, restorable(after)) ?? []);
 }
 
-/** Returns the changes that are left out because they differ only in bits that are never set. */
+/** Returns the changes that are not made, because they change only bits that are never set. */
 export function neverSet(changes: readonly Change[]): SkippedPath[] {
   return changes.flatMap(({ path, before, after }) => {
     if (sameEntry(before, after) || !sameEntry(before, restorable(after))) return [];
@@ -37,7 +37,7 @@ export function neverSet(changes: readonly Change[]): SkippedPath[] {
   });
 }
 
-/** Returns the changes of more than bits that are never set. These changes are made, but without such bits. */
+/** Returns the changes that are made, but without the bits that are never set. */
 export function madeWithout(changes: readonly Change[]): SkippedPath[] {
   return changes.flatMap(({ path, before, after }) => {
     const made = restorable(after);

@@ -53,7 +53,7 @@ export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   }
 }
 
-/** The ids of work of this process that is over, and whose end could not be noted. */
+/** The ids of this process's work that is over, but whose end could not be noted. */
 const unnoted = new Set<string>();
 
 /** Stands for the process of work that is over. */
@@ -73,7 +73,7 @@ export async function endOffRecord(context: Context, work: OffRecordWork): Promi
       ...state,
       going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
     })).catch((trouble: unknown) => {
-      // Other processes then take the work for running until this process ends.
+      // Other processes then treat the work as running until this process ends.
       if (!(trouble instanceof ChronicleError)) throw trouble;
     });
     throw notNoted(error);
@@ -122,7 +122,10 @@ export async function dropNotes(context: Context, recorded: ReadonlySet<Workspac
   if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
 }
 
-/** Maps each path that is still as it was left off the record to the reason for which it is left alone. */
+/**
+ * Returns the paths that still have the state that was written off the record, each with the reason why it is left
+ * alone.
+ */
 export async function offRecordAmong(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -190,7 +193,7 @@ async function look(context: Context): Promise<Seen> {
 }
 
 interface Looks {
-  /** `undefined` if the end is noted later, without the work's own scan. */
+  /** The scan before the work. `undefined` if the end is noted later, when that scan is no longer known. */
   readonly before?: Seen;
   readonly after: Seen;
 }

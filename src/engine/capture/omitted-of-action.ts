@@ -22,8 +22,7 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * At the end of an action, the paths that no capture takes are compared with their states at its beginning. This finds
- * the paths that the action has changed, and paths that appeared during it and that only rules from its session leave
- * out.
+ * the paths that the action has changed. It also finds new paths that only rules from the same session leave out.
  */
 
 export interface EndOfOmitted {
@@ -41,8 +40,8 @@ interface EndLook extends Looked {
 }
 
 /**
- * Compares the omitted paths of an action that is about to be closed with their states at its beginning. The action may
- * have been closed before as denied or abandoned. Contents are durable when the promise resolves. The caller must hold
+ * Compares the omitted paths of an action that is about to be closed with their states at its beginning. The action can
+ * have been closed before, as denied or abandoned. Contents are durable when the promise resolves. The caller must hold
  * a lease of the blob store until the action's record is durable as well.
  */
 export async function endOfOmitted(
@@ -84,14 +83,14 @@ export async function endOfOmitted(
   return { changes: [...told, ...changes], ...optional({ aside: kept }) };
 }
 
-/** True if the path is left out neither by a rule of git nor as git's own state. */
+/** True if the path is not ignored by git, and is not git's own state. */
 function isByPerson(one: Omission): boolean {
   return !isIgnoredByGit(one) && !isGitState(one);
 }
 
 /**
- * Returns the declared paths that were absent when the action began, and that exist now and are left out. The paths
- * beneath a tree that was kept for the action are found with that tree.
+ * Returns the declared paths that were absent when the action began, exist now, and are left out. The paths beneath a
+ * tree that was kept for the action are found with that tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);

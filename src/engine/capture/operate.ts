@@ -124,7 +124,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
-/** True if there is an intent with this id, unless it changed nothing. */
+/** True if the log has an intent with this id that was not abandoned. */
 async function isBegun(context: Context, id: string): Promise<boolean> {
   const row = await context.index.record(`intent:${id}`);
   return row !== undefined && decodeIntent((await readEvent(context, row)).record).state !== "abandoned";
@@ -176,11 +176,11 @@ function isWithoutRoom(report: CheckReport): boolean {
 }
 
 /**
- * True if an operation changed nothing because its paths were blocked. It is then recorded as abandoned.
+ * True if an operation changed nothing because its paths were blocked. The operation is then recorded as abandoned. Two
+ * kinds of operations are recorded as done instead:
  *
- * There are two exceptions. A replica's step is recorded as done with each path that could not be written, unless all
- * were blocked by lack of space. An undo by selection is recorded as done if it left every path because all were
- * changed meanwhile, so that the next undo skips that work.
+ * - A replica's step, with each path that could not be written. If lack of space blocked all paths, it is abandoned.
+ * - An undo by selection whose paths were all changed meanwhile. The next undo then skips that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -339,7 +339,8 @@ export async function keepPlan(context: Context, changes: readonly UpstreamChang
 }
 
 /**
- * The most states that an intent lists itself. For so few, a stored plan would only cost a blob and a sync in addition.
+ * The most states that an intent lists in its own record. For so few states, a stored plan would only add a blob and an
+ * fsync.
  */
 export const MOST_INLINE = 32;
 
@@ -473,15 +474,15 @@ async function sweepLeft({ worktree, lock, readOnly }: Context): Promise<void> {
 }
 
 interface TornWrite {
-  /** None if all events of the write are in the log. Otherwise, the changes undo the events in the log. */
+  /** The changes that undo the write's events in the log. Empty if all events of the write are in the log. */
   readonly changes: Change[];
   readonly state: "done" | "abandoned";
 }
 
 /**
- * Returns how to close an interrupted write to a workspace without a folder. The events of such a write are one append,
- * so its intent is open only if the last of them are missing. The intent has no plan from which the write could be
- * finished. Nobody was told that the write was done, so an incomplete one is undone.
+ * Returns how to close an interrupted write to a hosted workspace. The events of such a write are one append, so its
+ * intent is open only if the last of them are missing. The intent has no plan from which the write could be finished.
+ * Nobody was told that the write was done, so an incomplete one is undone.
  */
 async function tornWrite(
   context: Context,
@@ -495,7 +496,7 @@ async function tornWrite(
 
 /**
  * Returns the token under which an intent stages its files. All intents of a replica share one id, so their tokens
- * contain the seq too. Otherwise a step could mistake files of an earlier step for its own, because removed files may
+ * contain the seq too. Otherwise a step could mistake files of an earlier step for its own, because removed files can
  * be back after a power loss.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
@@ -529,9 +530,9 @@ async function tokenInLog(context: Context, id: string): Promise<string | undefi
 }
 
 /**
- * Finishes an interrupted write to a workspace without a folder, before anything is read. Otherwise half of a move
- * would show files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another process
- * holds, is reported and not thrown.
+ * Finishes an interrupted write to a hosted workspace, before anything is read. Otherwise half of a move would show
+ * files as deleted. Does nothing for a read-only workspace. A failure, such as a lock that another process holds, is
+ * reported and not thrown.
  */
 export async function finishTorn(context: Context): Promise<void> {
   if (context.readOnly || !isHosted(context.worktree.roots)) return;

@@ -20,7 +20,7 @@ export const NOTHING_BEFORE: BeforeChange = { finished: [], closed: [] };
 
 /** These operations are passed in, because they use operations that are built on this queue. */
 interface Settling {
-  /** Finishes what was interrupted, and closes what was abandoned. */
+  /** Finishes interrupted operations, and closes sessions and actions whose process is gone. */
   readonly endBefore: (context: Context) => Promise<BeforeChange>;
   /** Returns what `endBefore` would do now. Changes nothing. */
   readonly wouldEndBefore: (context: Context) => Promise<BeforeChange>;
@@ -31,7 +31,9 @@ interface Settling {
 
 interface ChangeHow {
   readonly dryRun?: boolean | undefined;
-  /** True for a change that ends a transaction itself. The transaction is then not ended by its own rule first. */
+  /**
+   * True for a change that itself ends a transaction. Transactions whose owner is gone are then not ended before it.
+   */
   readonly keepsOrphans?: true;
 }
 
@@ -50,7 +52,7 @@ export class OperationQueue {
     this.#onClose = onClose;
   }
 
-  /** Reads the history as it is now; `work` gets what catching up with the log found. */
+  /** Reads the history as it is now. `work` gets the result of catching up with the log. */
   read<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
     return this.whileOpen(() =>
       this.#upToDate((found) => {
@@ -79,8 +81,8 @@ export class OperationQueue {
 
   /**
    * Queues work that changes something, or a dry run of it. The work sees the present history, including events that a
-   * process has written and not added to the index, because it died. Interrupted operations are finished before the
-   * work, and what dead processes have begun is ended. `work` gets a report of both, and must do neither itself.
+   * process wrote but could not add to the index before it died. Before the work, interrupted operations are finished,
+   * and the open work of dead processes is ended. `work` gets a report of both, and must not do either itself.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -127,7 +129,7 @@ export class OperationQueue {
     return withCode(work);
   }
 
-  /** Signs the head, saves what is remembered of the disk, and closes everything. */
+  /** Signs the head, saves the remembered states of the disk, and closes everything. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -166,7 +168,7 @@ export class OperationQueue {
   }
 
   /**
-   * Returns the error to throw. If a line is unreadable, this is remembered, so that the next catch-up reports it.
+   * Returns the error to throw. If a line is unreadable, notes the damage, so that the next catch-up reports it.
    * `NOT_FOUND` in a damaged history becomes `LOG_DAMAGED`, because what was not found may be in the unreadable part.
    */
   async #asDamage(error: unknown, { damage }: CatchUp): Promise<unknown> {

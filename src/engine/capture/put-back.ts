@@ -18,9 +18,7 @@ import { conflictShape, givenPath, shownPath } from "../log/shape.ts";
 /** The most paths that are named; the others are counted. */
 const MOST_NAMED = 10;
 
-/**
- * Returns the changes that an unclean end has made, without somebody's edits. Returns none if no unclean end is known.
- */
+/** Returns the changes that an unclean end caused. Leaves out edits. Returns none if no unclean end is known. */
 export async function lostInCrash(context: Context, reading: Reading): Promise<readonly Change[]> {
   const { unclean } = reading;
   if (unclean === undefined) return [];

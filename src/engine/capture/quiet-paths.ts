@@ -7,7 +7,10 @@ interface QuietPathsOptions {
   /** The longest wait after the first hint at a path that never becomes quiet, in milliseconds. */
   readonly mostMs: number;
   readonly timers: Timers;
-  /** Called with quiet paths or, if `isLate`, with those whose longest wait is over. `undefined`: all paths. */
+  /**
+   * Called with paths that are now quiet. `isLate`: the paths are not quiet, but their longest wait is over.
+   * `undefined`: all paths.
+   */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
 

@@ -29,14 +29,14 @@ export interface LookOptions extends OffRecordOptions {
   readonly paranoid?: boolean;
   /** The paths to scan, such as a watcher's hints. Default: all. */
   readonly only?: readonly WorkspacePath[];
-  /** True if paths at and beneath `only`, except git's own state, are taken although a filter leaves them out. */
+  /** True if paths at and beneath `only` are taken even if a filter leaves them out. Git's own state is never taken. */
   readonly named?: boolean;
   /**
-   * True if each path of `only` is taken although a filter leaves it out, and what is beneath that path only as the
-   * rules say. Only with `named`.
+   * True if only the paths of `only` themselves are taken even if a filter leaves them out. For paths beneath them, the
+   * filter decides. Only with `named`.
    */
   readonly alone?: boolean;
-  /** True if exactly the paths of `only` are taken, as far as the rules allow (see `ScanRequest`). */
+  /** True if exactly those paths of `only` are taken that the rules take in (see `ScanRequest`). */
   readonly exact?: boolean;
   /** True if the folders above an absent path of `only` are taken as well. Only with `named`. */
   readonly holders?: boolean;
@@ -71,8 +71,8 @@ export interface Reading {
 }
 
 /**
- * Scans and reads the disk. Without `only`, scans what may have changed if a watcher runs, and otherwise everything.
- * Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
+ * Scans and reads the disk. Without `only`, scans the dirty paths if a watcher runs, and otherwise everything. Throws
+ * `NOT_FOUND` if the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -95,7 +95,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     if (taken !== undefined && live.areNewLinks(reading.report.linked)) {
-      // A write through the new link may have changed another path, of which no hint has told.
+      // A write through the new link may have changed another path, for which there was no hint.
       live.giveBack(undefined);
       return await readDisk(context, options);
     }
@@ -135,7 +135,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // Paths that the reading decides, and not the scan, because a database and the files beside it are taken as a whole.
+  // For these paths, the omissions of the reading count, and not those of the scan. A database and the files beside it
+  // are read as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -266,8 +267,9 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
 }
 
 /**
- * Compares a reading that has only hashed contents. Files that are as recorded need not be read again, such as files that
- * were written so shortly before they were recorded that their times prove nothing.
+ * Compares a reading that has only hashed contents. Remembers the files that are as recorded, so that the next scan
+ * need not read them again. Such files are, for example, those that were written just before they were recorded: their
+ * times alone prove nothing.
  */
 export async function compareHashed(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);

@@ -19,7 +19,7 @@ import { HintedCapture } from "./hinted-capture.ts";
  */
 const SETTLE_MS = 60;
 
-/** Everything is looked at after a recording that took this many times as long as a look at everything. */
+/** The last scan is a full one if the recording took at least this many times as long as a full scan. */
 const MANY_LOOKS = 4;
 
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
@@ -30,7 +30,7 @@ interface RecorderOptions {
   readonly inTurn?: (scan: () => Promise<void>) => Promise<void>;
   readonly onCapture?: (changes: number) => void;
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
-  /** Called when another process has changed what is tracked, after the first capture that applies the change. */
+  /** Called after the first full capture that applies another process's change of the tracked folders. */
   readonly onSettings?: () => void;
 }
 
@@ -40,14 +40,17 @@ interface Recorded {
   readonly last: Capture;
 }
 
-/** Captures changes as they happen: a watcher's hints say where to scan, and the last scan is a full one. */
+/**
+ * Captures changes as they happen: a watcher's hints say where to scan. At the end, everything that may have changed is
+ * scanned once more.
+ */
 export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
   /**
-   * The recorder's own dirty paths. With those of the context, the last scan would leave out paths that no hint has
-   * named.
+   * The recorder's own dirty paths. If the recorder took those of the context, the last scan would leave out paths
+   * without a hint.
    */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
@@ -95,9 +98,9 @@ export class Recorder {
     await followSettings(this.#context);
     const { live } = this.#context;
     const ranMs = this.#timers.now - this.#startedAt;
-    // A file that was written may still be mapped into memory, and no watcher reports what is written to the map. Nor is
-    // a write reported through a link that was made meanwhile, so everything is looked at if that takes little compared
-    // with what is recorded.
+    // No watcher reports a write to a file that is mapped into memory, or a write through a link that was made
+    // meanwhile. So everything is scanned if a full scan takes little time compared with the recording. Otherwise, the
+    // paths with hints are scanned again.
     live.giveBack(ranMs >= live.fullLookMs * MANY_LOOKS ? undefined : [...this.#seen]);
     const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };

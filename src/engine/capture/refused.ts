@@ -17,7 +17,9 @@ function namesOf(paths: readonly SkippedPath[]): string {
   return `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`;
 }
 
-/** The refused operation. The caller can name other paths only for a restore. `force`: it was forced already. */
+/**
+ * The refused operation. `force`: it was forced already. Only for a restore, the error suggests to name other paths.
+ */
 type Refused = Pick<IntentRecord, "kind" | "brings"> & { readonly force?: boolean };
 
 export function refused(
@@ -62,13 +64,13 @@ async function damagedAmong(
     if (reason !== "content-missing" || hash === undefined) continue;
     const what = `the earlier content of ${shownPath(path)}`;
     const { code, message } = await missingContent(context, { path, hash, what });
-    // If a path was blocked on disk, its detail may be only the hash.
+    // If a path was blocked on disk, its detail can be only the hash.
     if (code === "BLOB_MISSING") lost.push({ path, reason, detail: one.detail === hash ? message : one.detail });
   }
   return lost;
 }
 
-/** The codes of refused operations of which `force` may do a part. */
+/** The codes of refusals after which the operation may still be done in part with `force`. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 function isRefusal(error: unknown): error is ChronicleError {
@@ -83,8 +85,8 @@ export interface ForcedHow {
 export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
 
 /**
- * Carries out an operation, or its dry run. A dry run fails with the error with which the operation would be refused.
- * The `data.forced` of that error (a `ForcedShape`) says what the operation would do with `force`. It is `null` if the
+ * Carries out an operation, or its dry run. A dry run throws the error that the operation would throw. The
+ * `data.forced` of that error (a `ForcedShape`) says what the operation would do with `force`. It is `null` if the
  * operation would be refused even then.
  */
 export async function orForced<Shape extends ChangedShape>(

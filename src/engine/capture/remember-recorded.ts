@@ -24,9 +24,10 @@ const UNKNOWN: Omit<FileStat, "kind"> = {
 const knownTo = memoKey<number>("seq known to the worktree");
 
 /**
- * Tells the worktree about paths that others have recorded, or that it no longer remembers. A scan can then notice
- * their deletion, and keeps tracking them whatever the rules say now. If the recorded state differs from the remembered
- * one, the remembered stat is dropped, because the file may still have that stat without being in the recorded state.
+ * Tells the worktree about paths that other processes have recorded, or that the worktree no longer remembers. A scan
+ * can then notice their deletion, and keeps tracking them whatever the rules say now. If the recorded state differs
+ * from the remembered one, the remembered stat is dropped, because the file may still have that stat without being in
+ * the recorded state.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index, memo } = context;
@@ -87,7 +88,9 @@ async function tellWorktree(
   worktree.remember(known);
 }
 
-/** Notes that the worktree knows the states up to `to`. Does nothing unless it knew exactly the states up to `from`. */
+/**
+ * Notes that the worktree knows the states up to `to`, if it knew exactly those up to `from`. Otherwise does nothing.
+ */
 export function noteRemembered({ memo }: Context, { from, to }: { readonly from: number; readonly to: number }): void {
   if (memo.get(knownTo) === from) memo.set(knownTo, to);
 }

@@ -20,10 +20,10 @@ import { givenPath, shownPath } from "../log/shape.ts";
 /**
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
  * moment. A path that was excluded or could not be captured may have existed unseen. A path that a sync brought may
- * have existed as well, unless the folder had been brought up to a state of the origin without that path.
+ * have existed as well, unless the folder was then synced up to a state of the origin without that path.
  *
  * Such an operation restores a recorded state only if that was the state on disk at the moment. If a path was recorded
- * earlier but could not be captured at the moment, nobody has its state.
+ * earlier but could not be captured at the moment, nobody has its state at the moment.
  */
 
 export interface BackTo {
@@ -33,11 +33,13 @@ export interface BackTo {
   readonly action?: string | undefined;
   /** True if Chronicle itself has written the path, right after it had captured the earlier state. */
   readonly isWritten?: boolean | undefined;
-  /** True if the caller accepts the last recorded state of the path where the state at the moment is not known. */
+  /** True if the caller accepts the last recorded state of the path in place of an unknown state at the moment. */
   readonly takesStale?: boolean | undefined;
 }
 
-/** The moments are those before the first undone event, and before the undone work (`back`). */
+/**
+ * Returns the states to go back to: the one before the first undone event, and the one before the undone work (`back`).
+ */
 export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
   return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
 }
@@ -70,9 +72,12 @@ export interface Guarded {
 }
 
 /**
- * Leaves out deletions of paths that nothing shows to have been absent, and restorations of states that were not on
- * disk at the moment. Leaves out all changes of paths off the record, because nobody has a copy of their present
- * contents. Folders with such paths are not removed.
+ * Returns the changes without:
+ *
+ * - deletions of paths of which no capture shows that they were absent;
+ * - restorations of states that were not on disk at the moment;
+ * - changes of paths off the record, because nobody has a copy of their present contents;
+ * - deletions of folders that contain paths off the record.
  */
 export async function leaveUnseen(
   context: Context,
@@ -95,7 +100,10 @@ export async function leaveUnseen(
   return guarded;
 }
 
-/** If a folder would be removed although it contains a path off the record, returns why it cannot be. */
+/**
+ * Returns why a folder must not be removed: it contains a path off the record. Returns `undefined` for all other
+ * changes.
+ */
 function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
   if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
   const held = offRecord.find((one) => one !== path && isWithin(one, path));
@@ -113,8 +121,10 @@ export interface Asked {
 }
 
 /**
- * Returns the paths that are left alone because their state after event `seq` is not known. These are paths whose
- * recorded state is an earlier one, whether or not it has changed since, and named paths without a recorded state.
+ * Returns the paths that are left alone because their state after event `seq` is not known:
+ *
+ * - paths whose recorded state is from before that moment, even if it has not changed since;
+ * - named paths without a recorded state.
  */
 export async function unknownThen(
   context: Context,
@@ -151,7 +161,10 @@ export class SeenAbsent {
     this.#changes = new Map(changes.map((change) => [change.path, change]));
   }
 
-  /** Returns a placeholder for the path itself, and the planned change of the database that the path may lie beside. */
+  /**
+   * Returns an empty change for the path itself. If the path lies beside a database, also returns the planned change of
+   * the database.
+   */
   #changesAt(path: WorkspacePath): Change[] {
     const database = databaseOf(path);
     const change = database === undefined ? undefined : this.#changes.get(database);
@@ -164,7 +177,7 @@ export class SeenAbsent {
     return this.#wasNotRecorded(path, back);
   }
 
-  /** Returns why the recorded state is not what was at the path at that moment; `undefined` if it is. */
+  /** Returns why the recorded state is not the state that was on disk at that moment; `undefined` if it is. */
   async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
     if (isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
@@ -197,7 +210,7 @@ export class SeenAbsent {
 
   /** Returns why a path may have been present. Returns `undefined` if captures show that it was absent. */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
-    // In a workspace without a folder the recorded files are all there are.
+    // A hosted workspace has no other files than the recorded ones.
     if (isHosted(this.#context.worktree.roots)) return undefined;
     for (const seq of back.seqs) {
       const doubt = await this.#brought.doubt(path, seq);
@@ -327,9 +340,9 @@ function lookOfAction(
 }
 
 /**
- * Returns the seqs whose coverage must show the absence. For an action that may touch anything, none of them is later
- * than its beginning, when everything was scanned. Rules that appeared during the action say nothing about what existed
- * before.
+ * Returns the seqs whose coverage must show the absence. For an action that can touch anything, none of these seqs is
+ * later than the action's beginning, when everything was scanned. Rules that appeared during the action say nothing
+ * about what existed before.
  */
 function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
   if (action?.scope !== "workspace") return seqs;

@@ -14,7 +14,7 @@ import { memoKey } from "../log/memo.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { doubtRecorded } from "./remember-recorded.ts";
 
-/** The changes of the disks and mounts under the workspace's folders, as far as they are known before a scan. */
+/** The changes of disks and mounts under the workspace's folders that are known before a scan. */
 export interface Surroundings {
   /** The roots that lie on another device, or behind another mount, than when they were last captured. */
   readonly elsewhere: ReadonlySet<string | undefined>;
@@ -30,8 +30,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The bytes of files that were recorded within this time before the last event may not have reached the disk at an
- * unclean end, because laptops delay writes by up to ten minutes. In milliseconds.
+ * The time before the last event, in milliseconds, within which recorded bytes may not have reached the disk at an
+ * unclean end. Laptops delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
@@ -39,9 +39,9 @@ const WINDOW = 2_000;
 const known = memoKey<Known>("whereabouts");
 
 /**
- * Returns the surroundings; called before each scan. They are determined at the first scan and anew at each full scan
- * (`isWhole`). If an unclean end is found, the scan reads the files again that were recorded shortly before it, whatever
- * their stat says, because bytes that were overwritten in place may be the old ones.
+ * Returns the surroundings; called before each scan. They are determined at the first scan, and anew at each full scan
+ * (`isWhole`). After an unclean end, the scan reads again the files that were recorded shortly before it, even if their
+ * stat is unchanged: bytes that were overwritten in place may be the old ones.
  */
 export async function surroundings(context: Context, isWhole: boolean): Promise<Surroundings> {
   const { whereabouts, worktree, memo } = context;
@@ -82,7 +82,7 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
 
 /**
  * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event, and perhaps some that were recorded
- * earlier. After a compaction, nothing is left of the events of files but their order among the events of other records.
+ * earlier. A compaction keeps only the order of file events among the events of other records.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;
@@ -140,8 +140,8 @@ export function noteUnfollowed(context: Context): void {
 }
 
 /**
- * True if the note on disk need not be written again. As long as the boot and the places are the same, the capture of a
- * process that follows no origin keeps the note that another one does.
+ * True if the note on disk need not be written again. If the boot and the places are the same, a process that follows
+ * no origin keeps the note that another process follows one.
  */
 function isSame(last: Whereabouts, now: Whereabouts): boolean {
   const text = ({ boot, roots }: Whereabouts): string => JSON.stringify([boot, roots]);

@@ -24,8 +24,8 @@ import { shownPath } from "../log/shape.ts";
 import { allTransactions } from "../facts/transactions.ts";
 
 /**
- * An undo or redo also changes paths that were kept aside. These changes are not recorded as states of the paths, unless
- * a capture has recorded the paths since.
+ * An undo or redo also changes paths that were kept aside. These changes are not recorded as states of the paths,
+ * unless a capture has recorded the paths since.
  */
 
 /** The changes that an operation made to kept-aside paths, and the kept-aside paths that it left alone. */
@@ -67,7 +67,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
     const { changes, blocked, git } = await asideOfWork(context, work);
     found.push({ changes: changes.filter(isOwn), blocked: blocked.filter(isOwn), git });
   }
-  // Several of these works may have changed one path, one after another.
+  // Several of these works can have changed the same path, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const git = outermost(found.flatMap((one) => one.git));
   const isOthers = ({ path }: Pick<Change, "path">): boolean => rivals.some((one) => isWithin(path, one.path));
@@ -93,8 +93,8 @@ interface UndoneWorks {
 }
 
 /**
- * Returns the paths that may have been changed by work that is not undone. There are none if everything since a moment
- * is undone. A path is left out if the work of all its candidates is undone.
+ * Returns the paths that may have been changed by work that this undo does not undo. Returns none for an undo of
+ * everything since a moment. Leaves out a path if this undo undoes the work of all its candidates.
  */
 async function rivalsIn(context: Context, { step, works, owners }: UndoneWorks): Promise<RivalPath[]> {
   const { target, takes = [], passes = [], selection = "" } = step;
@@ -150,7 +150,7 @@ async function asideOfRedo(
 
 /**
  * Returns the undos that the redo of `target` takes back. If `target` is an undo by selection, that is this undo. If it
- * is an operation, these are its last undos with no redo between them.
+ * is an operation, these are the last undos of it without a redo in between.
  */
 async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
   const done = await doneIntents(context);
@@ -202,13 +202,14 @@ interface AsideWork extends Pick<SessionRecord, "omittedChanges"> {
 
 /**
  * Returns what is known of the kept-aside paths of a run or action; `undefined` for an unknown id. For a rollback,
- * returns its changes to what was kept aside for the action that it rolled back.
+ * returns its changes to the paths that were kept aside for the action that it rolled back.
  */
 async function workOf(context: Context, id: string): Promise<AsideWork | undefined> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) {
     const session = decodeSession((await readEvent(context, run)).record);
-    // A run that was killed has compared nothing. The process that closes its record compares only what was kept aside.
+    // A run that was killed has compared nothing. The process that closes its record compares only the kept-aside
+    // paths.
     return { ...session, comparesAll: session.kind !== "agent" && session.state === "ended" };
   }
   const rollback = await context.index.record(`intent:${id}`);
@@ -233,10 +234,11 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 }
 
 /**
- * True if a run or action itself decides what its undo does to a path, so that copies of work within it are ignored.
- * That is so if it reports the path as kept or created. If it reports the path as lost without a copy, only work within
- * it may have a copy. If it does not report the path and has compared all paths, the path was at its end as at its
- * beginning.
+ * True if a run or action itself decides what its undo does to a path. Copies of work within it are then ignored.
+ *
+ * - If it reports the path as kept or created, it decides.
+ * - If it reports the path otherwise, it has no copy. Only work within it may have one.
+ * - If it does not report the path but has compared all paths, it decides: the path did not change.
  */
 function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspacePath): boolean {
   const told = omittedChanges.find((one) => isWithin(path, one.path));
@@ -246,7 +248,7 @@ function answersFor({ omittedChanges, comparesAll }: AsideWork, path: WorkspaceP
 async function asideOfWork(context: Context, { aside, omittedChanges, state }: AsideWork): Promise<FoundAside> {
   const git = omittedChanges.filter(isGitState).map(({ path }) => path);
   if (aside === undefined) return { changes: [], blocked: [], git };
-  // The plan of a run that is not closed does not say yet what became of its paths.
+  // The plan of a run that is not closed does not yet say how its paths changed.
   const isUnclosed = state === "running";
   const changes = isUnclosed ? await changedAside(context, aside) : await readAside(context, aside.plan);
   const erased = await erasedAside(context, aside.plan);
@@ -353,7 +355,7 @@ type Why = Pick<BlockedPath, "reason" | "detail">;
 
 const MOVE_AWAY = "what was kept aside comes back once that is moved away";
 
-/** Returns why a change does not begin with what is on disk; `undefined` if it does. */
+/** Returns why the state on disk is not the `before` state of a change; `undefined` if it is. */
 function whyChanged({ before }: Change, now: Entry | undefined | "other"): Why | undefined {
   if (now !== "other" && sameEntry(now, before)) return undefined;
   const isInPlace = now === "other" || now?.kind === "dir" || before === undefined;
@@ -396,8 +398,8 @@ async function fitting(
   for (const one of makeable(changes)) {
     const now = await entryOnDisk(context, one.path);
     if (now !== "other" && sameEntry(now, one.after)) continue;
-    // An absent path has nothing in the way. A repository's own state is an exception, because one part of it that is
-    // put back alone would not be that state.
+    // At an absent path, nothing is in the way. A repository's own state is an exception: it is restored only as a
+    // whole, so a path in it that is unexpectedly absent blocks it.
     const isFree = now === undefined && !git.some((top) => isWithin(one.path, top));
     const change = isFree ? { ...one, before: undefined } : one;
     const why = whyChanged(change, now) ?? (await heldInFolder(context, change, changes));

@@ -20,9 +20,14 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
 /**
  * Everything that is recorded is committed here.
  *
- * The order is: callers make the contents durable, then the lines are made durable, then the index follows, then the
- * caller is told. After `begin` and `decide`, the index follows later. An index that cannot follow is rebuilt from the
- * log.
+ * The order of a commit:
+ *
+ * 1. The caller makes the contents durable.
+ * 2. The lines of the log are made durable.
+ * 3. The index gets the events. After `begin` and `decide`, it gets them later.
+ * 4. The caller is told.
+ *
+ * If the index cannot be updated, it is rebuilt from the log.
  */
 
 interface HowToAppend {
@@ -63,7 +68,7 @@ export function refuseReadOnly(context: Context): void {
   });
 }
 
-/** Options for the changes that an archived workspace allows: its unarchiving, and accepting its head. */
+/** Options for the two changes that an archived workspace allows: unarchiving it, and accepting its head. */
 interface CommitOptions {
   readonly archivedToo?: boolean;
 }
@@ -157,8 +162,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Adds the events of `begin` to the index if the work failed before `append` or `head` did. If that fails, the next
-   * `catchUp` adds them.
+   * Adds the events of `begin` to the index if the work failed before `append` or `head` added them. If that fails too,
+   * the next `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -293,7 +298,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** The time may be earlier than that of the last event: the order of events is that of their seqs. */
+/** Returns the present time. It can be earlier than that of the last event, because only the seqs order the events. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }
@@ -321,7 +326,7 @@ interface Known {
 
 const known = memoKey<Known>("archived since");
 
-/** Returns the time of the archiving, as far as the index knows; `undefined` if the workspace is not archived. */
+/** Returns the time of the archiving that the index has; `undefined` if the workspace is not archived. */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
   const { index, memo, workspaceId } = context;
   const row = await index.record(`workspace:${workspaceId}`);

@@ -6,16 +6,19 @@ import type { Context, HeadFollower, KeptHead } from "../log/context.ts";
 import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
-/** The interval in ms between kept heads of a busy workspace, and the delay of a kept head after the last event. */
+/**
+ * The interval in ms at which the head of a busy workspace is kept. Also the delay from the last event to a kept head.
+ */
 const FOLLOW_MS = 1_000;
-/** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs a file sync. */
+/** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs an fsync. */
 const KEEP_ONE_EVERY_MS = 100;
 /** After a head is kept, busy workspaces wait this many times as long as the keeping took, at most `PUT_OFF_MS`. */
 const KEEPING_SHARE = 40;
 /** The longest wait of busy workspaces after a head is kept, in ms. */
 const PUT_OFF_MS = 1_000;
 /**
- * The wait of a timer's work for the workspace's lock, in ms. Without the lock, the work is tried again a second later.
+ * The longest time, in ms, that a timer's work waits for the workspace's lock. Without the lock, the work is tried
+ * again a second later.
  */
 const LOCK_MS = 500;
 
@@ -67,11 +70,11 @@ export class HeadPace {
 /**
  * Keeps the head of one open workspace at these times:
  *
- * - A commit more than a second after the first event without a head keeps the head, as far as the process's pace
- *   allows.
+ * - A commit keeps the head if the first event without a kept head is more than a second old, and the pace of the
+ *   process allows it.
  * - A timer keeps the head a second after the last event, if no further commit comes. The pace does not hold the timer
  *   back, because only busy workspaces wait for it.
- * - The close keeps the head. So a process that ends at once signs at its end.
+ * - The close keeps the head. So a short-lived process signs when it ends.
  */
 export class PacedHeadFollower implements HeadFollower {
   readonly #pace: HeadPace;

@@ -16,8 +16,8 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 }
 
 /**
- * Returns the event that closes an intent, without what was needed only to finish it. For a request with an id, other
- * than a write, the event also keeps what the answer to the request tells.
+ * Returns the event that closes an intent. The fields that were needed only to finish the intent are left out. If the
+ * intent belongs to a request with an id, and is no write, the event also keeps what the answer to the request reports.
  */
 export function closing(
   id: string,
@@ -125,8 +125,8 @@ export function fileDraft(
 }
 
 /**
- * The event of a change from the origin has the owner and the cause of the change there. It belongs to no operation
- * here.
+ * Returns the event of a change from the origin. The event has the owner and the cause of the change at the origin. It
+ * belongs to no operation here.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -141,8 +141,8 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
-// A path is held if the origin's state of it cannot be written to the folder now. A held path must not be taken for
-// reconciled: an edit of its present content would then be taken for an edit of the origin's state, and would overwrite
+// A path is held if the origin's state of it cannot be written to the folder now. A held path must not count as
+// reconciled. An edit of its present content would then count as an edit of the origin's state, and would overwrite
 // that state.
 
 /** The id of a path's conflict is the same whenever the path is held. */

@@ -21,10 +21,11 @@ interface ActionOperation {
 }
 
 /**
- * Returns the actions and transactions that are operations. An action is an operation if it is closed, changed
- * something (a recorded path or a kept-aside one), and began in no run and no committed transaction. A committed
- * transaction is one operation, together with its actions, unless it is a savepoint or belongs to a run. What an action
- * changed after the end of its run or transaction is an operation of its own.
+ * Returns the operations that are actions or transactions:
+ *
+ * - a closed action that changed a recorded or kept-aside path, and began in no run and no committed transaction;
+ * - the changes that an action made after the end of its run or transaction;
+ * - a committed transaction with its actions, unless it is a savepoint or belongs to a run.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
@@ -39,15 +40,15 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
     const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
     addAll(actions, isAlone ? ofAction(action) : await lateOf(context, action, ends));
   }
-  // A savepoint comes after its parent. In reverse order, each savepoint therefore marks its parent before the parent's
-  // turn.
+  // A savepoint comes after its parent. So in reverse order, each savepoint marks its parent before the parent is
+  // visited.
   for (const { id, parent } of transactions.toReversed())
     if (parent !== undefined && keeping.has(id)) keeping.add(parent);
   const outermost = transactions.filter((one) => one.parent === undefined);
   return [...actions, ...outermost.flatMap((one) => ofTransaction(one, keeping.has(one.id)))];
 }
 
-/** Maps each transaction to the seq at which its outermost transaction (perhaps itself) was committed, if it was. */
+/** Maps each transaction whose outermost transaction (perhaps itself) was committed to the seq of that commit. */
 export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
@@ -58,7 +59,8 @@ export function endsOfWhole(transactions: readonly LoggedTransaction[]): Readonl
 }
 
 /**
- * Returns what an action changed after the end of its run or transaction, as an operation; none if it changed nothing.
+ * Returns the changes that an action made after the end of its run or transaction, as an operation. Returns none if
+ * there are no such changes.
  */
 async function lateOf(
   context: Context,

@@ -136,8 +136,8 @@ async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  // A call's id may be short, such as `c2`, and may by chance be the beginning of another action's id. With
-  // `CERTAIN` or more characters, this does not happen.
+  // A call's id can be short, such as `c2`, and can by chance be the beginning of another action's id. With `CERTAIN`
+  // or more characters, this does not happen.
   const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
   if (called.length > 0 || rows.length === 0) return only(called, id);
   return actionOfEvent(await readEvent(context, only(rows, id)));

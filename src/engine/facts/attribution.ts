@@ -18,8 +18,8 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
   /**
-   * The brackets that may have made the change, if it is not known which did. A single candidate is an action that may
-   * never have run, or a transaction of actions, beside which a person may have made the change.
+   * The brackets that may have made the change, if it is not known which of them did. A single candidate is an action
+   * that may never have run, or a transaction of actions. In both cases, a person may have made the change instead.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */
@@ -36,7 +36,7 @@ export type Attribute = (change: Change) => Attribution;
 export interface AttributeOptions {
   /** The cause of changes that no bracket and no watch owns. */
   readonly cause: IterationCause;
-  /** An action that is treated as open although it was closed, or nobody was expected to finish it. */
+  /** An action that is treated as open, although it was closed or counted as abandoned. */
   readonly late?: LoggedAction;
   /** The id of a transaction that is treated as open although its owner is gone. */
   readonly reopened?: string;
@@ -78,7 +78,10 @@ export async function attributor(context: Context, options: AttributeOptions): P
   };
 }
 
-/** Returns unrecorded changes as a capture would attribute them. Only a dry run has any, because it captures nothing. */
+/**
+ * Returns unrecorded changes as a capture would attribute them. Only a dry run has unrecorded changes, because it
+ * captures nothing.
+ */
 export async function attributePending(context: Context, unrecorded: readonly Change[]): Promise<AttributedChange[]> {
   if (unrecorded.length === 0) return [];
   const attribute = await attributor(context, { cause: "capture", head: await context.index.head() });

@@ -11,7 +11,7 @@ import { memoKey, type MemoKey } from "../log/memo.ts";
 
 export interface OpenSession {
   readonly id: string;
-  /** The event that began it. */
+  /** The seq of the event that began the session. */
   readonly seq: number;
   readonly depth: number;
   readonly record: SessionRecord;
@@ -49,9 +49,9 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
 }
 
 /**
- * Returns the open brackets and agents' sessions. Leaves out runs, watches and transactions whose owner is taken to be
- * gone, and actions that nobody will finish (see `goingOn`). `reopened`: the id of a transaction that is included
- * although its owner is gone.
+ * Returns the open brackets and agents' sessions. Leaves out runs, watches and transactions whose owner counts as gone,
+ * and actions that nobody will finish (see `goingOn`). `reopened`: the id of a transaction that is included although
+ * its owner is gone.
  */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isOwnerAlive(context, record);
@@ -81,7 +81,7 @@ export async function ownersOfWork(context: Context, at: Head): Promise<readonly
 
 /**
  * Returns a function that is true for an event that is at least `UNOWNED_HOURS` old. Open work that began with such an
- * event, and that no process owns, is taken for abandoned. An implausible time is corrected by the events around it.
+ * event, and that no process owns, counts as abandoned. An implausible time is corrected by the events around it.
  */
 export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
   const [jumps, at] = [await index.clockJumps(), now()];

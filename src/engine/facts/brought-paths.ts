@@ -7,9 +7,9 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvent } from "../log/read-events.ts";
 
 /**
- * Paths that a sync brought into the folder of a replica. If the folder lacked such a path earlier, the origin may have
- * had the path already. Absence in the folder proves absence at the origin only if the folder was already synced with
- * this origin, up to an event before the one that brought the path.
+ * A sync can bring a path into the folder of a replica. If the folder lacked the path earlier, the origin may have had
+ * it already. Absence in the folder proves absence at the origin only if the folder was already synced with this
+ * origin, up to an event before the one that brought the path.
  */
 
 async function progressEvents(context: HistoryContext): Promise<readonly EventRow[]> {
@@ -48,8 +48,8 @@ export class BroughtPaths {
   }
 
   /**
-   * Returns the doubt that a sync casts on the absence of the path after event `seq`; `undefined` if there is none, or
-   * the path was present.
+   * Returns why the origin may have had the path at the time of event `seq`, although the folder lacked it. Returns
+   * `undefined` if a sync gives no such doubt, or if the folder had the path.
    */
   async doubt(path: WorkspacePath, seq: number): Promise<string | undefined> {
     this.#progressEvents ??= progressEvents(this.#context);

@@ -129,8 +129,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the paths that have a meant content kept aside now. A content is meant at all paths if `isMeant` is true at
- * one.
+ * Returns the uses of the meant contents among those that are kept aside now. If `isMeant` is true for a content at one
+ * path, the content is meant at all its paths.
  */
 export async function asideUses(
   context: Context,

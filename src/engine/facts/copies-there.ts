@@ -13,8 +13,8 @@ interface Keeping {
 }
 
 /**
- * Returns the runs or actions with `kept` and `lost` of their omitted changes as of now. The records name the copies
- * that were kept aside. Once such a copy is erased, or freed after some days, no undo brings its path back.
+ * Returns the runs or actions with the present values of `kept` and `lost` in their omitted changes. The records name
+ * the copies that were kept aside. Once such a copy is erased, or freed after some days, no undo brings its path back.
  */
 export async function withCopiesThere<T extends Keeping>(context: Context, works: readonly T[]): Promise<T[]> {
   const plans = works.flatMap(({ aside, omittedChanges }) =>
@@ -51,15 +51,17 @@ async function undoneWork(context: Context): Promise<(id: string) => boolean> {
   return (id) => [...owners.around([id])].some((one) => undone.has(one));
 }
 
-/** An operation, as far as it says what it undoes. */
+/** The fields of an operation that say what it undoes. */
 type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "aside"> & { readonly id: string };
 
 /**
  * Returns the ids of the work that these operations (in log order) have undone. The kept-aside paths of such work are
- * as they were before the work. An undo of selected work undoes what it takes. A redo of that undo does all of it
- * again. The rollback of an action (`brings`) undoes the action, until the rollback itself is undone. An operation that
- * does work again (a redo, the undo of a rollback) removes the id of that work from the result only if the operation
- * changed kept-aside paths. It may have changed none, for instance because their copies had been freed.
+ * as they were before the work.
+ *
+ * - An undo of selected work undoes the work in `takes`. A redo of that undo does all of this work again.
+ * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
+ * - A redo or the undo of a rollback does work again. It removes the id of that work from the result only if it changed
+ *   kept-aside paths. It changes none, for instance, if their copies had been freed.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

@@ -1,7 +1,7 @@
 import type { Change } from "../../core/values/entry.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 
-/** The first of somebody's own events of a path. An undo restores the state right before it. */
+/** The first event of a path among somebody's own events. An undo restores the state right before it. */
 export interface FirstEvent {
   readonly seq: number;
   readonly action?: string | undefined;

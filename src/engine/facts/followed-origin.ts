@@ -21,8 +21,8 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 }
 
 /**
- * Returns the last own event that the origin has answered (`settled`); `undefined` if there is no sync. The recorded
- * states of all changes after this event must be kept until the origin has answered them.
+ * Returns the seq of the last own event that the origin has answered (`settled`); `undefined` if there is no sync. The
+ * recorded states of all changes after this event must be kept until the origin has answered them.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;

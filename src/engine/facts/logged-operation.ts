@@ -2,7 +2,7 @@ import type { OperationShape } from "../../api/shapes.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { SeqRanges } from "../../core/values/seq-ranges.ts";
 
-/** An operation that `undo` can invert, as the log has it. */
+/** An operation that `undo` can invert, as the log describes it. */
 export interface LoggedOperation {
   readonly id: string;
   readonly kind: OperationShape["kind"];
@@ -29,7 +29,7 @@ export interface LoggedOperation {
   readonly reversed?: Reversed;
 }
 
-/** What later undos have undone of an undo or redo. There, it has no effect any more. */
+/** The paths at which later undos have undone an undo or redo. At these paths, the operation has no effect any more. */
 export interface Reversed {
   /** The paths, each with the last event of the later undo. */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
@@ -46,11 +46,11 @@ export interface Selective {
   readonly took: SeqRanges;
   /** The events of paths that did not merge. They are not undone, except at the paths in `settled`. */
   readonly met: SeqRanges;
-  /** Paths whose conflicts were settled for the undo, or by a merge. Their events in `met` are undone. */
+  /** Paths whose conflicts were settled in favour of the undo, or by a merge. Their events in `met` are undone. */
   readonly settled: ReadonlySet<WorkspacePath>;
   /**
-   * Paths whose conflicts are open, or were settled for the present state. People have been told of these paths, and
-   * the next undo skips them.
+   * Paths whose conflicts are open, or were settled in favour of the present state. People have been told of these
+   * paths, and the next undo skips them.
    */
   readonly named: ReadonlySet<WorkspacePath>;
   /** Paths that were left alone. Their events are not undone. */

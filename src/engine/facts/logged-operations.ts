@@ -52,8 +52,8 @@ async function conflictsByUndo(
 }
 
 /**
- * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone is
- * taken for finished. If its end is not recorded yet, it is listed last, because its end will be recorded next.
+ * Returns all finished operations whose events are all in the log, ordered by their end. A run whose process is gone
+ * counts as finished. If its end is not recorded yet, it is listed last, because its end will be recorded next.
  */
 export async function operationsOf(context: Context, sessions: readonly Session[]): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
@@ -97,9 +97,12 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 }
 
 /**
- * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
- * alone, because it did not undo such an operation as a whole. If the undo was reversed at a path, it neither takes nor
- * passes the operations that changed the path: they can be undone again.
+ * Corrects `takes` and `passes` of each undo of selected work:
+ *
+ * - If the undo left some events of an operation alone, moves the operation from `takes` to `passes`, because it was
+ *   not undone as a whole.
+ * - If the undo was reversed at a path, removes the operations that changed the path from both, because they can be
+ *   undone again.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some((one) => placesLeft(one).length > 0)) return [...all];
@@ -135,7 +138,10 @@ async function leftTold(context: Context, all: readonly LoggedOperation[]): Prom
   return told;
 }
 
-/** Returns the paths whose events an undo of selected work has not undone, or not any more. */
+/**
+ * Returns the paths at which an undo of selected work has no effect: those that it left alone, and those at which it
+ * was reversed.
+ */
 function placesLeft({ selective, reversed }: LoggedOperation): readonly WorkspacePath[] {
   return selective === undefined ? [] : [...selective.left, ...(reversed?.paths.keys() ?? [])];
 }

@@ -10,8 +10,8 @@ import { readEvent } from "../log/read-events.ts";
 
 /**
  * Finds which open runs, actions and transactions are within which others. Work that began within other work is a part
- * of it. The changes of the inner work also belong to everything around it. Two brackets of which neither is within the
- * other are rivals.
+ * of it. The changes of the inner work also belong to everything around it. Two brackets are rivals if neither is
+ * within the other.
  */
 
 export interface Bracket {
@@ -147,8 +147,9 @@ export interface Beginner {
   /** Set if the work changes the folder itself. A transaction of actions alone is then not around it. */
   readonly inFolder?: true;
   /**
-   * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the innermost open run
-   * is taken for one, provided that there is only one, and that `pid` is `null` or the process of that run.
+   * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the work counts as
+   * within the innermost open run. This holds only if there is exactly one such run, and `pid` is `null` or the process
+   * of that run.
    */
   readonly guess?: true;
 }
@@ -159,10 +160,10 @@ export interface Place {
 }
 
 /**
- * Returns the place of something that begins now. It is within the brackets that its caller names, and within the open
- * brackets of the processes around it. If several of these are innermost, such as concurrent tool calls of an agent,
- * and exactly one of them is not an action with declared paths, that one is taken. Otherwise the new work is only
- * within the brackets that are around all of them.
+ * Returns the place of work that begins now. The work is within the brackets that its caller names, and within the open
+ * brackets of its ancestor processes. Several of these brackets can be innermost, such as concurrent tool calls of an
+ * agent. If exactly one of them is not an action with declared paths, the work is within that one. Otherwise the work
+ * is only within the brackets that are around all of them.
  */
 export async function placeOf(context: Context, nesting: Nesting, by: Beginner): Promise<Place> {
   const innermost = nesting.innermost(await foundAround(context, nesting, by));
@@ -184,7 +185,7 @@ export async function placeOf(context: Context, nesting: Nesting, by: Beginner):
 }
 
 /**
- * Returns the transactions to which something that begins now belongs: those without a session, and those of the same
+ * Returns the transactions to which work that begins now belongs: those without a session, and those of the same
  * session. With `inFolder`, only transactions that hold the folder are returned. A transaction that holds a run
  * contains only that run and what is within it.
  */
@@ -202,8 +203,8 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 }
 
 /**
- * Returns the brackets that are known to be around a beginner: those that its caller names, and those of the processes
- * around it. The brackets of its own process are left out, because they may belong to another session. With `guess`, a
+ * Returns the brackets that are known to be around a beginner: those that its caller names, and those of its ancestor
+ * processes. The brackets of its own process are left out, because they may belong to another session. With `guess`, a
  * run of its own process may be included.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {

@@ -195,7 +195,7 @@ export class OffRecordLook {
 }
 
 /**
- * Returns the paths that tools declared and may still be changing. Their changes are not taken for work off the record.
+ * Returns the paths that tools declared and may still be changing. Their changes do not count as work off the record.
  */
 export async function declaredPaths(context: Context): Promise<readonly WorkspacePath[]> {
   return (await goingOn(context, await openActions(context))).flatMap(({ paths }) => paths);

@@ -45,7 +45,10 @@ export interface OwnEvents {
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
-  /** Events in between that cancel out, by path: undone ones, and those of their undos (see `undone-between.ts`). */
+  /**
+   * By path, the events between own events that cancel out: undone events, and those of their undos (see
+   * `undone-between.ts`).
+   */
   readonly between?: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
   /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
@@ -111,7 +114,7 @@ export function withoutEvents(own: OwnEvents, events: ReadonlyMap<WorkspacePath,
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
-/** Returns claims, to be proved, that the log recorded these events of their paths. */
+/** Returns claims that the log recorded these events at their paths. The caller proves the claims. */
 export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
   return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
 }
@@ -147,7 +150,7 @@ export interface PathGroups {
   readonly first: FirstEvent;
 }
 
-/** Returns the own events of each path as groups, in path order; others' work lies between two groups. */
+/** Returns the own events of each path as groups, in path order. Events of others lie between two groups. */
 export async function groupsOf(
   context: Context,
   { byPath, firsts, between, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "between" | "pending">,

@@ -7,9 +7,9 @@ import { undoneBy } from "./undone-events.ts";
 import { greatestOf } from "../../util/long-lists.ts";
 
 /**
- * Finds undos and redos whose own changes a later undo has undone: an undo of everything since a moment, of a file, or
- * the rollback of the transaction in which they were done. Such an undo or redo has no effect, until the later undo is
- * redone.
+ * Finds undos and redos whose own changes a later undo has undone. The later undo is one of everything since a moment,
+ * one of a file, or the rollback of the transaction around the earlier undo or redo. The earlier one then has no
+ * effect, until the later undo is redone.
  */
 
 /** Returns the same operations, in log order, with `reversed` of each undo and redo that was reversed. */
@@ -32,7 +32,7 @@ export async function reversedTold(
   return told;
 }
 
-/** False only if the undo has undone no event of the other operation. */
+/** False if the undo certainly has undone no event of the other operation. */
 function mayHoldEventOf({ selective, target }: LoggedOperation, { id, fromSeq, toSeq }: LoggedOperation): boolean {
   if (selective === undefined) return target === id;
   return [selective.took, selective.met].some((ranges) =>

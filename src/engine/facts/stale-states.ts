@@ -21,7 +21,7 @@ export class StaleStates {
     this.#omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
   }
 
-  /** Reads the coverage of the state after event `seq`. In a workspace without a folder nothing is stale. */
+  /** Reads the coverage of the state after event `seq`. In a hosted workspace, nothing is stale. */
   static async at(context: Context, seq: number): Promise<StaleStates> {
     return new StaleStates(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
   }

@@ -18,7 +18,10 @@ const OPERATIONS = [
   ["intent:", "an operation"],
 ] as const;
 
-/** Returns what has this id in this history; `undefined` if nothing has it, or only an agent's session. */
+/**
+ * Returns the kind of work that has this id in this history; `undefined` if there is none, or if it is an agent's
+ * session.
+ */
 async function takenBy(context: Context, id: string): Promise<string | undefined> {
   const row = await context.index.record(`session:${id}`);
   if (row !== undefined && decodeSession((await readEvent(context, row)).record).kind !== "agent")
@@ -29,7 +32,9 @@ async function takenBy(context: Context, id: string): Promise<string | undefined
   return undefined;
 }
 
-/** Throws `USAGE` if the id that a caller gives as its session belongs to something other than an agent's session. */
+/**
+ * Throws `USAGE` if the id that a caller gives as its session is already the id of other work than an agent's session.
+ */
 export async function refuseTakenId(context: Context, id: string): Promise<void> {
   const what = await takenBy(context, id);
   if (what !== undefined) throw notOfAnAgent(id, what);
@@ -91,7 +96,7 @@ export interface DoneRequest {
   readonly row: EventRow;
 }
 
-/** Returns the request with this id if it was carried out, as far as the index knows. */
+/** Returns the request with this id if the index shows that it was carried out. */
 export async function doneRequest(context: Context, id: string): Promise<DoneRequest | undefined> {
   const row = await context.index.record(`intent:${id}`);
   if (row === undefined) return undefined;
@@ -100,8 +105,8 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
 }
 
 /**
- * Thrown, with the lock held and before anything is changed, if another process has carried out or begun the same request
- * since this one looked it up. The caller looks it up again.
+ * Thrown if another process has carried out or begun the same request since this process looked it up. The lock is then
+ * held, and nothing is changed yet. The caller looks the request up again.
  */
 export class RequestMeanwhile extends ChronicleError {
   constructor(request: string) {

@@ -16,13 +16,15 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
 }
 
 /**
- * Returns the changes that were made in a transaction: those of its actions and savepoints and, if the transaction
- * holds the folder, those that no action made while the transaction was the innermost bracket.
+ * Returns the work of a transaction:
  *
- * If the transaction is active, and names no session or is one of actions (`holdsSteps`), the restores, undos and redos
- * that were done in it are included as well. Undos and redos that concern only what others did since the transaction
- * began are left out. In a transaction of actions, only steps of the client that began it are included. Once a
- * transaction is committed, such steps are operations of their own.
+ * - The changes of its actions and savepoints.
+ * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
+ * - If it is active, and names no session or is one of actions (`holdsSteps`): the restores, undos and redos in it. In
+ *   a transaction of actions, only those of the client that began it. Undos and redos that concern only what others did
+ *   since the transaction began are left out.
+ *
+ * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status } = transaction;

@@ -15,7 +15,7 @@ const PREFIX = "transaction:";
 export interface LoggedTransaction extends TransactionRecord {
   readonly id: string;
   readonly lastSeq: number;
-  /** True if the transaction is active and the process that began it is taken to be gone. */
+  /** True if the transaction is active and the process that began it counts as gone. */
   readonly orphaned: boolean;
   /** True if the process that began the transaction belongs to another PID namespace. */
   readonly elsewhere: boolean;
@@ -89,7 +89,10 @@ export async function actionsAfter(context: Context, seq: number): Promise<Logge
   return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
 }
 
-/** `all`: every transaction of the history, in which the savepoints of the wanted ones are found. */
+/**
+ * Returns the wanted transactions in the form of the API. `all`: all transactions of the history, among which their
+ * savepoints are.
+ */
 export async function transactionShapes(
   context: Context,
   wanted: readonly LoggedTransaction[],

@@ -19,7 +19,7 @@ export interface UndoneEvents {
   readonly isAny: boolean;
   /** The spans of the undos in force that met no conflict. */
   readonly clean: ReadonlySet<SeqSpan>;
-  /** False only if no undo undid an event with this seq. */
+  /** False if certainly no undo undid an event with this seq. */
   readonly mayHold: (seq: number) => boolean;
   /** True if this event of a file is undone. */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
@@ -30,9 +30,9 @@ export interface UndoneEvents {
 /** An undo with its own span, and the paths at which it is in force. */
 interface Undo {
   readonly own: SeqSpan;
-  /** Where later undos have reversed it, each with the last event of such an undo. */
+  /** The paths at which later undos have reversed it, each with the last event of the later undo. */
   readonly reversed: ReadonlyMap<WorkspacePath, number>;
-  /** Set if it was redone: the paths at which the redo was reversed. */
+  /** Set if it was redone: the paths at which the redo was reversed, so that the undo is in force again. */
   readonly only?: ReadonlySet<WorkspacePath>;
 }
 
@@ -96,12 +96,12 @@ function reversedIn({ reversed }: LoggedOperation): ReadonlyMap<WorkspacePath, n
   return reversed?.paths ?? new Map();
 }
 
-/** Returns where an earlier undo of the same operation was reversed only after the operation was undone once more. */
+/** Returns the paths at which an earlier undo of an operation was reversed after the operation was undone once more. */
 function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<[WorkspacePath, number]> {
   return [...(earlier?.reversed ?? [])].filter(([, seq]) => seq > toSeq);
 }
 
-/** Ends an undo that was redone, except where the redo was reversed. */
+/** Ends an undo that was redone, except at the paths at which the redo was reversed. */
 function redone<U extends Undo>(undos: Map<string, U>, id: string, { reversed }: LoggedOperation): void {
   const undo = undos.get(id);
   if (undo === undefined || reversed?.isAll === true) return;
@@ -166,8 +166,8 @@ export function isUndoneWithAround(id: string, { owners, stack }: Pick<Covering,
 type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">;
 
 /**
- * Returns the ids of the operations, and of the redone undos, of which nothing is left once these events are undone.
- * `keepers` that are not operations are returned by the same rule, unless something around them is returned.
+ * Returns the ids of the operations and redone undos of which nothing is left once these events are undone. By the same
+ * rule, returns the ids of `keepers` that are not operations. Leaves out a keeper if something around it is returned.
  */
 export async function coveredBy(
   context: Context,

@@ -50,7 +50,7 @@ interface BadTail {
  * Replays the events that the index does not have yet, whole commits only.
  *
  * With `recover`, a torn tail is moved to quarantine, from the first line of its commit on, and an event records that.
- * Only the last commit can be torn, because the next one begins only after the last one is durable. So a bad line is
+ * Only the last commit can be torn, because a commit begins only after the one before it is durable. So a bad line is
  * damage if the end of a later commit follows it. It is also damage if the index or the kept head has its event,
  * because that event was acknowledged. Damage is thrown with `recover`, and returned otherwise.
  */
@@ -174,7 +174,7 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
 
 /**
  * True if the index and the log begin at different events, because the archive was dropped or put back. The index must
- * then be filled again, to have exactly what a rebuilt one has.
+ * then be filled again, so that it equals a rebuilt index.
  */
 async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
   if (oldest === 1 && context.log.firstSeq === 1) return false;
@@ -356,14 +356,14 @@ async function fitOf(
 ): Promise<boolean | "behind" | undefined> {
   if (last === undefined || last.seq === 0) return true;
   // Before a compaction drops lines, it keeps a head at the last of them. So if events are missing between the kept
-  // head and the first line, the log is another one, although it has no event that could be compared.
+  // head and the first line, the log was replaced, although it has no event that could be compared.
   if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
   return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }
 
 /**
- * True if a bad line is damage, as far as the log itself shows. Otherwise a crash has torn the line. In a copy, the end
- * of a later commit shows no damage, because many commits are appended at a time. The lines of a copy are sent again.
+ * True if the log itself shows that a bad line is damage. Otherwise a crash has torn the line. In a copy, the end of a
+ * later commit shows no damage, because many commits are appended at a time. The lines of a copy are sent again.
  */
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
@@ -486,7 +486,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
 }
 
-/** Returns `undefined` if the index cannot be read, because there is then nothing in it to lose. */
+/** Returns `undefined` if the index cannot be read, because such an index contains nothing that could be lost. */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

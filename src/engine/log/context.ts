@@ -199,7 +199,7 @@ export interface WhereaboutsFile {
   write(value: Whereabouts): void;
 }
 
-/** Contents that other histories than the asking one need. */
+/** Contents that other histories need, besides the one that asks. */
 export interface NeededElsewhere {
   readonly workspaces: readonly { readonly id: string; readonly contents: readonly Hash[] }[];
   /** Contents that the copy of an origin's history needs; `undefined` if this workspace follows no origin. */
@@ -210,9 +210,12 @@ export interface NeededElsewhere {
 export interface StoreTasks {
   /** The store's folder, for people. */
   readonly home: string;
-  /** Returns the faults of the workspace's files other than its log and contents. */
+  /** Returns the faults of the workspace's files. Does not check its log and contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
-  /** Contents of an origin's history that this copy lacks on purpose, or because the origin had freed them. */
+  /**
+   * Returns the contents of an origin's history that this copy lacks: they were withheld on purpose, or the origin had
+   * freed them.
+   */
   withheld(): ReadonlySet<Hash>;
   /** Opens this workspace's copy of its origin's history for verification; `undefined` if it follows no origin. */
   copy(): Promise<HistoryCopy | undefined>;
@@ -224,11 +227,11 @@ export interface StoreTasks {
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
-  /** Throws `NOT_FOUND` if the place does not exist, and `USAGE` if it is no place where good bytes may be. */
+  /** Throws `NOT_FOUND` if the place does not exist, and `USAGE` if no good bytes can be at such a place. */
   repairSource(place: RepairPlace): RepairSource;
   /**
-   * Sets damaged files aside, as `BlobStore.setAside` does. Contents that no workspace of the store needs may be lost
-   * with them. Resolves to the names of the files.
+   * Sets damaged files aside, as `BlobStore.setAside` does. Contents that no workspace of the store needs can be lost
+   * with these files. Resolves to the names of the files.
    */
   setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
   /** Returns an empty private index, for recomputing. */
@@ -238,7 +241,10 @@ export interface StoreTasks {
    * (default: the wait of every lock).
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
-  /** Notes, beside the key, what is given up now. For a grace period, it is kept all the same and can be restored. */
+  /**
+   * Notes, beside the key, what is given up now. It is kept until its grace period is over, and can be restored until
+   * then.
+   */
   noteGivenUp(what: GivenUpPart): Promise<void>;
   refuseFilled(folder: string): Promise<void>;
   /** Creates the folder if it is missing. Throws `REFUSED` for one that is not empty. */
@@ -281,7 +287,7 @@ export interface HeadKeeper {
   first(workspaceId: string): KeptHead | undefined;
   /** Signs the head of a first commit that is about to be written. */
   signFirst(head: HeadToSign): void;
-  /** Signs and keeps a head, unless a valid one of a later event is kept. */
+  /** Signs and keeps a head, if no valid head of a later event is kept. */
   keep(head: HeadToSign): void;
   /** Signs a head, and keeps it instead of the kept one. */
   replace(head: HeadToSign): void;
@@ -296,10 +302,13 @@ export interface HeadKeeper {
 export interface HeadFollower {
   /** Reports that something was appended. Call it with the workspace's lock held. */
   committed(): Promise<void>;
-  /** Reports the last event of the log, whoever wrote it, because a writer that was killed has not signed. */
+  /**
+   * Reports the last event of the log, whichever process wrote it. A process that was killed may not have signed its
+   * events.
+   */
   seen(seq: number): void;
   /**
-   * Signs and keeps an outstanding head, and stops the timer. Returns what catching up found; `undefined` if nothing
+   * Signs and keeps an outstanding head, and stops the timer. Returns the result of catching up; `undefined` if nothing
    * was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
@@ -326,7 +335,7 @@ export interface KeptHead extends HeadToSign {
   /** True if the signature verifies with our own key. False if that key is missing. */
   readonly valid: boolean;
   readonly note: string;
-  /** The reason, as a sentence, if this user may not read the existing file. */
+  /** The reason, as a sentence, if this user has no permission to read the existing file. */
   readonly unreadable?: string;
   /** True if the signature verifies with this verifier key. */
   isSignedBy(key: string): boolean;
@@ -338,8 +347,8 @@ export interface Processes {
   /** Resolves to the parent process, its parent, and so on; empty if the system does not report them. */
   ancestors(pid: number): Promise<readonly number[]>;
   /**
-   * Returns a mark that tells a process from others with its number, whatever the clock says; `undefined` if the system
-   * has none.
+   * Returns a mark that tells a process from earlier and later ones with the same number; `undefined` if the system has
+   * none. The mark does not depend on the clock.
    */
   markOf(pid: number): string | undefined;
   /** The PID namespace of the process numbers here; absent if the system does not report it. */

@@ -159,8 +159,8 @@ export async function isDerived(context: Context, path: WorkspacePath): Promise<
 }
 
 /**
- * Returns the databases among the changes that a process has open; none if nobody is to be warned. Call this before
- * they are replaced.
+ * Returns the databases among the changes that a process has open; none if nobody is to be warned. Call this before the
+ * databases are replaced.
  */
 export function openDatabases(context: Context, changes: readonly Change[]): readonly LiveDatabase[] {
   if (context.tell === undefined) return [];

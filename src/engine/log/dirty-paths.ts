@@ -24,8 +24,9 @@ interface Look {
 const MOST_AGE_MS = 600_000;
 
 /**
- * Knows from a running watcher where something may have changed since the last full scan, so that a full capture scans
- * only these paths. If the watcher cannot confirm that all past hints have arrived, everything is scanned.
+ * Collects from a running watcher the paths at which something may have changed since the last full scan. A full
+ * capture then scans only these paths. If the watcher cannot confirm that all past hints have arrived, everything is
+ * scanned.
  */
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
@@ -116,8 +117,8 @@ export class DirtyPaths {
   }
 
   /**
-   * True if one of these files is not known to have several links. Its other names may be anywhere, also if a file with
-   * the same name had several links.
+   * True if one of these files was not known to have several links. Its other paths are then unknown, even if another
+   * file at the same path had several links before.
    */
   areNewLinks(linked: readonly LinkedFile[]): boolean {
     const known = new Set(this.#linked.map(({ inode }) => inode));
@@ -134,7 +135,7 @@ export class DirtyPaths {
    */
   async take(): Promise<readonly WorkspacePath[] | undefined> {
     const isSettled = (await this.#handle?.settled()) ?? false;
-    // From here on, nothing may come in between.
+    // No `await` may follow: a hint that arrived in between would be lost.
     const paths = this.#collect(isSettled);
     this.#dirty.clear();
     this.#everything = undefined;
@@ -157,8 +158,9 @@ export class DirtyPaths {
   }
 
   /**
-   * Records that a scan which recorded nothing has found these paths, and no others among the dirty ones, to differ from
-   * what is recorded. `upTo`: that of its `look`. Paths that were hinted at since stay dirty.
+   * Notes the result of a scan that recorded nothing. `changed`: the paths that differ from their recorded states; they
+   * stay dirty. `upTo`: that of the scan's `look`. Other paths that were dirty at that time are clean. Paths that were
+   * hinted at since stay dirty.
    */
   seen(upTo: number, changed: readonly WorkspacePath[]): void {
     if (this.#everything !== undefined && this.#everything <= upTo) this.#everything = undefined;

@@ -77,8 +77,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True for the origin's content in a conflict. It may be missing, because the origin may have freed it before it
-   * arrived.
+   * True for the origin's content in a conflict. It may be missing here, because the origin may have freed it before it
+   * was sent.
    */
   readonly isUpstream: boolean;
 }
@@ -132,8 +132,8 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions in bases. They are judged at the end, when the pruning is known. If its line was dropped with an archive,
-   * the last pruning in a base decides.
+   * Versions in bases. They are judged at the end, when the pruning is known. If the line of the pruning was dropped
+   * with an archive, the last pruning in a base decides.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
@@ -208,7 +208,7 @@ export class HistoryNeeds {
 
   /**
    * The private contents. They are reported only here, and not as needed contents, so that no replica gets them. The
-   * contents that a plan of kept-aside files names are needed as long as the plan. If the workspace keeps no files
+   * contents that a plan of kept-aside files names are needed as long as the plan is. If the workspace keeps no files
    * aside, the plans are left out.
    */
   get privates(): readonly PrivateContents[] {

@@ -52,7 +52,7 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
 
 /**
  * Throws `FORMAT_UNSUPPORTED` if the first event says that the history has another format than ours. A log of format 1,
- * which has no ends of commits, would otherwise be taken for one torn commit.
+ * which has no ends of commits, would otherwise look like one torn commit.
  */
 export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;

@@ -31,9 +31,8 @@ export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boo
 const found = memoKey<Hash>("head found in the log");
 
 /**
- * Returns whether the log contains a kept head. This is asked whenever the index catches up, so a head that was found
- * once is remembered. A log that was replaced since is noticed by `logHolds`, which is asked about the end of the
- * index.
+ * Returns whether the log contains a kept head. Remembers a head that it has found, because each catch-up asks for it.
+ * If the log was replaced since, the `logHolds` of the index's last event shows that.
  */
 export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
   if (context.memo.get(found) === head.hash) return true;

@@ -21,7 +21,9 @@ type Machine = Pick<Context, "processes">;
  */
 export const UNOWNED_HOURS = 24;
 
-/** True if work can be owned by this process: a process id above 0; for work that no process ends, nothing or `null`. */
+/**
+ * True if this is the process id of an owner: a number above 0, or `undefined` or `null` for work that no process ends.
+ */
 export function isOwnerId(pid: unknown): pid is number | null | undefined {
   return pid === undefined || pid === null || (Number.isSafeInteger(pid) && (pid as number) > 0);
 }
@@ -40,7 +42,8 @@ export function ownerOf<T extends number | null = number>(
 }
 
 /**
- * True if the number belongs to another PID namespace, such as a container's. It means another process here, or none.
+ * True if the number belongs to another PID namespace, such as a container's. In this namespace, the number means
+ * another process, or none.
  */
 export function isElsewhere({ processes }: Machine, { pidSpace }: OwnerProcess): boolean {
   return pidSpace !== undefined && pidSpace !== processes.pidSpace;
@@ -55,15 +58,15 @@ export function numberHere(machine: Machine, owner: OwnerProcess): number | null
 export function isHere(machine: Machine, owner: OwnerProcess): boolean {
   const { processes } = machine;
   const { pid, pidMark } = owner;
-  // To the system, 0 and negative numbers stand for groups of processes, and there is always one to ask.
+  // To the system, 0 and negative numbers stand for process groups, and such a group always exists.
   if (pid === null || pid <= 0 || isElsewhere(machine, owner)) return false;
   if (pid !== processes.pid && !processes.isAlive(pid)) return false;
   return pidMark === undefined || (processes.markOf(pid) ?? pidMark) === pidMark;
 }
 
 /**
- * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace is
- * taken to be gone. Otherwise the unfinished work of a killed container would never end, because a restarted container
+ * True if the owner of recorded work is alive, or the work has no owner process. A process of another PID namespace
+ * counts as gone. Otherwise the unfinished work of a killed container would never end, because a restarted container
  * has a new namespace.
  */
 export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
@@ -72,8 +75,8 @@ export function isOwnerAlive(machine: Machine, owner: OwnerProcess): boolean {
 
 /**
  * True if the owner of recorded work may be alive. Callers check this before they change files on behalf of work whose
- * owner seems to be gone, for example by a rollback. A process of another PID namespace cannot be seen. It is taken to
- * be alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than waiting
+ * owner seems to be gone, for example by a rollback. A process of another PID namespace cannot be seen. It counts as
+ * alive for `UNOWNED_HOURS` after `started`, because rolling back the work of a living process is worse than waiting
  * for a dead one.
  */
 export function mayHaveOwner(

@@ -47,7 +47,7 @@ export async function refuseBatchOverQuota(
   refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
 }
 
-/** Like `refuseBatchOverQuota`, for one file outside. A file of its recorded size counts as stored already. */
+/** Like `refuseBatchOverQuota`, for a single file. A file that has its recorded size counts as stored already. */
 export async function refuseFileOverQuota(
   context: Context,
   { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },

@@ -13,7 +13,10 @@ export interface BaseRows {
   readonly recordsAt: number;
 }
 
-/** Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: what needs the base, for that error. */
+/**
+ * Reads a base. Throws `BLOB_MISSING` if it is not in the store. `where`: the words with which that error says what
+ * needs the base.
+ */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
   const reader = await openBase(blobs, base, where);
   const entries: BaseEntry[] = [];

@@ -112,7 +112,7 @@ async function readRun(
   for await (const lines of context.log.read({ seq, offset: row.offset })) {
     for (const { bytes } of lines) {
       if (seq === row.seq) {
-        // An event that is not where it should be is looked up by itself, which reports the fault.
+        // An event that is not at its place is read again with `readEvent`, which reports the fault.
         const event = soundOrNone(bytes);
         if (event?.seq === row.seq && event.hash === row.hash) found.set(seq, event);
         at += 1;

@@ -11,7 +11,7 @@ import type { Context } from "./context.ts";
 
 /**
  * Prunings and erasures are read only from the lines of the log, because code that frees contents or tolerates missing
- * ones relies on them.
+ * contents relies on these records.
  */
 
 export interface LoggedPruning extends PruneRecord {
@@ -85,8 +85,8 @@ export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "re
 /**
  * Returns the states whose contents must not be freed yet; `undefined` if these are all states. `all`: the prunings of
  * the log, oldest first. During the grace period of a pruning that a person asked for, neither that pruning nor a later
- * one frees anything. So all states that were kept before it stay. A pruning that frees its contents at once (`now`)
- * ends that waiting. It cuts no grace period short, because it is refused while an earlier pruning is in its grace
+ * one frees anything. So all states that were kept before that pruning stay. A pruning that frees its contents at once
+ * (`now`) ends the wait. It cuts no grace period short, because it is refused while an earlier pruning is in its grace
  * period.
  */
 export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {

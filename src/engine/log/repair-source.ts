@@ -1,6 +1,6 @@
 import type { Hash } from "../../core/values/hash.ts";
 
-/** The wanted contents, with their sizes in bytes if known. Whoever repairs one removes it from the map. */
+/** The wanted contents, with their sizes in bytes if known. Whoever repairs a content removes it from the map. */
 export type WantedContents = ReadonlyMap<Hash, number | undefined>;
 
 /** Bytes that may be a wanted content. They are not trusted, so the receiver hashes them. */
@@ -10,7 +10,7 @@ export interface OfferedContent {
   readonly size: number;
   /** The place where the bytes were found, for people. */
   readonly where: string;
-  /** May be called several times; the bytes may differ each time. Throws if they cannot be read. */
+  /** Can be called several times. The bytes can differ each time. Throws if they cannot be read. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
@@ -18,8 +18,8 @@ export interface OfferedContent {
 export interface RepairSource {
   readonly name: string;
   /**
-   * Yields what it has of the wanted contents, several times if it has several copies. Throws if the place cannot be
-   * read, or can no longer be read.
+   * Yields the wanted contents that this place has. A content with several copies is yielded several times. Throws if
+   * the place cannot be read, or can no longer be read.
    */
   offers(wanted: WantedContents): AsyncIterable<OfferedContent>;
 }

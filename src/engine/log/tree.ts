@@ -19,8 +19,8 @@ export type Hashed = Pick<Context, "index"> & {
 };
 
 /**
- * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. The index is trusted
- * here. `root-to-state.ts` computes the roots that the history states.
+ * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root at `seq`. Trusts the index.
+ * `root-to-state.ts` computes the roots that the history states.
  */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();

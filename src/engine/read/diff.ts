@@ -40,8 +40,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * The changes are those since event `seq`, which may be later than the head before the scan: others may record
- * meanwhile.
+ * Returns the changes on disk since event `seq`. This event can be later than the head before the scan, because others
+ * can record meanwhile.
  */
 async function unrecorded(
   context: Context,
@@ -98,7 +98,7 @@ export async function diffMoments(
 interface Difference {
   readonly changes: Change[];
   readonly now?: number;
-  /** The omissions: paths that the look at the disk did not take, and paths whose state at a moment is not known. */
+  /** The omissions: paths that the scan of the disk did not take, and paths whose state at a moment is not known. */
   readonly coverage?: Coverage;
 }
 

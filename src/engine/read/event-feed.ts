@@ -19,10 +19,10 @@ const LOOK_MS = 100;
 const FAR = 1_000;
 
 /**
- * The events of a workspace for all who follow it in this process. For followers that keep up, each event is read and
- * parsed only once. A follower that is behind reads pages of the log. A signal announces what this process records;
- * what other processes record is found by regular looks at the end of the log. Followers get only events that the index
- * has, because such events are never removed from the end of the log.
+ * Distributes the events of a workspace to all its followers in this process. For followers that keep up, each event is
+ * read and parsed only once. A follower that is behind reads pages of the log. A signal announces the events that this
+ * process records. The end of the log is read regularly, to find the events of other processes. Followers get only
+ * events that the index has, because such events are never removed from the end of the log.
  */
 export class EventFeed {
   readonly #context: Context;

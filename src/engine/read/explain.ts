@@ -42,7 +42,8 @@ interface Looked {
 
 /**
  * Returns why a capture would leave out the present state of the path. The content is read only if contents were
- * erased, or if the path was changed off the record, to see whether the path still has that state.
+ * erased, or if the path was changed off the record. It then shows whether the path has an erased content, or still has
+ * the state from off the record.
  */
 async function leftOut(
   context: Context,
@@ -64,7 +65,10 @@ async function leftOut(
   return unreadable === undefined ? erasedNow(context, path) : { reason: "unreadable", detail: unreadable };
 }
 
-/** Only the content of the file shows that it was erased. The file is read only if the history has erased contents. */
+/**
+ * Reads the file, because only its content shows whether the content was erased. Does not read it if the history has no
+ * erased contents.
+ */
 async function erasedNow(context: Context, path: WorkspacePath): Promise<Omission | undefined> {
   if ((await erasedContents(context)).size === 0) return undefined;
   const { omitted } = await readDisk(context, { only: [path], hashOnly: true });

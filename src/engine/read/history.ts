@@ -169,7 +169,7 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
-/** Before it returns the error, proves that the log does not have the path, either. */
+/** Returns the error for a path that is not recorded. First proves that the log does not have the path, either. */
 async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
   await proveHistory(context, path);
   return unknownPath(context, path);
@@ -213,7 +213,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
   };
 }
 
-/** Returns the manifest at a moment, under the root that is recomputed from the entries. */
+/** Returns the manifest at a moment, with the root that is recomputed from the entries. */
 export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
   const moment = await resolveMoment(context, text);
   if (!moment.now) await tellStale(context, moment.seq);

@@ -77,7 +77,10 @@ async function mustBeFolder(context: Context, path: WorkspacePath, seq: number):
   });
 }
 
-/** A further root, or a folder above a root's only file, is a folder without an entry of its own. */
+/**
+ * True if there are entries beneath the path. Such a path is a folder even if it has no entry of its own, like a
+ * further root, or a folder above a root's only file.
+ */
 async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
   for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;
   return false;
@@ -104,10 +107,15 @@ export interface StatePage {
 }
 
 /**
- * Throws `IndexDisagrees` unless a page has exactly the rows that the state has in the page's range. Kind, mode and
- * content are proved by the Merkle root; iteration number, event, size and time by the line of each iteration.
- * Iterations of a base have no line: their number and event are proved for a baseline only, and their size and time are
- * taken from the index. Reads all entries of the folders in which the page's paths lie, and of the folders above.
+ * Throws `IndexDisagrees` if the rows of a page are not exactly those that the state has in the page's range. The
+ * proofs:
+ *
+ * - The Merkle root proves kind, mode and content.
+ * - The line of each iteration proves its number, event, size and time.
+ * - Iterations of a base have no line. Their number and event are proved only for a baseline. Their size and time are
+ *   taken from the index without proof.
+ *
+ * Reads all entries of the folders in which the page's paths lie, and of the folders above.
  */
 export async function provePage(context: ProofContext, page: StatePage): Promise<void> {
   await disagreeing(async () => {

@@ -36,10 +36,10 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
 }
 
 /**
- * Returns the seq under which a pruning may have kept the state of a moment. This is the seq that was asked for if no
- * file changes between it and the end of its commit, because both then have the same state. Otherwise, it is the end of
- * the commit. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and in
- * the same commit, the changes of a capture may precede this event.
+ * Returns the seq under which a pruning may have kept the state of a moment. This is the asked seq if no file changes
+ * between that seq and the end of its commit, because both then have the same state. Otherwise, it is the end of the
+ * commit. A kept seq can lie inside a commit: a pruning keeps the state before the first event of an action, and in the
+ * same commit, the changes of a capture may precede this event.
  */
 async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
   if (asked === undefined) return seq;
@@ -66,8 +66,8 @@ function missing(what: string, hint: string, data: Readonly<Record<string, unkno
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
 
 /**
- * A word that parses as a number or a length of time may also be the beginning of a recorded id: one in forty of the
- * shown ids consists of digits only. Returns such a word.
+ * Returns the word of a moment if it parses as a number or a length of time, but is the beginning of a recorded id. One
+ * in forty of the shown ids consists of digits only.
  */
 async function idInstead(context: Context, { base }: Moment, { text }: Asked): Promise<string | undefined> {
   const word = text.trim().replace(/~.*$/, "");
@@ -175,7 +175,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, last, { ...asked, head: head.seq });
 }
 
-/** For a time before the beginning of the history, returns its earliest state. */
+/** Returns the earliest state of the history, for a time before its beginning. */
 function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
   const { number, ts } = first;
   context.tell?.(
@@ -187,7 +187,7 @@ function atBeginning(context: Context, limit: string, first: Snapshot): Resolved
 /**
  * Returns the last event of a span that was recorded at or before a time. The span is divided where the clock jumped,
  * and its later parts are searched first. So if the clock ran ahead and was set back, the later events decide. If the
- * clock was behind for a while, all events of that part are taken for recorded at the time of the event before them. In
+ * clock was behind for a while, all events of that part count as recorded at the time of the event before that part. In
  * each other part the times do not decrease, so a binary search finds the event.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {

@@ -20,9 +20,9 @@ const MOST_READ_BYTES = 256 * 1024 * 1024;
 type PatchPart = Partial<ChangeShape>;
 
 /**
- * Makes the patches of one answer. Their total size is bounded, so that no answer fills the memory. Other work has its
- * turn after each patch, so that no reader occupies the process. Once a patch does not fit any more, its change and all
- * later changes that need room get `no_room`.
+ * Makes the patches of one answer. Their total size is bounded, so that no answer fills the memory. After each patch,
+ * other work gets its turn, so that no reader blocks the process. Once a patch does not fit any more, its change and
+ * all later changes that need room get `no_room`.
  */
 export class Patches {
   readonly #context: Context;

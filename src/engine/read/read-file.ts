@@ -134,7 +134,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/** Does not tell whether another workspace has the content. */
+/** The error does not tell whether another workspace has the content. */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -142,12 +142,18 @@ function foreign(hash: Hash): ChronicleError {
   });
 }
 
-/** A version did not become the state of its path. Perhaps no path ever had its content. */
+/**
+ * Returns a version with this content. A version did not become the state of its path, so perhaps no path ever had the
+ * content.
+ */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
-/** No path has the content of a base or a filter, but a client that repairs a copy of this history asks for it. */
+/**
+ * True for the content of a base or a filter. No path has such a content, but a client that repairs a copy of this
+ * history asks for it.
+ */
 async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
     const events = await readEvents(context, await context.index.records(prefix));
@@ -156,7 +162,10 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
   return false;
 }
 
-/** A conflict keeps the state that an undo would have made. Perhaps no path ever had the content of this state. */
+/**
+ * Returns the path of a conflict that keeps this content. A conflict keeps the state that an undo would have made, so
+ * perhaps no path ever had the content.
+ */
 async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
   const conflicts = events.map(({ record }) => decodeConflict(record));

@@ -69,8 +69,8 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
 }
 
 /**
- * For each snapshot whose pin was changed after the snapshot was made, returns whether it is pinned, by the id of the
- * pin record.
+ * Returns, by the id of the pin record, whether a snapshot is pinned. Lists only snapshots whose pin was changed after
+ * they were made.
  */
 async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
   const pins = new Map<string, boolean>();

@@ -82,8 +82,11 @@ function foldersWithTraits({ worktree }: Context): FolderWithTraits[] {
 }
 
 /**
- * Says whether other machines may change the folder, what its disk cannot hold, and whether a scan may miss edits that
- * do not show in stats, because the folder is too large to read each time.
+ * Returns notes on a folder:
+ *
+ * - whether other machines may change it;
+ * - what its disk cannot hold;
+ * - whether a scan may miss edits that do not show in stats, because the folder is too large to read each time.
  */
 function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
   return [...sharedNotes(folder), ...lackNotes(folder, size)];

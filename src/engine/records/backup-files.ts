@@ -22,8 +22,8 @@ async function* bytesOf(lines: AsyncIterable<readonly RawLine[]>): AsyncGenerato
 }
 
 /**
- * Copies of these files are a record store, too. For a damaged or an empty store, only the files of the log are
- * returned.
+ * Returns the files of a backup. Copies of these files are a record store, too. For a damaged or an empty store,
+ * returns only the files of the log.
  */
 export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<BackupFile[]> {
   const copies = await logFiles(log);

@@ -188,8 +188,8 @@ export class FolderLedger implements RecordLedger {
   }
 
   /**
-   * Before the work, moves a torn tail away and gives an empty store its first record. Throws if the store is read-only
-   * or damaged.
+   * Runs work with the lock held. Before the work, moves a torn tail away, and gives an empty store its first record.
+   * Throws if the store is read-only or damaged.
    */
   #locked<T>(work: (view: View) => Promise<T>): Promise<T> {
     const next = this.#writes
@@ -236,7 +236,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Returns false if the log has changed otherwise than by new events. */
+  /** Returns false if the log has changed in another way than by new events. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;

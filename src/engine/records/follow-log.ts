@@ -32,13 +32,13 @@ export interface FollowOptions {
    * The last event that is known to have been recorded. If a line up to it is bad, later sound lines are still applied.
    */
   readonly bound: Bound;
-  /** Events that were recorded, as other files say. */
+  /** Events that were recorded according to other files. */
   readonly witnesses?: readonly Bound[];
 }
 
 export interface Followed {
   readonly bad: BadLine | undefined;
-  /** The seq of an event that is another one than the bound or a witness says. */
+  /** The seq of an event whose hash is not the one that the bound or a witness names. */
   readonly replaced: number | undefined;
 }
 

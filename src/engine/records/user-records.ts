@@ -31,7 +31,7 @@ export function userRecords(context: Context, host: RecordHost): RecordStoreApi 
 }
 
 const USER = "user:";
-/** Two wanted lines that are at least this many events apart are not read in one pass. */
+/** Wanted lines that are at least this many events apart are read in separate passes. */
 const FAR = 1_000;
 
 class WorkspaceLedger implements RecordLedger {
@@ -75,7 +75,7 @@ class WorkspaceLedger implements RecordLedger {
 
   /** Verifies the whole workspace, so missing contents of files are problems, too. */
   async verify(): Promise<RecordVerifyShape> {
-    // Read first, because what others append after the verification is not verified.
+    // The head is read before the verification, so that it covers no event that was not verified.
     const { seq, hash } = await this.#host.read(() => this.#context.index.head());
     const { ok, events, problems, notes } = await this.#host.verify();
     return { ok, events, head: { seq, hash }, problems, notes };
@@ -103,7 +103,7 @@ class WorkspaceLedger implements RecordLedger {
   }
 }
 
-/** Returns `undefined` if this process may not write the store, so that it cannot take the lock either. */
+/** Returns `undefined` if this process has no permission to write the store, and so cannot take the lock. */
 async function lockUnlessRefused({ lock, waitMs }: Context): Promise<HeldLock | undefined> {
   try {
     return await lock.exclusive(waitMs);
@@ -120,7 +120,7 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
     get: (recordId) => liveRecord(context, recordId),
     live: () => liveRecords(context),
     append: async (drafts): Promise<readonly SealedEvent[]> => {
-      // Deletions are allowed beyond the limit, as restores are, because they take little space.
+      // The quota stops neither deletions nor restores, because they take little space.
       const added = drafts.filter((draft) => draft.op !== "delete");
       if (added.length > 0) refuseOverQuota(context, sizeOf(added));
       return commit.append(drafts);

@@ -11,8 +11,8 @@ import type { Loaded } from "./load-state.ts";
 import type { RecordFiles } from "./record-files.ts";
 
 /**
- * Recomputes the whole chain of a record store's log with its archive, and every base that a sentinel names. Compares
- * the result with `loaded`, the state from which answers are read.
+ * Recomputes the whole chain of a record store's log and archive, and every base that a sentinel names. Compares the
+ * result with `loaded`, the state from which answers are read.
  */
 export async function verifyRecords(log: EventLog, files: RecordFiles, loaded: Loaded): Promise<RecordVerifyShape> {
   const verifier = new RecordVerifier(log, files, loaded);
@@ -28,9 +28,9 @@ class RecordVerifier {
   readonly #notes: string[] = [];
   #state = new RecordState();
   #events = 0;
-  /** The file that is being read, the seq of its first event, and the seq of the first event of the file before it. */
+  /** The log file that is being read. `first` is the seq of its first event, `before` that of the previous file. */
   #file = { name: "", first: 0, before: 0 };
-  /** True after a bad line. Later lines are still checked one by one, but cannot be replayed. */
+  /** True after a bad line. Later lines are still checked one by one, but their effect on the state is not. */
   #broken = false;
   #commits: CommitFollower | undefined;
 
@@ -90,8 +90,8 @@ class RecordVerifier {
   }
 
   /**
-   * True if all events of the loaded state were read. Later events of other processes are not verified. In a damaged
-   * store, all lines are read.
+   * True if all events of the loaded state were read. Events that other processes append later are not verified. In a
+   * damaged store, all lines are read.
    */
   get #isAtEnd(): boolean {
     const { state, damage } = this.#loaded;
@@ -147,7 +147,7 @@ class RecordVerifier {
     }
   }
 
-  /** For the sentinel of the present log, also checks the file of its base. */
+  /** Checks a sentinel. If the sentinel starts the present log, also checks the file of its base. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const { base, range, frontier, store } = decodeRecordSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;
@@ -163,8 +163,8 @@ class RecordVerifier {
     if (!isStart && encodeRecordBase(this.#state, store).hash !== base) {
       this.#report("base-wrong", where, `it names ${base}, which is not the base of the events before it`);
     }
-    // Only the file of the present log's base is kept. If another process has rotated the log since, the file of this
-    // base is gone, and is not checked.
+    // The store keeps only the file of the present log's base. If another process has rotated the log meanwhile, the
+    // file is gone and is not checked.
     if (!isStart && event.seq === this.#log.firstSeq && !(await this.#isSealed(event.seq))) this.#base(base, where);
   }
 

@@ -36,8 +36,9 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The attempts before an entry is refused because its path keeps being edited at the origin (`changed`), or something
- * keeps being put into a folder to be deleted (`not-empty`). For other reasons, one attempt is made.
+ * The number of attempts before a blocked entry is refused, by the reason. `changed`: the path keeps being edited at
+ * the origin. `not-empty`: files keep appearing in a folder that is to be deleted. For any other reason, one attempt is
+ * made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -49,15 +50,15 @@ interface Deciding extends OpenWriteBack {
 }
 
 /**
- * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes that state,
- * with the attribution that the entry names. An entry that is based on an older state is kept as a version, and refused
- * as `stale`. Entries can also be refused for other reasons (`WriteBackReason`). The answers are recorded in the same
+ * Decides each entry of a replica's batch. An entry that is based on the present state of its path becomes the new
+ * state, with the attribution that the entry names. An entry that is based on an older state is refused as `stale`, and
+ * kept as a version. `WriteBackReason` lists the other reasons for a refusal. The answers are recorded in the same
  * commit as the states. An entry that was decided before gets the same answer, or none if the answer is no longer
  * remembered.
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. The decisions are
- * then durable. Throws `READ_ONLY` if the workspace is only read, `UNAVAILABLE` if the folder cannot be written now,
- * and what any change may throw.
+ * then durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be written now,
+ * and the errors that any change can throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -69,9 +70,9 @@ export async function acceptWriteBack(
 
 /**
  * In a hosted workspace, one append records everything. A crash may leave only the first events of the append, but the
- * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that nothing is
- * overwritten that the replica has not seen. The next steps are an intent, the files, and the commit that closes the
- * intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a replica that got no
+ * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that no state
+ * is overwritten that the replica has not seen. Then the intent is recorded, the files are changed, and a commit closes
+ * the intent and records the answers. After a crash, `settle` finishes the intent. In both cases, a replica that got no
  * answer sends the batch again, and is told what was done.
  */
 class Decision {
@@ -96,7 +97,9 @@ class Decision {
     });
   }
 
-  /** Captures the paths that the batch may write, and bars others. Returns the totals of the workspace. */
+  /**
+   * Captures the paths that the batch is allowed to write, and bars the others. Returns the totals of the workspace.
+   */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
     const { roots } = this.#context.worktree;
@@ -114,7 +117,7 @@ class Decision {
       else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
     }
     const how = { cause: "capture", reserve: true } as const;
-    // Folders are captured without `named`, which would also capture the files in them that the rules leave out.
+    // Folders are captured without `named`, because `named` would also capture files in them that the rules leave out.
     const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
     const captured = await capture(this.#context, { ...how, only: files, named: true, holders: true });
     const inFolders = before?.coverage.omitted ?? [];
@@ -130,10 +133,10 @@ class Decision {
   }
 
   /**
-   * True if a replica must not write to the path. Git's own state is barred, because the next person who commits would
-   * run a hook that was put there. A file on disk that the rules leave out and that is not recorded is barred, too. The
-   * replica cannot have seen that file, so its write would be refused in any case; but without the bar, the file would
-   * first be captured, and so be sent to the replica.
+   * True if a replica must not write to the path. Git's own state is barred, because a hook that is written there runs
+   * at the next person's commit. A file on disk that the rules leave out and that is not recorded is barred, too. The
+   * replica cannot have seen that file, so its write would be refused anyway. But without the bar, the file would first
+   * be captured, and then sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -185,7 +188,7 @@ class Decision {
     return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
   }
 
-  /** For a batch that changes no file on disk: the workspace is hosted, or no entry is taken. */
+  /** Records a batch that changes no file on disk, because the workspace is hosted or no entry is taken. */
   async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
     const { seq } = await commit.head();
     const files = await this.#drafts(deciding.planned.taken, seq);
@@ -231,8 +234,7 @@ class Decision {
   }
 
   /**
-   * A part may have only folders of earlier batches (`going`). The entry that was decided last then remains the last
-   * one.
+   * A part can consist only of folders of earlier batches (`going`). `last` then stays the entry that was decided last.
    */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
@@ -255,7 +257,7 @@ class Decision {
 
   /**
    * Bars paths that blocked the apply, once their attempts are used up. Throws `UNAVAILABLE` if the disk is full or a
-   * file is busy, because a later attempt may succeed.
+   * file is busy, because a later attempt can succeed.
    */
   #bar(blocked: readonly BlockedPath[]): void {
     this.#attempts += 1;
@@ -325,7 +327,7 @@ interface RecordedWriteBack {
   readonly last: Pick<WriteBackEntry, "localSeq" | "eventHash">;
   readonly files: readonly EventDraft[];
   readonly firstSeq: number;
-  /** Paths that were planned to be changed, and were left alone. */
+  /** Paths that the plan changes, but that were not written. */
   readonly left?: ReadonlySet<WorkspacePath>;
   /** Answers to entries of the same batch that were decided before. */
   readonly earlier: WriteBackAnswer;
@@ -336,7 +338,10 @@ interface RecordedWriteBack {
 /** A longer list of answers is not remembered. A replica that did not receive it asks which entries are settled. */
 const MOST_ANSWERS = 1_000;
 
-/** Returns the answers to a batch, and the records after its files: versions of refused entries, and the answers. */
+/**
+ * Returns the answers to a batch, and the records to append after its file events: the versions of refused entries, and
+ * the answers.
+ */
 function answerOf(recorded: RecordedWriteBack): {
   readonly answer: WriteBackAnswer;
   readonly records: EventDraft[];
@@ -384,7 +389,8 @@ interface Recorded {
 }
 
 /**
- * Keys each event by path and the replica's event, by path and iteration, and by path alone (the path's last event).
+ * Returns the events of a batch, each under three keys: path and event of the replica, path and iteration, and path
+ * alone. The path alone leads to the last event of the path.
  */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();

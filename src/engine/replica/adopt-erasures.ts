@@ -14,9 +14,9 @@ import { withSettledCommit } from "../capture/operate.ts";
 import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
-// The erasures of an origin are repeated in the history of a folder that follows it: an own event erases the same
-// contents. A content that a path has here now is erased only if the path is about to change. The folder is not
-// touched. If the origin withdraws an erasure, the erasure is withdrawn here, too.
+// A folder that follows an origin repeats the origin's erasures in its own history: an event of its own log erases the
+// same contents. A content that a path has here now is erased only once the path is about to change. The files in the
+// folder are not touched. If the origin withdraws an erasure, the erasure is withdrawn here, too.
 //
 // The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
 // grace period of the origin. Until then, a person can withdraw the erasure here.
@@ -33,14 +33,14 @@ export interface OriginsErasures {
   readonly origin: string;
   /** The last state of each erasure, in order, without contents that the origin's history has named since. */
   readonly erasures: readonly LoggedErasure[];
-  /** The own event up to which the origin has answered. Contents that later events name are not erased yet. */
+  /** The last own event that the origin has answered. Contents that later own events name are not erased yet. */
   readonly settled: number;
-  /** True if the path's content here is one that the origin had before, and is about to be replaced. */
+  /** True if the path is about to change here, and has a content that the origin had before. */
   readonly isLeaving: (path: WorkspacePath) => Promise<boolean>;
 }
 
 export interface ErasuresWaiting {
-  /** Paths that must first have another content. */
+  /** Paths that must change before their contents can be erased. */
   readonly paths: readonly WorkspacePath[];
   /** True if some of the waiting contents are named by own events that the origin has not answered yet. */
   readonly isUnsent: boolean;
@@ -74,8 +74,8 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 }
 
 /**
- * Records that these paths are gone, as at the origin, and erases their contents in the same commit. Between two
- * commits, the files, which stay on disk, could be recorded again.
+ * Records that these paths are gone, as at the origin, and erases their contents in the same commit. The files stay on
+ * disk, so between two commits they could be recorded again.
  */
 export async function leaveUntracked(
   context: Context,
@@ -90,7 +90,7 @@ export async function leaveUntracked(
       const hashes = new Set(paths.flatMap(({ before }) => before.hash ?? []));
       const isLeaving = async (path: WorkspacePath): Promise<boolean> => leaving.has(path) || given.isLeaving(path);
       const look = await lookAt(context, { ...given, isLeaving });
-      // A content of a path that leaves the record need not wait.
+      // The content of a path that is no longer recorded need not wait.
       const free = [...look.erasable, ...look.waiting].filter((hash) => hashes.has(hash));
       const now = { ...look, erasable: new Set(free), waiting: look.waiting };
       const erased = now.fresh.flatMap((one) => partOf(context, one, now));
@@ -127,7 +127,8 @@ async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
 }
 
 /**
- * Returns the paths with a content, if all are about to change; `undefined` if another path or the history needs it.
+ * Returns the paths that have a content now, if all of them are about to change. Returns `undefined` if another path or
+ * the history itself needs the content.
  */
 async function leavingPaths(
   use: ContentUse | undefined,
@@ -139,7 +140,10 @@ async function leavingPaths(
   return [...use.now];
 }
 
-/** True if this event of the origin needs no event here: it was followed, or withdraws an erasure not in force here. */
+/**
+ * True if this event of the origin needs no event here. Either it was repeated before, or it withdraws an erasure that
+ * is not in force here.
+ */
 function isFollowed({ state, seq }: LoggedErasure, own: LoggedErasure | undefined): boolean {
   if ((own?.upstream?.seq ?? 0) >= seq) return true;
   return state === "withdrawn" && own?.state !== "erased";

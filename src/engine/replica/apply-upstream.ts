@@ -28,13 +28,13 @@ export interface UpstreamStep {
   /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * What the plan was made from: the own event up to which it knew the folder (`seq`), and other paths that it depends
-   * on (`looked`). If one of these paths has changed since `seq`, the plan is not carried out.
+   * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has the other paths
+   * that the plan depends on. If one of these paths has changed since `seq`, the plan is not carried out.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
-   * Describes a person's decision. The step is then an operation that can be undone, and is done as a whole or not at
-   * all; only folders with untracked files stay. Default: the step follows from the origin.
+   * Describes a person's decision. The step is then an operation that can be undone, and that is done as a whole or not
+   * at all. Only folders with untracked files stay. Default: the step follows from the origin.
    */
   readonly decision?: string;
 }
@@ -45,13 +45,13 @@ export interface UpstreamReport {
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths that are not as the plan knew them. If there are any, the step was not carried out. Only their present states
-   * were captured, for a new plan.
+   * Paths whose states differ from the plan. If there are any, the step was not carried out: only the present states of
+   * these paths were captured, for a new plan.
    */
   readonly moved: readonly WorkspacePath[];
   /**
-   * Paths that could not be written, or that changed during the apply, and were left alone. For each, the step recorded
-   * an open conflict with the reason `blocked`, which the step that tries again must settle.
+   * Paths that could not be written, or that changed during the apply, and were left alone. For each of these paths,
+   * the step recorded an open conflict with the reason `blocked`. The step that tries again must settle this conflict.
    */
   readonly blocked: readonly BlockedPath[];
   /** Files that somebody wrote during the apply, which were kept under other names. */
@@ -71,8 +71,8 @@ const MOST_NAMED = 2_000;
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
  * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
- * operation. A step that only records progress is one append. Throws what a capture may throw, and `IO` if nothing was
- * changed because the disk has no room.
+ * operation. A step that only records progress is one append. Throws `IO` if the disk has no room; nothing was changed
+ * then. Also throws the errors that a capture can throw.
  */
 export async function applyUpstream(
   context: Context,
@@ -100,10 +100,11 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path, unless the rules of this copy leave it out. A file that they leave out is neither
- * recorded nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin has
- * made, and that the rules leave out here, is recorded without its contents. Untracked files in a folder that is to be
- * deleted are not captured, and the folder stays. Captures nothing if the disk certainly is as the changes expect.
+ * Captures the state at each path, unless the rules of this copy leave it out. A file that the rules leave out is
+ * neither recorded nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin
+ * has made, and that the rules leave out here, is recorded without its contents. Untracked files in a folder that is to
+ * be deleted are not captured, and the folder stays. Captures nothing if the disk is certainly in the state that the
+ * changes expect.
  */
 async function captureFirst(
   context: Context,

@@ -18,7 +18,7 @@ export type JournalEntry = WriteBackEntry;
 
 export interface JournalPage {
   readonly entries: readonly JournalEntry[];
-  /** The own event up to which the journal was read. The page has all entries up to this event. */
+  /** The last own event that was read. The page has all entries up to this event. */
   readonly upTo: number;
 }
 
@@ -30,7 +30,7 @@ export interface JournalQuery {
   readonly after: number;
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. A change of a path that was withheld at that time is no entry,
+   * True if these patterns or names withhold a path. A change of a path that was withheld at that time makes no entry,
    * because neither side knew the other's state.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
@@ -182,8 +182,8 @@ function isRelevant(recordId: string): boolean {
 const RELEVANT = ["file", "proposal:", "replica:", "conflict:"];
 
 /**
- * True if event `seq` of the own log is still the one that the origin knows by `hash`, or cannot be checked, because it
- * was compacted away or its hash is not known. False if the log ends before the event.
+ * True if event `seq` of the own log still has the hash that the origin knows. Also true if this cannot be checked,
+ * because the event was compacted away or `hash` is `undefined`. False if the log ends before the event.
  */
 export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
   await catchUp(context, { recover: false });
@@ -193,8 +193,8 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
 }
 
 /**
- * True if this own event changes or proposes the path or one beneath it, or cannot be checked, because it was compacted
- * away.
+ * True if this own event changes or proposes the path or a path beneath it. Also true if this cannot be checked,
+ * because the event was compacted away.
  */
 export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
   if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });

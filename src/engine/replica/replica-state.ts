@@ -23,7 +23,7 @@ export interface AddedNames {
 }
 
 export interface WithheldThen {
-  /** The patterns of the sync, and the earlier ones under which the folder was reconciled. */
+  /** The patterns of the sync, and the earlier patterns under which the folder was reconciled. */
   readonly filters: readonly (readonly string[])[];
   /** The names under which the folder was reconciled. */
   readonly names: AddedNames;
@@ -109,7 +109,8 @@ export class ReplicaState {
 }
 
 /**
- * Returns `since` of the nearest path above with an open conflict. Beneath it, the folder was not reconciled either.
+ * Returns `since` of the nearest folder above the path whose open conflict has one. Nothing beneath that folder was
+ * reconciled.
  */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;

@@ -32,7 +32,7 @@ export interface OpenWriteBack {
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; `localSeq` is 0 if there is none. */
   readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The answers to entries that were decided before, as far as they are remembered. */
+  /** The remembered answers to entries that were decided before. */
   readonly earlier: WriteBackAnswer;
   /** Folders of earlier batches that may be deleted now. */
   readonly going: readonly WriteBackEntry[];
@@ -40,8 +40,8 @@ export interface OpenWriteBack {
 
 /**
  * Returns the entries of a batch that are not decided yet, and the remembered answers to the others. The lock must be
- * held. Throws `ROLLBACK_DETECTED` if somebody else has written as this replica meanwhile: an entry of the same number
- * may then be another change.
+ * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id meanwhile: an entry with the
+ * same number can then be a different change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);

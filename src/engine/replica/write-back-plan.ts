@@ -18,7 +18,10 @@ import { talliedAfter, type Tally } from "../write/write-limits.ts";
 
 interface PlanGround extends Omit<JudgeGround, "state"> {
   readonly tally: Tally;
-  /** Folders of earlier batches that are to be deleted once empty. This batch may delete what they still contain. */
+  /**
+   * Folders of earlier batches that are to be deleted once they are empty. This batch can delete their remaining
+   * contents.
+   */
   readonly going: readonly WriteBackEntry[];
 }
 
@@ -50,13 +53,15 @@ export interface PlannedWriteBack {
   readonly taken: readonly TakenEntry[];
   readonly known: readonly KnownEntry[];
   readonly refused: readonly RefusedEntry[];
-  /** Entries refused only because a folder is not empty, by their seqs at the replica. A later batch may empty it. */
+  /**
+   * The replica's seqs of the entries that were refused only because a folder is not empty. A later batch can empty it.
+   */
   readonly going: readonly number[];
 }
 
 const OWN_EVENT = Infinity;
 
-/** Judges each of a replica's entries by the state after the entries before it. The lock must be held. */
+/** Judges each entry of a batch by the state that the entries before it lead to. The lock must be held. */
 export async function planWriteBack(
   context: Context,
   batch: WriteBackBatch,
@@ -81,8 +86,8 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs: a deletion, or an entry that may replace a folder, with the deletions beneath its path
- * that directly follow; every other entry by itself.
+ * Yields the entries in runs. A run is a deletion, or an entry that can replace a folder, with the directly following
+ * deletions beneath its path. Every other entry is a run by itself.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -174,8 +179,8 @@ interface JudgeGround {
 }
 
 /**
- * An entry becomes the state of its path if the replica knew the present state: if only this replica has changed the
- * path since the event on which the entry is based. The lock must be held.
+ * An entry becomes the state of its path if the replica knew the present state. The replica knew it if nobody else has
+ * changed the path since the event on which the entry is based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -248,15 +253,15 @@ class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** Returns the last event beneath a folder to be deleted or replaced; `undefined` if it is empty, or stays. */
+  /** Returns the last event beneath a folder that the change deletes or replaces; `undefined` if there is none. */
   async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
     if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
     return this.#ground.state.lastBeneath(path);
   }
 
   /**
-   * Returns the event that recorded something other than a folder above the path; 0 for none, or an event of this
-   * batch.
+   * Returns the event that recorded a file or link in the place of a folder above the path. Returns 0 if there is none,
+   * or if it is an event of this batch.
    */
   async #inTheWay(path: WorkspacePath): Promise<number> {
     for (const folder of foldersAbove(path)) {
@@ -266,7 +271,7 @@ class EntryJudge {
     return 0;
   }
 
-  /** Returns the changes that make the missing folders; `undefined` if something else is in a folder's place. */
+  /** Returns the changes that make the missing folders; `undefined` if a file or link is in a folder's place. */
   async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
       return await foldersFor(path, this.#ground);
@@ -341,7 +346,10 @@ class WriteBackContents {
 
 /** The iterations of a path since an event that a replica has seen. */
 interface WorkSince {
-  /** True if only this replica wrote them. It knows its own work, so its next entry is based on the present state. */
+  /**
+   * True if only this replica wrote the iterations. A replica knows its own work, so its next entry is then based on
+   * the present state.
+   */
   readonly isOwn: boolean;
   readonly done: ReadonlyMap<number, IterationRow>;
   /** All iterations, each with the iteration before it. */
@@ -356,9 +364,9 @@ interface WorkRow {
 const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
- * Returns the state of a path before the first iteration that the replica wrote for a later event of its own, or
- * `undefined`. An entry older than that event was decided before it, even if no iteration names the entry's event: an
- * entry that changes nothing makes no iteration.
+ * Finds the first iteration that the replica wrote for an own event after `localSeq`, and returns the state before it;
+ * `undefined` if there is no such iteration. If there is one, the entry of `localSeq` was decided before. No iteration
+ * need name that entry, because an entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];

@@ -7,7 +7,7 @@ import { tooLong } from "../write/writable-path.ts";
 /** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
-/** Returns why an entry is refused whatever its content is; `undefined` if the entry may be taken. */
+/** Returns the reason to refuse an entry whatever its content is; `undefined` if there is none. */
 export function refusalOf(
   { path, entry }: Pick<WriteBackEntry, "path" | "entry">,
   roots: readonly TrackedRoot[],
@@ -24,7 +24,10 @@ export function refusalOf(
   return (entry?.size ?? 0) > most ? "too-large" : undefined;
 }
 
-/** Further roots are folders of the origin's machine. No replica has them, so none may write there. */
+/**
+ * Further roots are folders of the origin's machine. No replica has these folders, so no replica is allowed to write
+ * there.
+ */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");

@@ -11,7 +11,7 @@ import type { PendingChanges } from "../log/tree.ts";
 /** The number of events after which a commit states the root, whatever it contains. */
 export const ROOT_EVERY = 1_000;
 
-/** True if the commit of these drafts ends an operation or a session, is a snapshot, or is a compaction. */
+/** True if these drafts end an operation or a session, or contain a snapshot or a compaction. */
 export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "record" | "op">[]): boolean {
   return drafts.some(({ recordId, record, op }) => {
     if (op === "compact" || recordId.startsWith("snapshot:")) return true;

@@ -37,7 +37,7 @@ export async function protectedNames(context: HistoryContext): Promise<Protected
 /** Returns the names that this history and its origin added, as one list for `ProtectedNames`. */
 export async function addedNames(context: HistoryContext): Promise<readonly string[]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
-  // The origin's negations are left out: the last match decides, so they would cancel names before them in the list.
+  // The origin's negations are left out. The last match decides, so a negation would cancel the names before it.
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
@@ -80,9 +80,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if only people may see this iteration. A person's decision on the name comes before the recorded class. If a
- * file with the name of a secret was recorded as an ordinary file, according to the index, the log must confirm this.
- * Throws `IndexDisagrees` if it does not.
+ * True if only people may see this iteration. A person's decision on the name comes before the recorded class. If the
+ * index says that a file with the name of a secret was recorded as an ordinary file, the log must confirm it. Throws
+ * `IndexDisagrees` if the log does not.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -98,8 +98,8 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
 }
 
 /**
- * True if a content is a secret wherever it was recorded: one that was also recorded at an ordinary path is no secret.
- * `last` is the last iteration with the content. Throws `IndexDisagrees` as `isProtected` does.
+ * True if a content is a secret at every path at which it was recorded. A content that was also recorded at an ordinary
+ * path is no secret. `last` is the last iteration with the content. Throws `IndexDisagrees` as `isProtected` does.
  */
 export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
   if (!(await isProtected(context, last))) return false;

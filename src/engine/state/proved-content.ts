@@ -5,8 +5,8 @@ import { proveHistories, proveRows } from "./proved-rows.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
 /**
- * Throws `IndexDisagrees` unless the log recorded this iteration and, with `isLast`, the path still has the state of
- * the iteration or was deleted since.
+ * Throws `IndexDisagrees` unless the log recorded this iteration. With `isLast`, the path must also still have the
+ * state of the iteration, or must have been deleted since.
  */
 export async function proveRow(
   context: ProofContext,
@@ -26,8 +26,8 @@ export function refuseSize({ path, entry }: IterationRow, { size }: { readonly s
 }
 
 /**
- * Proves an answer that something does not exist: throws `IndexDisagrees` unless the index has the path's whole
- * history.
+ * Proves an answer that a path or one of its iterations does not exist. Throws `IndexDisagrees` unless the index has
+ * the path's whole history.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
   await proveHistories(context, [{ path }], (await context.index.head()).seq);

@@ -28,7 +28,7 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * What the index said about a path. All claims about a path are checked: a damaged index may answer differently each
+ * What the index said about a path. All claims about a path are checked: a damaged index can answer differently each
  * time.
  */
 export interface PathClaim {
@@ -59,7 +59,7 @@ export async function proveHistories(context: ProofContext, claims: readonly Pat
     const said = await prove(context, rows);
     rows.forEach((row, i) => {
       const isFirst = rows[i - 1]?.path !== row.path;
-      // Only a base can begin a path with an iteration other than 1.
+      // Only in a base can the first iteration of a path have a number above 1.
       if (isFirst && row.iteration !== 1 && said[i] !== "in-base") throw wrongAbout(row);
     });
     await (await provedState(context, seq)).prove(last);
@@ -113,8 +113,9 @@ function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
 }
 
 /**
- * Throws `IndexDisagrees` unless these are all changes from one state to another. Comparing two trees with proved roots
- * shows which paths differ. So this finds both changes that the index lacks and changes that it made up.
+ * Throws `IndexDisagrees` unless these are all changes from one state to another. The comparison of two trees with
+ * proved roots finds all paths that differ. It therefore finds changes that the index lacks, as well as changes that
+ * the index made up.
  */
 export async function proveChanges(
   context: ProofContext,

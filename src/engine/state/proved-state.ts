@@ -44,12 +44,12 @@ const MOST_SINCE = 4_000;
 const MOST_KEPT = 200_000;
 
 /**
- * The state of the head that was proved last, because most questions concern the head. It was read from the log, so it
- * stays valid.
+ * The last proved state of the head. It is kept because most questions concern the head. It was read from the log, so
+ * it stays valid.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
-/** The earlier state that was proved last, for callers that read it page by page. */
+/** The last proved state of an earlier event, for callers that read it page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
 /** Throws `IndexDisagrees` if the index knows no root for the state, and `LOG_DAMAGED` if the log itself is damaged. */
@@ -72,7 +72,10 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
   });
 }
 
-/** Returns `undefined` if the known state is later, too far away, or the lines in between were compacted away. */
+/**
+ * Returns `undefined` if the known state is later than event `seq` or too far before it, or if the lines in between
+ * cannot be read, for instance because they were compacted away.
+ */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
     return await known.advancedTo(seq);
@@ -82,7 +85,10 @@ async function advanced(known: ProvedState, seq: number): Promise<ProvedState | 
   }
 }
 
-/** The iterations that events after a root recorded. Later states of the same root append to it. */
+/**
+ * The iterations that events after a root recorded. All states with the same root share this object, and later states
+ * append to it.
+ */
 class IterationsSince {
   readonly #rows = new Map<WorkspacePath, IterationRow[]>();
   #last: number;
@@ -143,7 +149,10 @@ export class ProvedState {
     return this.#end.seq;
   }
 
-  /** Returns the state after event `seq`; `undefined` if that event is earlier, or there are too many events. */
+  /**
+   * Returns the state after event `seq`; `undefined` if this event is earlier than the state, or too far after the
+   * root.
+   */
   async advancedTo(seq: number): Promise<ProvedState | undefined> {
     if (seq < this.seq || seq - this.root.seq > MOST_SINCE) return undefined;
     return seq === this.seq ? this : this.#readTo(seq);
@@ -203,8 +212,8 @@ export class ProvedState {
   }
 
   /**
-   * Returns `undefined` if the path does not exist, or belongs to no folder of the tree and was not recorded after the
-   * root.
+   * Returns the state of a path; `undefined` if the path does not exist. Also returns `undefined` for a path in no
+   * folder of the tree, unless the path was recorded after the root.
    */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.last(path, this.seq);
@@ -232,7 +241,7 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** Returns the proved children of a folder at the root; `undefined` if there was no such folder. */
+  /** Returns the proved children that a folder had at the Merkle root; `undefined` if there was no such folder. */
   childrenOf(folder: WorkspacePath): Promise<Children> {
     return this.#tree.childrenOf(folder);
   }
@@ -242,7 +251,7 @@ export class ProvedState {
   }
 }
 
-/** The tree at a root. Its folders are read and proved when they are asked for. */
+/** The tree at a Merkle root. Its folders are read and proved when they are first needed. */
 class ProvedTree {
   readonly root: StatedRoot;
   readonly #context: ProofContext;

@@ -17,10 +17,10 @@ import type { FolderHashes, StoredTree } from "../../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "../log/index-disagrees.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "../log/tree.ts";
 
-// The folders after an event whose Merkle root is known from the log. A folder is read from the index when it is first
-// needed. A folder is trusted only if its hash equals that of its leaf in the folder above, up to the root. So the root
-// after changes is computed from the changed folders and those above them, each read once, and is as certain as the
-// previous root.
+// The tree of folders after an event whose Merkle root is known from the log. A folder is read from the index when it
+// is first needed. A folder is trusted only if its hash equals the hash in its leaf of the folder above, and so on up
+// to the root. To compute the root after further changes, only the changed folders and the folders above them are read,
+// each once. The new root is as certain as the previous one.
 
 interface RootedSeq {
   readonly seq: number;
@@ -36,7 +36,7 @@ interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from the previous ones. */
   readonly stored: StoredTree;
-  /** Returns the tree after event `seq`. Call this only once the index has the changes up to that event. */
+  /** Returns the tree after event `seq`. Call this only after the index has the changes up to that event. */
   readonly at: (seq: number) => ProvedTree;
 }
 
@@ -58,8 +58,8 @@ export class ProvedTree {
   }
 
   /**
-   * Throws `IndexDisagrees` if the index does not give the root before the changes. `isRebuilt`: the index was just
-   * rebuilt from the log.
+   * Returns the tree after the changes. Throws `IndexDisagrees` if the index does not give the root before the changes.
+   * `isRebuilt`: the index was just rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -72,7 +72,10 @@ export class ProvedTree {
     }
   }
 
-  /** The stored folder hashes may be missing or wrong. Throws `IndexDisagrees` if the entries do not give the root. */
+  /**
+   * Stores all folder hashes again, because the stored ones may be missing or wrong. Throws `IndexDisagrees` if the
+   * entries do not give the root.
+   */
   async #storeAgain(): Promise<void> {
     const { seq, root } = this.#at;
     const whole = await readWholeTree(this.#context, seq);
@@ -158,8 +161,8 @@ class Hashing {
   }
 
   /**
-   * True if a folder that was not part of the tree is a part of it after the changes: the folder and all folders above
-   * it then exist.
+   * True if the changes bring a folder from outside of the tree into it. The folder and all folders above it then
+   * exist.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
@@ -180,8 +183,8 @@ class Hashing {
   }
 
   /**
-   * Returns the leaf of a folder before the changes, or `undefined`. Throws `IndexDisagrees` if the folder above lacks
-   * it.
+   * Returns the leaf of a folder before the changes; `undefined` if there was no such folder. Throws `IndexDisagrees`
+   * if the folder above lacks the leaf.
    */
   async #folderIn(above: FolderLeaves, path: WorkspacePath): Promise<TreeChild | undefined> {
     const own = await this.#leaves(path);
@@ -264,7 +267,7 @@ class Hashing {
     return FolderLeaves.of(children);
   }
 
-  /** Stores `undefined` for paths that were folders and no longer are. */
+  /** Returns the hashes to store: `undefined` for paths that were folders and no longer are. */
   async #worthStoring(fresh: FreshHashes): Promise<FolderHashes> {
     const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
     for (const [path, hash] of fresh) {
@@ -313,13 +316,13 @@ function rootOf(context: Hashed, tops: ReadonlyMap<WorkspacePath, Hash>): Hash {
 /** The most children in the cache of each tree. A child takes about 200 bytes. */
 const MOST_CHILDREN = 50_000;
 
-/** Each folder counts as this many children more, which limits the number of folders that `behind` copies. */
+/** Each folder counts as this many additional children. This limits the number of folders that `behind` copies. */
 const FOLDER = 25;
 
 /**
  * Caches the folders that were hashed last, with all their nodes, so that the next root costs only the changes of these
- * folders. Without the cache, each write would read and hash its whole folder: 49 ms instead of 2 in a folder of 5,000
- * files.
+ * folders. Without the cache, each write would read and hash its whole folder: 49 ms instead of 2 ms in a folder of
+ * 5,000 files.
  */
 class KnownFolders {
   readonly #folders: Map<WorkspacePath, FolderLeaves>;

@@ -104,7 +104,8 @@ async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefor
   const root = await nearestRoot(context, seq);
   const first = { ...EMPTY_HEAD, root: emptyRoot(context), next: { seq: 1, offset: 0 } };
   const end = root ?? first;
-  // Brings the stored folder hashes up to date, unchecked, because every folder is proved when it is read.
+  // Brings the stored folder hashes up to date. They need no check here, because every folder is proved when it is
+  // read.
   if ((await index.treeSeq()) < end.seq) await rootAtHead(context, end.seq);
   return continueTo(context, { tree: new ProvedTree(context, end), end }, seq);
 }

@@ -27,7 +27,7 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   });
 }
 
-/** Lines that are more than this many events apart are not read in one pass. */
+/** Lines that are more than this many events apart are read in separate passes. */
 const FAR = 64;
 
 /** Returns events of the log, each line checked by its hash. Lines that are close together are read in one pass. */
@@ -35,7 +35,7 @@ async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): 
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted)) await readRun(context, run, found);
-  // A line that is not in its place is read again, alone, which reports the damage.
+  // A line that was not found in its place is read again by itself. This reports the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
@@ -81,7 +81,10 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
   return entries.some((one) => one.path === row.path && sameRow(one, row));
 }
 
-/** Returns the event whose base has the iterations without lines: the start of the history, or the baseline. */
+/**
+ * Returns the event whose base has the iterations without lines of their own: the start of the history, or the
+ * baseline.
+ */
 export async function startOf(context: HistoryContext): Promise<number> {
   return (await historyStart(context))?.seq ?? BASELINE_SEQ;
 }

@@ -12,7 +12,7 @@ import { readEvent, wholeOrNone } from "../log/read-events.ts";
 
 // Reads the Merkle roots that the log states, and the lines after them, from the log itself.
 
-/** The root right after an event, as this event of the log states it. */
+/** The Merkle root after an event, as the event's own line of the log states it. */
 export interface StatedRoot extends Head {
   readonly root: Hash;
   /** The position of the next line. */
@@ -21,8 +21,8 @@ export interface StatedRoot extends Head {
 
 /**
  * Returns the nearest root at or before event `seq`; `undefined` if the index knows none. The index only says where to
- * read: the line of the root is checked by its own hash. If the index lacks a root, an earlier one is returned, and the
- * caller reads more lines.
+ * read; the line of the root is checked by its own hash. If the index lacks a root, an earlier root is returned, and
+ * the caller has to read more lines.
  */
 export async function nearestRoot(context: HistoryContext, seq: number): Promise<StatedRoot | undefined> {
   const { anchor, index } = context;

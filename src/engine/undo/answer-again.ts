@@ -53,8 +53,8 @@ interface Again extends DoneRequest {
 }
 
 /**
- * Returns what a request did when it was carried out, or `undefined`. Throws `USAGE` if the id was used for another
- * call.
+ * Returns what a request did when it was carried out before; `undefined` if it was not. Throws `USAGE` if the id was
+ * used for another call.
  */
 async function again(context: Context, { id: request, asked }: Request): Promise<Again | undefined> {
   const id = intentOfRequest(request);

@@ -58,9 +58,9 @@ async function unfinished(context: Context): Promise<FinishedIntent[]> {
 }
 
 /**
- * True if the interrupted change can have left this state: the one before, an absent path, or a folder whose
- * permissions were changed so that its contents could be written. Replacing a file by a file never leaves the path
- * absent.
+ * True if the interrupted change can have left this state: the state before the change, an absent path, or a folder
+ * whose permissions were changed so that its contents could be written. Replacing a file by a file never leaves the
+ * path absent.
  */
 function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
   if (present === undefined) return before?.kind !== "file" || after?.kind !== "file";

@@ -94,7 +94,7 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
 /**
  * Settles the open conflict with this path or id (or the beginning of its id). The state on disk is captured first, so
  * that nothing is lost. The change of a file is an operation that can be undone. Throws `USAGE` for invalid options,
- * `NOT_FOUND` or `AMBIGUOUS` if no conflict or several conflicts match, and `REFUSED` if the change is not possible,
+ * `NOT_FOUND` if no conflict matches, and `AMBIGUOUS` if several match. Throws `REFUSED` if the change is not possible,
  * for instance because the undo's side does not merge with later edits.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
@@ -146,7 +146,7 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path if its unchanged state is to be proposed to the origin, because it differs from the origin's state.
+ * Returns the path if its state stays, and is to be proposed to the origin because it differs from the origin's state.
  * The origin refused this state, or never received it. Since no file is written, no new event would bring the state
  * into the journal.
  */
@@ -292,8 +292,9 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of the conflicts that a `resolve` settled. An undo opens them again, except those of which a
- * content is no longer stored. A redo settles them as before. The caller holds a lease of the blob store.
+ * Returns the new states of the conflicts that a `resolve` settled. An undo opens these conflicts again, except a
+ * conflict with a content that is no longer stored. A redo settles them as before. The caller holds a lease of the blob
+ * store.
  */
 export async function conflictsOfStep(
   context: Context,

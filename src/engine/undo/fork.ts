@@ -22,11 +22,13 @@ export interface ForkSource {
   readonly origin: ForkOrigin;
   /** The entries, in path order. Their contents are in the store, except erased ones. */
   readonly entries: readonly Entry[];
-  /** The erasures of contents of these files. Other contents of these erasures are left out. */
+  /** The erasures in force, each limited to the contents of these entries. */
   readonly erasures: readonly LoggedErasure[];
   /** The tracked roots of the workspace, without their folders and without rules that leave files out. */
   readonly roots: readonly RootRecord[];
-  /** The names of secrets that a person added. The fork gets them, so that it shows no more than the original. */
+  /**
+   * The names of secrets that a person added. The fork gets them, so that it shows no more than the original workspace.
+   */
   readonly protectedNames: readonly string[] | undefined;
   /** The name of the moment, for people. */
   readonly label: string;
@@ -35,10 +37,10 @@ export interface ForkSource {
 const BATCH = 10_000;
 
 /**
- * Returns the files of a workspace at a moment; by default, of the last recorded state. For `now`, the files are
- * captured first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased
- * in the fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`, and `BLOB_MISSING` or `PRUNED`
- * if a content is missing.
+ * Returns the files of a workspace at a moment. Default: the last recorded state. For `now`, the files are captured
+ * first. The caller must hold a lease on the contents until the fork is durable. Erased contents stay erased in the
+ * fork. Throws the errors of `resolveMoment`, such as `NOT_FOUND` and `PRUNED`, and `BLOB_MISSING` or `PRUNED` if a
+ * content is missing.
  */
 export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
   if (moment === "now") await capture(context, { cause: "capture" });
@@ -79,7 +81,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** A fork needs all contents that were not erased. */
+/** Throws if a content is missing that was not erased, because a fork needs all of these contents. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

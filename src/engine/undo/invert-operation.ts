@@ -26,14 +26,14 @@ export interface Inversion {
   readonly label: string;
   readonly own: OwnEvents;
   /**
-   * For an undo: returns the ids of everything completely undone once the given events are. For a redo: the id of the
-   * undo.
+   * For an undo, `takesOf` returns the ids of all work that is completely undone once the given events are undone. For
+   * a redo, `target` is the id of the undo.
    */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   readonly nothing: string;
   /**
-   * True if the inversion is recorded even when no file changes: it is a step of the undo stack, or may bring back
-   * files kept aside.
+   * True if the inversion is recorded even when no file changes, because it is a step of the undo stack or can bring
+   * back files that were kept aside.
    */
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
@@ -45,7 +45,7 @@ export interface Inversion {
 export interface InversionOptions {
   readonly present: Present;
   readonly notes: readonly string[];
-  /** Recorded paths that are left as they are, because what the work made of them could not be recorded. */
+  /** Recorded paths that are left as they are, because the state that the work left there could not be recorded. */
   readonly left: readonly SkippedPath[];
 }
 
@@ -73,7 +73,7 @@ export async function planInversion(
     without: plan.without,
     contents: plan.contents,
     isNothing: isEmpty && !work.always && work.leaves === undefined,
-    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out none.
+    // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out no path.
     isWhole: work.kind === "redo",
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
@@ -100,7 +100,7 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   };
 }
 
-/** Returns the command that later undoes what this undo leaves; `undefined` if no command is shown. */
+/** Returns the command that later undoes the changes that this undo leaves; `undefined` if no command is shown. */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
   // For a rolled-back transaction, `leftNotes` of `transaction.ts` gives the command.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
@@ -129,9 +129,9 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 
 /**
  * Returns the fields of the record that say what the undo undid. The events of skipped paths are left out. The events
- * of paths in `leaves` are included, and `left` names these paths. Events that did not merge are listed separately, so
- * that they can be undone later: `met` has the events, and `passes` the operations that are not completely undone
- * without them.
+ * of paths in `leaves` are included, and `left` names these paths. Events whose changes did not merge are listed
+ * separately, so that they can be undone later: `met` has these events, and `passes` has the operations that are not
+ * completely undone without them.
  */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -217,7 +217,7 @@ export function undoShape(done: FileReport, told: UndoTold): UndoShape {
   };
 }
 
-/** Reasons that a person can remove, so that another undo succeeds for these paths. */
+/** Reasons whose cause a person can remove, so that another undo of these paths succeeds. */
 const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "changed",
   "no-folder",
@@ -229,7 +229,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "left-out",
 ]);
 
-/** `how`: the command that undoes later what an undo left. */
+/** `how` is the command that later undoes the changes that an undo left. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

@@ -45,11 +45,11 @@ export interface Planning {
 }
 
 /**
- * Returns the inverse of some work, and of nothing else. The own groups of each path are inverted one after the other,
- * the newest first. If a path still has the state with which a group ended, the path gets the state before this group.
- * Otherwise, the state before the group and the present state are merged three ways. A merge with a conflict is done
- * twice: once with the present state preferred, and once with the undo preferred. If the results differ, the path stays
- * in conflict.
+ * Returns the inverse of some work, and of no other work. For each path, the work's groups of changes are inverted one
+ * after the other, from the newest to the oldest. If a path still has the state with which a group ended, the path gets
+ * the state before this group. Otherwise, the state before the group and the present state are merged three ways. A
+ * merge with a conflict is done twice: once with the present state preferred, and once with the undo preferred. If the
+ * results differ, the path stays in conflict.
  */
 export async function invertWork(
   context: Context,
@@ -109,7 +109,7 @@ interface Splitting {
 }
 
 /**
- * Leaves out each database of which not all files would return to their state before the work: the files of a database
+ * Leaves out each database, unless all its files would return to their states before the work. The files of a database
  * cannot be merged, and files from different moments do not form a valid database. Returns all skipped paths, including
  * the files that are left out here.
  */
@@ -143,7 +143,10 @@ async function leaveSplitUnits(
   return [...skipped, ...left];
 }
 
-/** Returns the last event before the commit with the work's first change of a unit; the head if there is none. */
+/**
+ * Returns the last event before the commit with the work's first change of a unit; the head if no such change is
+ * recorded.
+ */
 async function beginningOf(
   context: Context,
   unit: readonly WorkspacePath[],
@@ -157,7 +160,10 @@ async function beginningOf(
   return Math.min(first, commit?.first ?? first) - 1;
 }
 
-/** Returns the first file of a unit that others have changed; `undefined` if all will be as before the work. */
+/**
+ * Returns the first file of a unit that others have changed; `undefined` if all its files return to their states before
+ * the work.
+ */
 async function editedByOthers(
   context: Context,
   given: Pick<FolderPlan, "unmerged"> & {
@@ -188,8 +194,9 @@ interface WayBack {
 }
 
 /**
- * Inverts the joined groups. If this has a conflict, and inverting the groups of own events alone (`apart`) has none,
- * the latter result is used: a state that others restored may lie between the events of one joined group.
+ * Inverts the joined groups. If this has a conflict, inverts the groups of own events alone (`apart`), and uses that
+ * result if it has no conflict. The results can differ, because a state that others restored can lie between the events
+ * of one joined group.
  */
 async function wayBack(
   merger: Merger,

@@ -45,13 +45,13 @@ export async function planOnePath(
   return { wanted, without: madeWithout(changes), back: "decided", isWhole: true };
 }
 
-/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was skipped after all. */
+/** Returns what was changed, and tells of kept copies. Throws `REFUSED` if a path was skipped. */
 export function onePathShape(
   context: Pick<Context, "tell">,
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  // A path that was changed, and is skipped all the same, lacks only mode bits that are never set. This is no error.
+  // A path that is both changed and skipped lacks only mode bits that are never set. This is no error.
   const changed = new Set(changes.map(({ path }) => path));
   for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
   const left = skipped.filter(({ path }) => !changed.has(path));

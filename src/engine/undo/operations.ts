@@ -16,7 +16,10 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   return operationsOf(context, await listSessions(context));
 }
 
-/** Returns what can be undone and redone now. A part of a larger operation is undone with it, or by its own id. */
+/**
+ * Returns what can be undone and redone now. A part of a larger operation is undone with that operation, or by its own
+ * id.
+ */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
     operations.flatMap((one): OperationStep[] => {
@@ -32,8 +35,8 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /**
- * True for an undo or redo of a whole operation that is no step any more, because a later undo has undone its changes.
- * An operation counts as undone only if all of it is undone. So one reversed path is enough for an undo, but for a redo,
+ * True for an undo or redo of a whole operation that is no longer a step, because a later undo has undone its changes.
+ * An operation counts as undone only if all of it is undone. So for an undo, one reversed path is enough; for a redo,
  * all paths must be reversed.
  */
 function isReversed({ kind, reversed }: LoggedOperation): boolean {
@@ -49,14 +52,14 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
-/** Returns a test for events undone before the operation ended, which are not among its changes. */
+/** Returns a test for events that were undone before the operation ended. Such events are not among its changes. */
 async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<UndoneEvents["holds"]> {
   return undoneBy(await listOperations(context), await ownersIn(context), toSeq).holds;
 }
 
 /**
- * True if the operation, or the operation of which it is a part, was undone and was not redone since, even if a later
- * operation makes the redo impossible. False for an undo or redo.
+ * True if the operation, or the operation of which it is a part, was undone and was not redone since. A later operation
+ * that makes the redo impossible does not matter. False for an undo or redo.
  */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
   const { id, kind, partOf } = operation;

@@ -23,7 +23,7 @@ interface RecentLine {
   readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
-/** Newest first: snapshots, operations, open transactions, watches, and changes that a sync brought. */
+/** Returns snapshots, operations, open transactions, watches, and changes that a sync brought, newest first. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
@@ -82,8 +82,8 @@ const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
 
 /**
  * Returns the number of paths that the edits before a snapshot changed, and the command that restores the state before
- * these edits. The command is empty if that state was pruned or compacted away. The snapshot's own count is not used if
- * the log has the edits, because that count includes changes that have lines of their own.
+ * these edits. The command is empty if that state was pruned or compacted away. If the log still has the edits, they
+ * are counted: the snapshot's own count includes changes that have lines of their own.
  */
 async function beforeSnapshot(
   context: Context,
@@ -106,8 +106,8 @@ async function beforeSnapshot(
 /**
  * Yields the events of the edits that captures recorded after event `after` and before event `before`, newest first.
  * Stops at a file event of an operation, a run, an action or a sync, because such work has a line of its own. Plain
- * edits in a transaction are included. The transaction's line counts them as well, but the transaction may stay open
- * for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
+ * edits in a transaction are included, although the transaction's line counts them as well, because a transaction can
+ * stay open for long. Passes over events that change no file: a coverage, a setting, a session, a proposal.
  */
 async function* capturedBefore(context: Context, before: number, after: number): AsyncGenerator<LogEvent> {
   let to = before - 1;
@@ -149,11 +149,12 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 }
 
 /**
- * Returns the command that takes an operation back: an undo if that is possible, otherwise a restore of the state
- * before it. If the files were edited since, the undo that merges with the edits is preferred, where it exists. An undo
- * is taken back by `redo`, and a redo by `undo`. For an undo or a redo, such a command is returned only if the
- * operation is the last one that did anything, and the command would take back exactly this operation. Otherwise, a
- * restore is returned.
+ * Returns the command that takes an operation back:
+ * - For an undo, `redo`; for a redo, `undo`. The operation must be the last one that did anything, and the command must
+ *   take back exactly this operation.
+ * - For any other operation that can be undone, its undo. If files were edited since, an undo that merges with the
+ *   edits is preferred.
+ * - In all other cases, a restore of the state before the operation.
  */
 async function wayBack(context: Context, step: Step, isLast: boolean): Promise<string> {
   const { operation, stack } = step;
@@ -221,8 +222,8 @@ interface Source {
   readonly summary: string;
   readonly recordId: string;
   /**
-   * Returns the changes written with an event of the record, or `undefined`. `before`: the record's previous event, or
-   * 0.
+   * Returns the changes that were written with an event of the record; `undefined` if there are none. `before` is the
+   * record's previous event, or 0.
    */
   readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
 }
@@ -235,8 +236,8 @@ interface SyncLine {
 /**
  * Returns lines for the changes that came from origins (in a replica) and from replicas (in an origin). Consecutive
  * changes of one source form one line if the pause between them is short, and if nothing else lies between them: no
- * event with a line of its own (`between`: their seqs), and no other change of a file. So no line contains anybody
- * else's work. Returns at least the newest `most` lines of each source, if there are as many.
+ * event with a line of its own (`between` has the seqs of these events), and no other change of a file. So no line
+ * contains anybody else's work. Returns at least the newest `most` lines of each source, if there are as many.
  */
 async function syncLines(
   context: Context,
@@ -266,7 +267,8 @@ function lineOf(context: Context, { id, summary }: Source, { run, filled }: Sync
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    // A restore to a state before the first fill would remove everything that came from the origin, so none is offered.
+    // A restore to a state before the first fill would remove everything that came from the origin, so no restore is
+    // offered.
     back:
       first.fromSeq >= filled && (await isHeld(context, first.fromSeq)) ? `chronicle restore seq:${first.fromSeq}` : "",
   });

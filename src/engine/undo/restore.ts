@@ -109,16 +109,19 @@ async function changesTo(context: Context, seq: number, present: Present): Promi
   return composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, seq));
 }
 
-/** Returns the id of the action that began at event `seq` or the next one, and so scanned its paths at this moment. */
+/**
+ * Returns the id of the action that began at event `seq` or the next one. Such an action scanned its paths at this
+ * moment.
+ */
 async function actionBegunAt(context: Context, seq: number): Promise<string | undefined> {
   const rows = await context.index.events({ from: seq, to: seq + 1 });
   return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
 }
 
 /**
- * Restores the files of an action to their state before it, whoever changed them since. Captures the state on disk
- * first, so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`), restores only
- * those.
+ * Restores the files of an action to their state before the action, no matter who changed them since. Captures the
+ * state on disk first, so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`),
+ * restores only those paths.
  */
 export async function rollback(
   context: Context,
@@ -199,7 +202,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
   });
 }
 
-/** False for a path that belongs to git by the folder's rules, and in a hosted workspace, which has no such rules. */
+/** True unless the path belongs to git by the folder's rules. False in a hosted workspace, which has no such rules. */
 async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolean> {
   return !isHosted(worktree.roots) && (await worktree.explain(path)).rule !== "git";
 }
@@ -207,13 +210,13 @@ async function isOwn({ worktree }: Context, path: WorkspacePath): Promise<boolea
 interface OutsideAction {
   readonly id: string;
   readonly summary: string;
-  /** The absolute paths outside of the workspace of which the action kept something. */
+  /** The absolute paths outside of the workspace whose states the action kept. */
   readonly outside: readonly string[];
 }
 
 /**
  * Restores the named absolute paths to their state before the action. Each path must be one that the action kept, or
- * lie beneath one. Files that were added to a folder since stay. The restore is an action of its own. It first keeps
+ * lie beneath one. Files that were added to a folder later stay. The restore is an action of its own. It first keeps
  * the state on disk, durably, so that its `rollback` can undo the restore. After a crash, each file has its old or its
  * new state, and the restore can be repeated. Throws `NOT_FOUND` for a path that the action did not keep, `ERASED`,
  * `PRUNED` or `BLOB_MISSING` if an earlier content is gone, and `REFUSED` if the state on disk cannot be kept.
@@ -288,7 +291,7 @@ async function replaceAll(
   return { done, skipped };
 }
 
-/** An interrupted attempt may have left temporary files beside a file that needs no change. */
+/** Removes temporary files that an interrupted attempt may have left beside a file that needs no change. */
 async function dropLeft(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<void> {
   if (entry?.kind !== "file") return;
   await context.outside.replace({ path, before: entry, after: entry, content: undefined, isKept: isKeptIn(context) });
@@ -352,7 +355,7 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
-/** The path is skipped, because its present state could not be kept first. */
+/** Returns a path that is skipped because its present state cannot be kept first. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
   const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
@@ -371,7 +374,7 @@ async function lookOnly(
     for (const { path, entry } of look.found) found.set(path, entry);
     addAll(omitted, look.omitted);
   }
-  // A target that was not read, for instance because it is beyond a limit, stays as it is if something is there.
+  // Some targets were not read, for instance because they are beyond a limit. If such a path exists, it stays as it is.
   const unread = [...targets.keys()].filter(
     (path) => !found.has(path) && omitted.some((one) => isWithin(path, one.path)),
   );

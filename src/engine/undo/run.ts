@@ -59,12 +59,18 @@ async function prepare(context: Context, options: ProgressOptions): Promise<Befo
 /** The environment variable that tells the command and its children the id of the run. */
 const RUN_VARIABLE = "CHRONICLE_RUN";
 
-/** Derived from the caller's request id, so that a repeated request is recognised. `undefined` without a request id. */
+/**
+ * Derives the run's id from the caller's request id, so that a repeated request is recognised. Returns `undefined`
+ * without a request id.
+ */
 function idOfRequest({ caller: { requestId } }: Context): string | undefined {
   return requestId === undefined ? undefined : idOfText(`chronicle run\0${requestId}`);
 }
 
-/** Returns what was recorded of the run with the caller's request id; `undefined` if it has not ended. */
+/**
+ * Returns what was recorded of the run with the caller's request id; `undefined` if there is no such run, or if it has
+ * not ended.
+ */
 async function recordedBefore(context: Context): Promise<RunShape | undefined> {
   const id = idOfRequest(context);
   if (id === undefined || (await context.index.record(`session:${id}`)) === undefined) return undefined;
@@ -121,7 +127,9 @@ async function begin(context: Context, given: AskedRun, before: BeforeSession): 
 export interface HowToRun {
   /** The ids of the actions whose functions make this call. */
   readonly within?: readonly string[];
-  /** The queue in which the run takes turns with other operations. Default: it is in the queue as a whole. */
+  /**
+   * The queue in which the run takes turns with other operations. Default: the caller has queued the run as a whole.
+   */
   readonly queue?: OperationQueue;
 }
 
@@ -204,9 +212,9 @@ const UNSEEN_END =
   "the end was recorded without the process that recorded the run: files outside of the record that the command changed are not listed";
 
 /**
- * Records the end of an open run of this process, whose command has ended after the process that recorded it. Throws
- * `NOT_FOUND` if there is no such session, and `USAGE` if another process has begun it. If its end is recorded already,
- * returns the record.
+ * Records the end of an open run of this process. The command of the run has ended after the process that recorded the
+ * run. If the end is recorded already, returns the recorded run. Throws `NOT_FOUND` if there is no such session, and
+ * `USAGE` if another process has begun it.
  */
 export async function endRun(
   context: Context,
@@ -224,7 +232,7 @@ export async function endRun(
   return runShape(done, end, await endTransaction(context, transaction, { end, done }));
 }
 
-/** Returns what was recorded of a run that has ended, and ends its own transaction if that is still active. */
+/** Returns what was recorded of a run that has ended, and ends the run's own transaction if it is still active. */
 async function recordedRun(context: Context, session: Session, end: CommandEnd): Promise<RunShape> {
   const { changes, ambiguous } = await recordedSoFar(context, session.id, session.fromSeq);
   const coverage = { complete: false, omitted: [] };
@@ -232,7 +240,10 @@ async function recordedRun(context: Context, session: Session, end: CommandEnd):
   return runShape(done, end, await endTransaction(context, await ownTransaction(context, session.id), { end, done }));
 }
 
-/** The session may also be within a transaction of somebody else, which goes on. */
+/**
+ * Returns the active transaction that was begun for the session. A transaction of somebody else around the session is
+ * not returned, because it goes on.
+ */
 async function ownTransaction(context: Context, session: string): Promise<string | undefined> {
   return (await activeTransactions(context)).find(({ holds }) => holds === session)?.id;
 }
@@ -268,7 +279,7 @@ function endOf(
   };
 }
 
-/** Runs work after a failure. Its own failure is only reported, so that the caller gets the first one. */
+/** Runs work after a failure. A failure of this work is only reported, so that the caller gets the first failure. */
 async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -293,7 +304,7 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
   try {
     await recorder.start();
   } catch (error) {
-    // Otherwise the session would stay open, and later edits would be attributed to it.
+    // If the session stayed open, later edits would be attributed to it.
     await orTell(context, "the end of the recording was not recorded", () => finish(context, session, ending));
     throw error;
   }
@@ -403,7 +414,10 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).toWellFormed();
 }
 
-/** If the end of the command cannot be recorded, returns the reason, a command that helps, and the known changes. */
+/**
+ * Finishes a run. If the end of the command cannot be recorded, returns the reason, a command that helps, and the known
+ * changes.
+ */
 function finishRun(
   context: Context,
   session: Session,
@@ -491,7 +505,10 @@ async function endTransaction(
   }
 }
 
-/** If the transaction cannot be committed, returns the reason, because the command has already run. */
+/**
+ * Commits the transaction of a run. If this fails, returns the reason instead of an error, because the command has
+ * already run.
+ */
 async function commitOrTell(context: Context, transaction: string): Promise<TransactionEnd> {
   try {
     await commitRun(context, transaction);

@@ -43,7 +43,9 @@ const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as con
 
 type Selector = (typeof SELECTORS)[number];
 
-/** Returns the only selector that is given, or `undefined`. Throws `USAGE` for more than one, and for an empty one. */
+/**
+ * Returns the given selector; `undefined` if there is none. Throws `USAGE` if several are given, or if one is empty.
+ */
 export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
   const given = SELECTORS.flatMap((by) => {
     const value = selection[by];
@@ -61,7 +63,7 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
 
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
-  /** Ids of the work's brackets. A change with one of these among its candidates may be the work's. */
+  /** The ids of the work's brackets. A change may be the work's if it has one of these ids among its candidates. */
   readonly mayBe: ReadonlySet<string>;
 }
 
@@ -118,8 +120,9 @@ async function workOfActions(
 }
 
 /**
- * True for ambiguous changes whose candidates are all among these ids, and not all abandoned. Abandoned actions may
- * never have run, so a person may have made a change that has no other candidates.
+ * Returns a test for ambiguous changes. It is true if all candidates of a change are among these ids, and at least one
+ * candidate is not abandoned. Abandoned actions may never have run, so a person may have made a change that has no
+ * other candidates.
  */
 async function onlyBy(context: Context, ids: ReadonlySet<string>): Promise<(record: FileRecord) => boolean> {
   const abandoned = (await actionsEver(context)).filter(({ state }) => state === "abandoned");
@@ -147,9 +150,9 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for the events of some work. It is false for the baseline, and for what restores, undos and redos
- * wrote. It is true for an ambiguous change only if this work alone can have made the change (`isOnly`). For all other
- * events, it is `isOwn`.
+ * Returns a test for the events of some work. The test is false for the baseline, and for events of restores, undos and
+ * redos. For an ambiguous change, the test is true only if no other work can have made the change (`isOnly`). For all
+ * other events, `isOwn` decides.
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -174,8 +177,8 @@ async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns the work of the last turn for which `isPassed` is false, or else of the last turn. Throws `NOT_FOUND` if
- * there is none.
+ * Returns the work of the last turn for which `isPassed` is false. If it is true for all turns, returns the work of the
+ * last turn. Throws `NOT_FOUND` if there is no turn.
  */
 export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
   const all = await allTurns(context);
@@ -186,7 +189,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
     rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
-    // At a replica, only turns of the origin may be left, none of which can be the last turn.
+    // At a replica, it can happen that only turns of the origin are left. None of these can be the last turn.
     if (findLastTurn(rest) === undefined) return workIn(context, all, lastTurn(all));
   }
 }
@@ -227,9 +230,9 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 }
 
 /**
- * Returns the turn that changed something last; if none did, the one that ended last; if none has ended, the one that
- * began last. Includes turns that replicas wrote back, but not turns that came from an origin. Throws `NOT_FOUND` if
- * there is no such turn.
+ * Returns the turn that was the last to change something. If no turn changed anything, returns the turn that ended
+ * last. If no turn has ended, returns the turn that began last. Includes turns that replicas wrote back, but not turns
+ * that came from an origin. Throws `NOT_FOUND` if there is no such turn.
  */
 function lastTurn(turns: Turns): Turn {
   return findLastTurn(turns) ?? noTurn(turns);
@@ -358,8 +361,8 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 }
 
 /**
- * For an excluded path that was kept aside, the error names the work that changed it, and the command that undoes this
- * work.
+ * Returns a path as `knownPaths` does. The error for an excluded path that was kept aside names the work that changed
+ * the path, and the command that undoes this work.
  */
 async function pathsOnRecord(context: Context, given: string): ReturnType<typeof knownPaths> {
   try {
@@ -429,7 +432,10 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(leastOf(starts), seq), begins - 1), toSeq: seq };
 }
 
-/** Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if none. */
+/**
+ * Describes the part of the work that no undo can invert, because its events were compacted away; `{}` if there is
+ * none.
+ */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
@@ -528,7 +534,7 @@ interface WorkElsewhere {
   readonly toSeq: number;
 }
 
-/** Ordered by the last events. */
+/** Returns the work in the order of its last events. */
 export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
   return (await index.remoteWork()).map(elsewhere);
 }
@@ -545,8 +551,8 @@ function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: Remote
 }
 
 /**
- * Leaves out the events that only record that a path was seen for the first time, because the rules no longer left it
- * out. Nothing shows that the path was absent before, so the event is nobody's change. If the path was deleted later,
+ * Leaves out each event that only records the first sight of a path, after the rules no longer left the path out.
+ * Nothing shows that the path was absent before, so such an event is nobody's change. If the path was deleted later,
  * both events together would be no change, and the deletion would not be undone.
  *
  * Only work that includes everybody's events (`everything`) contains such an event. The event is not left out if the

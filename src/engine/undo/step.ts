@@ -42,9 +42,11 @@ export interface Step extends NamedStep {
 }
 
 /**
- * Returns the step that is meant. If the named operation is an undo or redo of a whole operation, the step is about
- * that operation: a redo if an undo is to be undone or redone, or a redo is to be redone; an undo if a redo is to be
- * undone. If the operation is not recorded any more, the named undo or redo is undone like any other operation.
+ * Returns the step that is meant. If the named operation is an undo or redo of a whole operation (its target), the step
+ * is about the target:
+ * - Undoing or redoing an undo, and redoing a redo, redoes the target.
+ * - Undoing a redo undoes the target.
+ * - If the target is no longer recorded, the named undo or redo is undone like any other operation.
  */
 export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
   const { direction, operation } = named;
@@ -66,10 +68,10 @@ function isStep({ kind }: LoggedOperation): boolean {
 }
 
 /**
- * Returns the changes that a step inverts. A redo inverts what the last consecutive undos of the operation wrote. There
- * may be several, because a second undo may undo what the first one had left. If the last step of the operation was a
- * redo, its undo inverts what the last consecutive redos wrote, so that what they overwrote with `--force` comes back.
- * Any other undo inverts the operation itself.
+ * Returns the changes that a step inverts. A redo inverts the changes of the last consecutive undos of the operation.
+ * There can be several such undos, because a second undo can undo what the first one left. If the last step of the
+ * operation was a redo, an undo inverts the changes of the last consecutive redos. This brings back edits that these
+ * redos overwrote with `--force`. Any other undo inverts the operation itself.
  */
 export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
   const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
@@ -92,7 +94,7 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   const claims: PathClaim[] = [];
   for (const one of operations) {
     const work = await changesOfOperation(context, one);
-    // Where an undo or redo was reversed, there is nothing of it to invert.
+    // If an undo or redo of a path was reversed, nothing of it is left to invert.
     for (const change of work.changes)
       if (one.reversed?.paths.has(change.path) !== true) changes.set(change.path, change);
     addAll(claims, work.claims);
@@ -116,8 +118,8 @@ function isWhole({ direction, operation }: Step): boolean {
 }
 
 /**
- * Handles an undo of selected work (its redo, and the undo that repeats it after a redo), and the undo of an operation
- * of which a part was undone already. Returns `undefined` for any other step.
+ * Handles three steps: the redo of an undo of selected work, the undo that repeats such an undo after a redo, and the
+ * undo of an operation of which a part was undone already. Returns `undefined` for any other step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;
@@ -189,14 +191,15 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
-    // Events of restores and undos are included only if the undo included them.
+    // Events of restores and undos are included only if the repeated undo included them.
     ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }
 
 /**
- * Returns the id of an undo of selected work, and the ids of everything that it undid, also through other such undos.
+ * Returns the id of an undo of selected work, and the ids of all work that it undid, directly or through other such
+ * undos.
  */
 function takenWith(undo: string, operations: readonly LoggedOperation[]): ReadonlySet<string> {
   const all = new Set([undo]);
@@ -208,8 +211,8 @@ function takenWith(undo: string, operations: readonly LoggedOperation[]): Readon
 }
 
 /**
- * Returns the operation as work if a part of it was undone separately. Otherwise, and for a step that is done as a
- * whole or not at all, returns `undefined`.
+ * Returns the operation as work if a part of it was undone separately. Returns `undefined` if no part was, or if the
+ * step is done as a whole or not at all.
  */
 async function partOf(
   context: Context,
@@ -233,9 +236,9 @@ async function partOf(
 }
 
 /**
- * Returns the undo of an operation as an inversion of its own events, so that what others did to a path between two
- * changes of the operation stays. Returns `undefined` if nobody changed a path in between and the operation is no part
- * of another one. Returns `undefined` for a redo, and for operations other than runs, actions and transactions.
+ * Returns the undo of a run, action or transaction as an inversion of its own events. Changes of others to a path
+ * between two changes of the operation then stay. Returns `undefined` if there are no such changes and the operation is
+ * no part of another one. Also returns `undefined` for a redo, and for all other kinds of operations.
  */
 async function interleavedStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation } = step;
@@ -248,9 +251,9 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 }
 
 /**
- * Returns the undo of an operation whose paths were edited since, if an undo of selected work (or its redo) took part
- * in the edits of each path: such edits are no reason to refuse. Otherwise, and for a step that is done as a whole or
- * not at all, returns `undefined`.
+ * Returns the undo of an operation whose paths were edited since, if an undo of selected work, or its redo, took part
+ * in the edits of each path. Such edits are no reason to refuse the undo. Returns `undefined` if there are other edits,
+ * or if the step is done as a whole or not at all.
  */
 export async function crossedStep(
   context: Context,
@@ -280,7 +283,7 @@ async function isCrossed(context: Context, { operation, operations }: Step, edit
 const MOST_COMPARED = 200;
 
 /**
- * True if later recorded edits prevent an undo without force. For operations with many events, always false, so that a
+ * True if later recorded edits prevent an undo without force. Always false for an operation with many events, so that a
  * list of many operations stays quick.
  */
 export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
@@ -297,8 +300,8 @@ export async function isEditedSince(context: Context, step: Step): Promise<boole
 }
 
 /**
- * Returns the undo without the paths that are changed meanwhile (`leaves`, and those found during the apply), which can
- * be undone later. Returns `undefined` for a step that is done as a whole or not at all.
+ * Returns the undo without the paths that are changed meanwhile (`leaves`, and paths found during the apply). These
+ * paths can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
  */
 export async function partStep(
   context: Context,
@@ -309,7 +312,7 @@ export async function partStep(
   return { ...(await stepOver(context, await workOf(context, step.operation), step)), ...optional({ leaves }) };
 }
 
-/** An operation as work has its own events, those of everything within it, and its keepers. */
+/** Returns an operation as work: its own events, the events of everything within it, and its keepers. */
 async function workOf(context: Context, { id, kind, summary, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);

@@ -44,8 +44,9 @@ import { optional } from "../../util/optional.ts";
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
  * The whole workspace is captured at the beginning and at the end. So plain writes in between belong to the
- * transaction, if it holds the folder (`holdsFolder`). Writes before and after do not. If the owner dies, the next
- * change of the workspace rolls the transaction back, or commits it if it was begun with `onOwnerDeath: "keep"`.
+ * transaction, if the transaction holds the folder (`holdsFolder`). Earlier and later writes do not. If the owner dies,
+ * the next change of the workspace rolls the transaction back, or commits it if it was begun with `onOwnerDeath:
+ * "keep"`.
  */
 
 /**
@@ -160,10 +161,12 @@ interface Begun {
 }
 
 /**
- * Returns the id of the transaction of which a new one is a savepoint, or `undefined`. It is the innermost active
- * transaction of the same session and scope that no other process owns and that holds no run, with two exceptions. A
- * new transaction that holds a run is a savepoint of the transaction around the run. A new transaction that begins in
- * such a run is a savepoint of the transaction that holds the run, or of a later one of its own session.
+ * Returns the id of the transaction of which a new one is a savepoint; `undefined` if there is none. Normally, this is
+ * the innermost active transaction of the same session and scope that no other process owns and that holds no run.
+ * There are two exceptions:
+ * - A new transaction that holds a run is a savepoint of the transaction around the run.
+ * - A new transaction that begins in such a run is a savepoint of the transaction that holds the run, or of a later
+ *   transaction of its own session.
  */
 function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
   const around = active.find((one) => one.id === of.within.transaction);
@@ -180,7 +183,10 @@ function parentFor(active: readonly LoggedTransaction[], of: Begun): string | un
   return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
 }
 
-/** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if it is not active. */
+/**
+ * Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if the transaction is not
+ * active.
+ */
 export async function commitTransaction(
   context: Context,
   id: string,
@@ -211,8 +217,8 @@ export async function countChanges(context: Context, transaction: LoggedTransact
 
 export interface RollbackHow {
   /**
-   * Set if the owner is gone and nobody asked for the rollback. Changes that are not recorded as the transaction's
-   * stay.
+   * Set if the owner is gone and nobody asked for the rollback. Only changes that are recorded as the transaction's are
+   * then undone.
    */
   readonly byRule?: true;
   /**
@@ -224,7 +230,7 @@ export interface RollbackHow {
 
 /**
  * Undoes a transaction and its savepoints, as one operation that can be redone. Later work of others stays. Throws
- * `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if it is finished or cannot be rolled back.
+ * `NOT_FOUND`, `AMBIGUOUS`, or `REFUSED` if the transaction has ended or cannot be rolled back.
  */
 export async function rollbackTransaction(
   context: Context,
@@ -267,7 +273,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
 
 const MOST_PATHS = 20;
 
-/** Returns a note on ambiguous changes. They stay, because somebody else than the transaction may have made them. */
+/** Returns a note on ambiguous changes. They stay, because they may not be the transaction's. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -299,16 +305,17 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * If a caller ends an orphaned transaction by name, the capture still attributes changes to it: it was open until now.
+ * If a caller ends an orphaned transaction by name, the capture still attributes changes to it, because the transaction
+ * was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
 }
 
 /**
- * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked;
- * `undefined` if there is none, or if the transaction has changed something since. If a caller named the transaction,
- * the workspace is captured first, because it may contain such a later change.
+ * Returns the result of a rollback that changed the files, and was interrupted before the transaction was marked as
+ * rolled back. Returns `undefined` if there is none, or if the transaction has made a later change. If a caller named
+ * the transaction, the workspace is captured first, because it may contain such a change.
  */
 async function rollbackDone(
   context: Context,
@@ -355,7 +362,7 @@ function nothing(undo: string): UndoShape {
   };
 }
 
-/** Throws `NOT_FOUND` or `AMBIGUOUS` if no transaction or several have this id, and `REFUSED` if it is not active. */
+/** Throws `NOT_FOUND` if no transaction matches, `AMBIGUOUS` if several match, and `REFUSED` if it is not active. */
 async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
@@ -421,13 +428,14 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** Codes of errors with which an orphan cannot be rolled back. */
+/** The codes of errors that mean that an orphan cannot be rolled back. */
 const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "ERASED", "BLOB_MISSING"]);
 
 /**
- * Ends the transactions whose owner is gone, with their savepoints, latest first, each as its `onOwnerDeath` says. One
- * that cannot be rolled back is committed: if it stayed active, restores and undos that follow would count as done in
- * it, and a later rollback would undo them. Skips one that another process has ended meanwhile.
+ * Ends the transactions whose owner is gone, with their savepoints, the latest first. `onOwnerDeath` decides how each
+ * transaction ends. A transaction that cannot be rolled back is committed. If it stayed active, later restores and
+ * undos would count as its parts, and a later rollback would undo them. Skips a transaction that another process has
+ * ended meanwhile.
  */
 export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
@@ -450,7 +458,7 @@ export async function endOrphans(context: Context, before: BeforeChange = NOTHIN
 
 /**
  * Returns the last orphan that is no savepoint of another orphan. Later work is undone first, because a rollback keeps
- * what other transactions have changed since.
+ * the later changes of other transactions.
  */
 function nextOrphan(active: readonly LoggedTransaction[], tried: ReadonlySet<string>): LoggedTransaction | undefined {
   const orphans = active.filter((one) => one.orphaned && !tried.has(one.id));

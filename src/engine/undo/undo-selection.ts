@@ -38,7 +38,10 @@ export async function undoSelection(
   return undoWork(context, () => workToUndo(context, meant), { label, options, before });
 }
 
-/** Resolves `since` once. Resolved again, a time may mean another state, and the note about it would be told twice. */
+/**
+ * Resolves `since` only once. A second resolution of a time could give a different state, and would repeat the note
+ * about it.
+ */
 async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
   if (options.since === undefined) return options;
   const { seq, now } = await resolveMoment(context, options.since);
@@ -46,9 +49,9 @@ async function atOneMoment(context: Context, options: UndoOptions): Promise<Undo
 }
 
 /**
- * The turn `last` means the last turn. Turns are passed over if undos have named everything that is left of them, as a
- * conflict or as left alone. A turn that is undone completely is not passed over. If all turns are passed over, the
- * last one is meant.
+ * Returns the selected work. For the turn `last`, a turn is passed over if undos have reported all its remaining
+ * changes, as conflicts or as left alone. A turn that is completely undone is not passed over. If all turns are passed
+ * over, `last` means the last turn.
  */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
@@ -126,7 +129,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Work since a moment holds both the events of an undo and those that it undid, which together change nothing.
+    // Work since a moment includes both the events of an undo and the events that it undid. Together, they change
+    // nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
@@ -147,7 +151,10 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   };
 }
 
-/** Returns the conflicts that this undo settles: it undoes all events that did not merge on the conflict's path. */
+/**
+ * Returns the conflicts that this undo settles. It settles a conflict if it undoes all events of the conflict's path
+ * that did not merge.
+ */
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,

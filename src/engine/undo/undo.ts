@@ -84,7 +84,7 @@ async function reverse(context: Context, direction: Direction, { options, before
 
 interface StepHow extends Omit<InversionOptions, "left"> {
   readonly direction: Direction;
-  /** The id that the caller gave; `undefined`: the last operation. */
+  /** The id that the caller gave. `undefined` means the last operation. */
   readonly asked: string | undefined;
 }
 
@@ -119,9 +119,9 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 }
 
 /**
- * Returns the step as an inversion of events if the edits since are no reason to refuse the step: undos of selected
- * work took part in all of them, or all edited paths are being written now and can be left out. Otherwise returns
- * `undefined`.
+ * Returns the step as an inversion of events if the later edits are no reason to refuse the step. This is so if undos
+ * of selected work took part in all these edits, or if all edited paths are being written now and can be left out.
+ * Otherwise returns `undefined`.
  */
 async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;
@@ -137,7 +137,9 @@ async function partWithoutEdited(context: Context, step: Step, { edited }: Sorte
   return partStep(context, step, leaves);
 }
 
-/** For a transaction, returns the ids of the actions and runs in it. */
+/**
+ * Returns the ids of the actions and runs in a transaction. For any other operation, returns the id of the operation.
+ */
 async function worksWithin(context: Context, { id, kind }: LoggedOperation): Promise<readonly string[]> {
   if (kind !== "transaction") return [id];
   return (await keepersWithin(context, new Set([id]))).map((one) => one.id);
@@ -165,8 +167,8 @@ async function planWhole(
   const isEmpty = clean.length + edited.length === 0;
   const aside = isEmpty ? await asideOfStep(context, { kind: direction, target: operation.id }) : undefined;
   const isNothing = isEmpty && isUndone(operation, stack) === (direction === "undo") && aside?.changes.length === 0;
-  // If only files kept aside remain to be brought back, and something is in their way, the operation is not marked as
-  // undone, so that the undo can be tried again.
+  // Other files can be in the way when only files kept aside remain to be brought back. The operation is then not
+  // marked as undone, so that the undo can be tried again.
   const inTheWay = aside?.changes.length === 0 && own.changes.length === 0 ? settleable(aside.blocked) : [];
   return {
     kind: direction,
@@ -181,7 +183,7 @@ async function planWhole(
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
-    // Leaves out paths that change during the apply, if the operation may be undone in part.
+    // Leaves out paths that change during the apply, if the operation can be undone in part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
@@ -205,17 +207,18 @@ async function planWhole(
 const NOTHING_LEFT = { undo: "it was undone already", redo: "it is not undone" } as const;
 
 /**
- * Returns the blocked paths kept aside, if moving other files away makes room for them. Returns none if the content of
- * a path is missing, or others may have changed a path, because a later undo would not bring such a path back, either.
+ * Returns the blocked paths that were kept aside, if room can be made for them by moving other files away. Returns none
+ * if the content of a path is missing, or if others may have changed a path. A later undo would not bring such a path
+ * back, either.
  */
 function settleable(blocked: readonly SkippedPath[]): readonly SkippedPath[] {
   return blocked.every(({ reason }) => reason !== "content-missing" && reason !== "ambiguous") ? blocked : [];
 }
 
 /**
- * Returns, for each path, the moments whose state is the target: before the path's first change, and before the
- * operation. For a run's own change, only the start of the run is used: a rule file that the run wrote says nothing
- * about earlier states.
+ * Returns a function that gives the moments whose state is the target for a path: before the path's first change, and
+ * before the operation. For a run's own change, only the start of the run is used: a rule file that the run wrote says
+ * nothing about earlier states.
  */
 function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
   const firsts = new Map(own.map(({ path, first }) => [path, first]));
@@ -227,9 +230,8 @@ function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path:
 }
 
 /**
- * True if the step that was finished just now is the one that the caller asks for, because a step that is interrupted
- * and tried again is one step. If the caller names no operation, any finished step counts. Changes that came from an
- * origin do not count.
+ * True if the caller asks for the step that was finished just now. A step that is interrupted and tried again counts as
+ * one step. If the caller names no operation, any finished step counts. Changes that came from an origin do not count.
  */
 async function hasFinished(context: Context, direction: Direction, { options, before }: Asking): Promise<boolean> {
   const finished = before.finished.filter(({ intent }) => intent.kind !== "replica");
@@ -297,7 +299,7 @@ const EDITED = "it was edited since";
 
 interface Edited {
   readonly change: Change;
-  /** Set if this file itself was not edited: the edited file of the same database. */
+  /** The edited file of the same database. Set only if this file itself was not edited. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
   readonly iteration: number;
@@ -310,7 +312,9 @@ interface Sorted {
   readonly now: readonly PathClaim[];
 }
 
-/** Separates changes whose path is still as the operation left it from changes whose path was edited since. */
+/**
+ * Separates changes whose path still has the state that the operation left from changes whose path was edited since.
+ */
 async function separateEdited(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
   const wanted = invert(own.changes);
   const { seq } = await context.index.head();
@@ -393,8 +397,8 @@ function startOf({ changes, starts }: StepWork, unit: readonly WorkspacePath[]):
 }
 
 /**
- * `command` names the operation by id: another one may be the last by then. `merging`: the command that keeps later
- * edits.
+ * `command` names the operation by id, because another operation may be the last one when a person runs the command.
+ * `merging` is the command that keeps later edits.
  */
 function editedSince(
   paths: readonly BlockedPath[],

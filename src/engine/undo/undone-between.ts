@@ -15,13 +15,12 @@ export interface TakenEvent {
 }
 
 /**
- * Adds to own events the undone ones beside them that have no effect any more, so that the own events before and after
- * them count as one change. Inverted one by one, the own events would be merged with states that none of them has made,
- * or would bring back what was undone. These events have no effect:
- *
- * - an undone event, together with what its undo wrote to the path;
- * - an undone event of the same work (`undone`) directly before an own event or one without effect, if its undo wrote
- *   nothing to the path: later events had reversed it. It counts as own.
+ * Adds undone events without effect to the own events beside them, so that the own events before and after them count
+ * as one change. If the own events were inverted one by one, they would be merged with states that none of them made,
+ * or would bring back undone changes. These events have no effect:
+ * - An undone event, together with the events that its undo wrote to the path.
+ * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had reversed
+ *   it. It must stand directly before an own event or an event without effect. It counts as own.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -48,7 +47,8 @@ export async function withUndoneBetween(
       more,
       events.filter((one) => bridges.has(one.seq)),
     );
-    // Before an event whose undo wrote to the path, the path had the same state as before the own events.
+    // Only a bridge can move the beginning: before an event whose undo wrote to the path, the path had the same state
+    // as before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
@@ -78,8 +78,8 @@ interface Beside {
 }
 
 /**
- * Returns the events without effect; `bridges` are those whose undos wrote nothing. An undo that wrote something counts
- * if everything that it undid and wrote lies in one run of consecutive events, each own or without effect.
+ * Returns the events without effect; `bridges` are the events whose undos wrote nothing. An undo that wrote something
+ * counts if all events that it undid or wrote lie in one run of consecutive events, each own or without effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];

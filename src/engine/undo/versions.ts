@@ -34,8 +34,8 @@ export async function listVersions(context: Context, { path }: VersionsOptions =
 
 /**
  * Makes a version the state of its path, as an operation that can be undone. Captures the state on disk first. Throws
- * `NOT_FOUND` or `AMBIGUOUS` if no version or several match, `REFUSED` if something is in the way, and `ERASED`,
- * `PRUNED` or `BLOB_MISSING` if the content of the version is gone.
+ * `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED` if a file or folder is in the way, and
+ * `ERASED`, `PRUNED` or `BLOB_MISSING` if the content of the version is gone.
  */
 export async function restoreVersion(context: Context, asked: string): Promise<VersionRestoreShape> {
   const found = await findVersion(context, asked);
@@ -103,7 +103,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
 async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(path, seq))?.entry;
-  // A state on disk may lack mode bits that are never set.
+  // A state on disk lacks mode bits that are never set.
   return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
 
@@ -111,8 +111,8 @@ async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | und
 const MOST_ROWS = 100;
 
 /**
- * Returns the iteration into which the replica merged a version: its first one after the version, provided that merging
- * the version into it changes nothing.
+ * Returns the iteration into which the replica merged a version. This is the replica's first iteration of the path
+ * after the version, provided that merging the version into it changes nothing.
  */
 async function findMerge(context: Context, version: VersionRecord): Promise<IterationRow | undefined> {
   const { path, entry, seen } = version;

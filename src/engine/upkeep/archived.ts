@@ -5,7 +5,10 @@ import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
-/** Records no event if nothing changes. Throws `REFUSED` if a workspace that is being synced is to be archived. */
+/**
+ * Archives the workspace, or takes it up again. Records no event if nothing changes. Throws `REFUSED` if a workspace to
+ * be archived is being synced.
+ */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(
     context,
@@ -22,7 +25,7 @@ export async function setArchived(context: Context, archived: boolean): Promise<
   );
 }
 
-/** A workspace that is only read cannot follow an origin: its sync would fail again and again without notice. */
+/** An archived workspace cannot follow an origin: its sync would fail again and again without notice. */
 async function refuseSynced(context: Context): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;

@@ -143,8 +143,7 @@ interface ToVerify {
 }
 
 /**
- * Before lines are removed, every line must be sound, every needed content must be present, and the base must equal the
- * replayed state.
+ * Throws `REFUSED` unless every line is sound, every needed content is present, and the base equals the replayed state.
  */
 async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
   const problems: { kind: string; where: string; detail: string }[] = [];
@@ -199,8 +198,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * `OperationQueue.change` has finished earlier intents. So an open one was interrupted since, and the next call
- * finishes it.
+ * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all earlier intents, so the open intent
+ * was interrupted since. The next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);
@@ -209,8 +208,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
 }
 
 /**
- * Throws `REFUSED` while work is open whose beginning would be lost. Makes sure that there is a snapshot of the last
- * state, the earliest that can be restored then.
+ * Throws `REFUSED` if work is open whose beginning would be lost. Makes sure that the last state has a snapshot,
+ * because it is the earliest state that can be restored after the drop.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
   await endIdleSessions(context);

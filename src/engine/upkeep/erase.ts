@@ -24,11 +24,11 @@ import { shownPath } from "../log/shape.ts";
 import { refuseUnsigned } from "../log/signing.ts";
 
 // Takes contents out of a history. An event names the contents, and says who erased them and why. `verify` then accepts
-// missing contents that are named so. No line is removed, so the chain and the roots still verify. The first `gc` after
+// that these contents are missing. No line is removed, so the chain and the roots still verify. The first `gc` after
 // the grace period removes the bytes. During the grace period, the erasure can be withdrawn.
 //
 // A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
-// rules leave out by now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
+// rules leave out now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
 
 const MOST_CONTENTS = 100_000;
 
@@ -58,8 +58,8 @@ interface Look {
 }
 
 /**
- * Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and `REFUSED` if none of them can be
- * erased.
+ * Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and `REFUSED` if none of the meant
+ * contents can be erased.
  */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
@@ -241,7 +241,10 @@ function tooMany(count: number): ChronicleError {
   });
 }
 
-/** The copy of an origin's history must stay as the origin has it. */
+/**
+ * Throws `REFUSED` if the copy of an origin's history has some of the contents, because it must stay as the origin has
+ * it.
+ */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;
   const count = upstream.length === 1 ? "1 of these contents is" : `${upstream.length} of these contents are`;
@@ -317,7 +320,7 @@ const NOT_REACHED: string[] = [
   "backups, and other copies of the store",
 ];
 
-/** Several runs may have kept the same content of a path aside. The last one decides how long it is kept. */
+/** If several runs kept the same content of a path aside, the latest end of their keeping counts. */
 function keptAsideShapes(uses: readonly AsideUse[]): EraseShape["kept_aside"] {
   const same = Map.groupBy(uses, ({ path, hashes }) => JSON.stringify([path, hashes.at(0), hashes.at(1)]));
   return [...same.values()].flatMap((all) => {
@@ -338,7 +341,7 @@ function contentShape({ hash, size, paths, now }: ContentUse): ErasedContentShap
 
 const MOST_NAMED = 5;
 
-/** Frees contents that were just erased, as far as nothing else needs them. If this fails, a later `gc` frees them. */
+/** Frees the contents that were just erased and that nothing else needs. If this fails, a later `gc` frees them. */
 async function freeErased(context: Context, hashes: readonly Hash[]): Promise<Pick<EraseShape, "freed" | "not_freed">> {
   try {
     const { pending_blobs: pending } = await context.store.collect();
@@ -374,9 +377,9 @@ export async function listErasures(context: Context): Promise<ErasureShape[]> {
 }
 
 /**
- * Withdraws the erasure whose id is `asked` or begins with it, so that its contents can be read again. Throws
- * `NOT_FOUND` if there is no such erasure, `AMBIGUOUS` if there are several, and `REFUSED` if the grace period is over
- * or a content is gone.
+ * Withdraws the erasure whose id begins with `asked`, so that its contents can be read again. Throws `NOT_FOUND` if
+ * there is no such erasure, `AMBIGUOUS` if there are several, and `REFUSED` if the grace period is over or a content is
+ * gone.
  */
 export async function unerase(context: Context, asked: string): Promise<ErasureShape> {
   // The lease keeps collectors from freeing a content between its check and the event.

@@ -21,7 +21,10 @@ type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
 export interface RulesStart {
   readonly seq: number;
-  /** True for a copy on an anchor: only the files, the workspace's own record and erasures are known from before. */
+  /**
+   * True for a copy that starts at an anchor. From before the anchor, only the files, the workspace's own record and
+   * the erasures are known.
+   */
   readonly isAnchored?: boolean;
 }
 
@@ -51,11 +54,11 @@ export class HistoryRules {
   readonly #actions = new Map<string, BegunAt>();
   /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** The seq of the first event of the action begun last, among actions in a base. */
+  /** The seq of the first event of the action begun last. Covers only actions in a base. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the own event up to which the origin has answered. `Infinity` if there is
+   * The seq of the last record of a sync, and the last own event that the origin has answered. `Infinity` if there is
    * no sync, or it was stopped.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
@@ -73,7 +76,7 @@ export class HistoryRules {
     if (start.isAnchored === true) this.#lastBegun = undefined;
   }
 
-  /** Takes rows of the base on which a history begins without the events before it. Unsound records are passed over. */
+  /** Takes rows of the base on which a history without its earlier events begins. Passes over unsound records. */
   rows({ records = [] }: BaseBatch): void {
     for (const one of records) {
       const { recordId, record, seq } = one;
@@ -149,8 +152,8 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not have deleted paths, and a
-   * part of the base may come from an earlier copy, whose origin has been put back since.
+   * True if it is not known how many iterations a path has had. The base of a copy need not contain deleted paths, and
+   * a part of the base can come from an earlier copy, whose origin was put back to an older state since.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -229,7 +232,10 @@ export class HistoryRules {
       this.#tell(event, `its floor_seq is ${floorSeq}, but an origin has answered up to event ${settled} only`);
   }
 
-  /** If the history begins with a base, a record may bring back prunings that are not known, so less is checked. */
+  /**
+   * Returns what is wrong with a record that brings pruned states back. If the history begins with a base, not all
+   * earlier prunings are known, so less is checked.
+   */
   #faultOfBringingBack(record: KeptStates): string | undefined {
     const earlier = this.#prunings.slice(0, -1);
     const before = earlier.at(-1) ?? NOTHING_PRUNED;
@@ -288,8 +294,7 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Returns the first row of a baseline that is not the first iteration of its path, at the event `at` that names the
- * base.
+ * Returns the first row of a baseline that is not iteration 1 of its path at event `at`, the event that names the base.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

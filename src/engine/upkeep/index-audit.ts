@@ -111,7 +111,10 @@ export class IndexAudit {
     }
   }
 
-  /** Returns the differences. Returns none if the index was emptied meanwhile, or begins elsewhere than the log. */
+  /**
+   * Returns the differences. Returns none if the index was emptied meanwhile, or begins at another compaction than the
+   * log.
+   */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();

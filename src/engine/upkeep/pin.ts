@@ -47,7 +47,7 @@ function isOnlyNumber(text: string): boolean {
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // A short number is not taken for the beginning of an id, but may be the whole id of an action.
+  // A short number is not taken for the beginning of an id, but can be the whole id of an action.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;

@@ -25,8 +25,8 @@ import { memoKey } from "../log/memo.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives up states that are older than the rules keep. No line is removed, and nothing in the folder changes. An event
- * names the states. `gc` may then free their contents once the grace period is over, or at once with `now`.
+ * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
+ * the states. `gc` can free their contents after the grace period, or at once with `now`.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -50,7 +50,10 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
   });
 }
 
-/** Throws `REFUSED` while an earlier pruning can be brought back: `now` would also free its contents, unasked. */
+/**
+ * Throws `REFUSED` if an earlier pruning can still be brought back. `now` would free the contents of that pruning as
+ * well.
+ */
 async function refuseWaiting(context: Context): Promise<void> {
   const { all, inBase } = await loggedPrunings(context);
   const first = waitingPrunings(all, context.now()).find((one) => all.indexOf(one) >= inBase);
@@ -178,7 +181,9 @@ async function append(
   return event?.seq ?? null;
 }
 
-/** If the estimate of the last pruning is above the threshold, its bytes count as freed. */
+/**
+ * Returns the estimated bytes that were given up and not freed yet. An estimate above the threshold counts as freed.
+ */
 async function pendingBytes(context: Context): Promise<number> {
   const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
   return pending > freeFrom(context) ? 0 : pending;
@@ -197,7 +202,10 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
-/** Given-up bytes above this number are freed unasked. It grows with the log, because freeing reads the logs. */
+/**
+ * If more bytes than this were given up, they are freed automatically. The number grows with the log, because freeing
+ * reads the logs.
+ */
 function freeFrom({ log }: Context): number {
   return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
@@ -275,9 +283,9 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 }
 
 /**
- * True if a closer check is worthwhile: something above the floor is old enough to be pruned, and a limit may be
- * exceeded. Within an hour after a vain check, only the limit on the number of actions counts, and actions must have
- * been added since: more than a tenth of the limit if young actions are protected, otherwise at least one.
+ * True if a closer check is worthwhile: a state above the floor is old enough to be pruned, and a limit may be
+ * exceeded. Within an hour after a vain check, only the limit on the number of actions counts. Actions must then have
+ * been added since that check: more than a tenth of the limit if young actions are protected, otherwise at least one.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, memo, retention } = context;
@@ -299,7 +307,10 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
 
-/** At most the present time, so that a clock that ran ahead makes nothing look older. */
+/**
+ * Returns the time of event `seq`, but at most the present time, so that a clock that ran ahead makes nothing look
+ * older.
+ */
 async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
   return Math.min(timeOf(await index.locate(seq)), now());
 }

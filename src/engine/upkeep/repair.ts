@@ -20,7 +20,7 @@ type RepairOptions = VerifyOptions & { readonly repairFrom: readonly RepairPlace
  */
 export async function repair(context: Context, options: RepairOptions): Promise<VerifyShape> {
   if (options.quick === true) throw quickRepair();
-  // A second copy may lie in this very store.
+  // The own store is searched, too, because it can have a second copy of a content.
   const own = { store: context.store.home };
   const sources = [own, ...options.repairFrom].map((place) => context.store.repairSource(place));
   return new Repair(context, options, sources).run();
@@ -174,8 +174,8 @@ export class StoreAnew {
   }
 
   /**
-   * A large content is read twice: first only the hash is checked, then the bytes are written, and discarded if they
-   * differ.
+   * Reads a large content twice. The first pass only checks the hash. The second pass writes the bytes, and discards
+   * them if they differ.
    */
   async #takeLarge(offer: OfferedContent): Promise<void> {
     const digest = createHash("sha256");
@@ -216,7 +216,7 @@ async function readBounded(offer: OfferedContent, take: (piece: Uint8Array) => v
   }
 }
 
-/** Passes the pieces of an offer to the store. Faults of the offer are told from faults of the store. */
+/** Passes the pieces of an offer to the store. Distinguishes faults of the offer from faults of the store. */
 class SourceOfBatch {
   readonly #offer: OfferedContent;
   /** True while the offer is being read. An error at that time is a fault of the offer. */

@@ -28,7 +28,7 @@ interface SeenAction {
 
 interface ActionView {
   seq: number;
-  /** The actions above the floor at which the view began and, if `belowRead`, those kept below it. */
+  /** The actions above the floor at which the view began and, if `belowRead`, the actions kept below that floor. */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
   /** The floor at the last update. If the floor is lower now, prunings were brought back. */
@@ -102,7 +102,9 @@ async function readActions(context: Context, { actions }: ActionView): Promise<v
   });
 }
 
-/** The first event of an action that is kept below the floor follows its kept state. */
+/**
+ * Adds the actions that are kept below the floor. The first event of such an action directly follows its kept state.
+ */
 async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
   for (const state of kept) {
     const first = await context.index.locate(state + 1);
@@ -143,8 +145,8 @@ export interface RetentionRootsOptions {
 interface Unfinished {
   readonly transactions: ReadonlySet<string>;
   /**
-   * The earliest state to which an active transaction may be rolled back, or up to which an origin has answered.
-   * Everything from there on is kept.
+   * The earliest state to which an active transaction can be rolled back, or up to which an origin has answered. This
+   * state and all later states are kept.
    */
   readonly hold: number;
   /** The states at which the open runs and watches began, without those that a pruning gave up. */

@@ -13,9 +13,9 @@ type Kept = Pick<PruneRecord, "floorSeq" | "kept" | "keptActions">;
 const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 
 /**
- * Brings back the states that the pruning of event `event`, and later prunings, have given up: what was kept before
- * that pruning is recorded as kept again, besides what is kept now. Returns the events of all prunings that no longer
- * give anything up. Throws `NOT_FOUND` if a content may have been freed.
+ * Brings back the states that the pruning of event `event` and later prunings gave up. The states that were kept before
+ * that pruning are recorded as kept again, together with the states that are kept now. Returns the events of all
+ * prunings that no longer give anything up. Throws `NOT_FOUND` if a content may have been freed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
   // The lease excludes a collector that has read the history before this event and would still free the contents.
@@ -54,8 +54,8 @@ function isSame(a: Kept, b: Kept): boolean {
 }
 
 /**
- * True if nothing was freed since the first of these prunings. A pruning that was asked for has a grace period, in
- * which neither this pruning nor a later one frees contents, unless a later one freed them at once (`now`).
+ * True if nothing was freed since the first of these prunings. A pruning that was asked for has a grace period. During
+ * this period, only a pruning with `now` frees contents.
  */
 function isKept(since: readonly LoggedPruning[], now: number): boolean {
   const [first] = since;

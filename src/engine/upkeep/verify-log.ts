@@ -57,8 +57,8 @@ export interface LogFindings {
   /** The first event in the log: 1, a sentinel whose archive is gone, or the event after the anchor. */
   readonly firstSeq: number;
   /**
-   * The seq of the last whole commit's end. In a broken log, it is the seq that the last line has, claims, or would
-   * have by its position.
+   * The seq of the last event of the last whole commit. In a broken log, the seq of the last line. If that line is bad,
+   * this is the seq that the line claims, or else the seq that its position implies.
    */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
@@ -169,7 +169,7 @@ class LogVerifier {
   #anchored: HistoryAnchor | undefined;
   /** True if events were removed on purpose, as a sentinel says. */
   #dropped = false;
-  /** The name and first event of the file that is being read, and the first event of the file before it. */
+  /** The log file that is being read. `first` is the seq of its first event, `before` that of the previous file. */
   #file = { name: "", first: 0, before: 0 };
   /** True after a fault that makes the state unknown. Later events are not replayed, but their lines are checked. */
   broken = false;
@@ -513,7 +513,7 @@ class LogVerifier {
     return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 
-  /** Recomputes the hashes of a base, and notes what its rows need. */
+  /** Recomputes the hashes of a base, and notes the contents that its rows need. */
   async #checkBaseline(base: Hash, event: LogEvent): Promise<BaseEntry[]> {
     const entries: BaseEntry[] = [];
     const faults = await checkBase(this.#context.blobs, base, {
@@ -532,7 +532,7 @@ class LogVerifier {
     return entries;
   }
 
-  /** The log tree must be at the event before the sentinel. */
+  /** Checks a sentinel and its base. The log tree must be at the event before the sentinel. */
   async #checkSentinel(event: LogEvent): Promise<void> {
     const sentinel = decodeSentinel(event);
     const where = `event ${event.seq} (${event.recordId})`;

@@ -21,8 +21,8 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Recomputes everything from the files themselves, without trusting the index, and lists what is wrong: every line,
- * link and hash, every content, every root and head. Changes nothing, except that the index notes a damaged line.
+ * Recomputes every line, link, hash, content, root and head from the files themselves, without trusting the index.
+ * Lists what is wrong. Changes nothing, except that the index notes a damaged line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -178,8 +178,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
 }
 
 /**
- * Before a compaction drops lines, it keeps a head at the last of them. A kept head from before the log's beginning is
- * therefore a problem, although the log proves nothing about it.
+ * Before a compaction drops lines, it keeps a head at the last of these lines. A kept head from before the log's
+ * beginning is therefore a problem, although the log proves nothing about such a head.
  */
 function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
   return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -364,8 +364,8 @@ interface SigningFindings {
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
   /**
-   * The kept head, if our own key or a signer of this history signed it. If the log is empty, the kept head, whoever
-   * signed it.
+   * The kept head, if our own key or a signer of this history signed it. If the log is empty, the kept head, no matter
+   * who signed it.
    */
   readonly head: KeptHead | undefined;
 }
@@ -467,8 +467,8 @@ export async function verifyIntegrity(context: Context): Promise<void> {
 }
 
 /**
- * Each action must name the action that began before it, even if that action is pruned by now. The action before the
- * first one may be compacted away.
+ * Returns the actions that do not name the action begun before them. An action must name this predecessor even if the
+ * predecessor was pruned. The predecessor of the first action may be compacted away.
  */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
   const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));

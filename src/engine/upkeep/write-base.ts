@@ -43,8 +43,8 @@ type Based = HistoryContext & {
 };
 
 /**
- * Writes the base that a compaction after `seq` (the head) names, if the state at `seq` gives exactly that base, and
- * returns whether it does. The base then need not be fetched. The caller must hold a lease.
+ * Writes the state at `seq` (the head) as a base if it gives exactly the wanted base, which a compaction after `seq`
+ * names. Returns whether it does. If so, the base need not be fetched. The caller must hold a lease.
  */
 export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
   return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
@@ -104,7 +104,10 @@ export async function storeBase(
   return { base: hash, root };
 }
 
-/** Writes nothing, and returns false, if the root or hash is not the wanted one. A lease must be held. */
+/**
+ * Writes a state as a base if its root and hash are the wanted ones. Otherwise writes nothing, and returns false. A
+ * lease must be held.
+ */
 async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
   const tree = treeOf(state);
   if (tree.root !== wanted.root) return false;

@@ -25,7 +25,7 @@ interface Applied extends Opened {
 }
 
 /**
- * Applies planned writes, which must touch different paths: records all intents with one sync, changes the files, and
+ * Applies planned writes, which must touch different paths: records all intents with one fsync, changes the files, and
  * closes the intents in one commit. After a crash in between, `settle` finishes the open intents. A single small write
  * takes fewer steps (`applyAlone`). No intent is recorded before `kept` resolves, because only then are the contents
  * durable.
@@ -49,9 +49,9 @@ export async function applyWrites(
 
 /**
  * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
- * with the new states of the files. This append decides the write: copies elsewhere may have it before this folder
- * does. After a crash, `settle` finishes a decided write; a write that was not decided has changed nothing. Changes
- * that fail because somebody has just edited their paths are inverted by further events.
+ * with the new states of the files. This append decides the write: copies elsewhere can receive the write before the
+ * files of this folder change. After a crash, `settle` finishes a decided write. A write that was not decided has
+ * changed nothing. If a change fails because somebody has just edited its path, a further event inverts the change.
  */
 async function applyAlone(
   context: Context,
@@ -75,8 +75,8 @@ async function applyAlone(
       await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  // These folders have inherited a setgid bit that their recorded state lacks. The next scan looks at forgotten paths
-  // again, and records the bit.
+  // The folders in `inherited` have a setgid bit that their recorded states lack. The next scan looks at forgotten
+  // paths again, and records the bit.
   context.worktree.forget((report.inherited ?? []).map(({ path }) => path));
   const applied = { planned, intent, report };
   if (isDecided) await commit.append(await ending(context, commit, applied));
@@ -96,7 +96,10 @@ async function ending(context: Context, commit: Commit, { planned, intent, repor
   ];
 }
 
-/** The changes must be in reverse order, so that the contents of a folder precede it. */
+/**
+ * Returns events that invert the changes. The changes must be in reverse order, so that the contents of a folder
+ * precede it.
+ */
 async function inverted(
   { index }: Context,
   { seq }: Head,

@@ -9,10 +9,10 @@ import { shownPath } from "../log/shape.ts";
 import { notThere } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
-// Writes, and the files that the rules leave out. A write through Chronicle records the files that it replaces, so that
-// they can be brought back. Whoever may read the history can then read these files. So an agent's write never records a
-// file that the rules leave out. If a person excluded a file, a person's write records the file only if the write is a
-// put or a move that names it.
+// Decides how writes treat files that the rules leave out. A write through Chronicle records the files that it
+// replaces, so that they can be brought back. Everybody who is allowed to read the history can then read these files.
+// So an agent's write never records a file that the rules leave out. If a person excluded a file, a person's write
+// records the file only if the write is a put or a move that names it.
 
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
@@ -23,8 +23,8 @@ export interface PlaceOfWrite {
 /**
  * Refuses a write that concerns unrecorded files on disk that the rules leave out. An agent cannot read such a file, so
  * its write must not name one: throws `NOT_FOUND` if the write would move or delete the file, and `REFUSED` if it would
- * replace the file. A person's write may name such a file. Throws `REFUSED` if it would delete a file that a person
- * excluded, or move or delete a folder that holds one.
+ * replace the file. A person's write is allowed to name such a file. But throws `REFUSED` if the write would delete a
+ * file that a person excluded, or would move or delete a folder that holds such a file.
  */
 export async function refuseLeftOut(
   context: Context,
@@ -67,7 +67,10 @@ export async function hinderingWrite(
   return omitted.filter((one) => !stays(one));
 }
 
-/** A `.gitignore` above files that stay would go with the folder. The next capture could then record these files. */
+/**
+ * Throws `REFUSED` if a `.gitignore` above files that stay would go with the folder, because the next capture could
+ * then record these files.
+ */
 async function refuseRulesLeaving(
   context: Context,
   folder: WorkspacePath,

@@ -22,7 +22,7 @@ export interface PlanGround {
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
    * True if a capture has just recorded the folders above the path. A folder that is still not recorded cannot be
-   * recorded, so nothing may be made in it.
+   * recorded, so nothing must be made in it.
    */
   readonly areHoldersRecorded?: boolean | undefined;
   /** Throws `ERASED` if a content of the files was erased, because it could be read again at another path. */
@@ -129,7 +129,7 @@ async function planMove(
     const moved = changeBetween(target, before, { ...entry, path: target });
     if (moved !== undefined) changes.push(moved);
   }
-  // Only files beneath the moved folder are recorded, not the folder itself. The new folder is recorded.
+  // The moved folder is not recorded itself, only files beneath it are. The new folder is recorded.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
 }

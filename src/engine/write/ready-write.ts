@@ -27,8 +27,12 @@ interface Ready {
   readonly path: WorkspacePath;
   readonly by: WriteBy & { readonly caller: Caller };
   /**
-   * The condition on the present content of the path. A hash: this content must exist; a sorted list: one of these;
-   * `*`: anything; `none`: nothing; `undefined`: there is no condition.
+   * The condition on the present state of the path:
+   * - a hash: the path has this content;
+   * - a sorted list of hashes: the path has one of these contents;
+   * - `*`: the path exists;
+   * - `none`: the path does not exist;
+   * - `undefined`: there is no condition.
    */
   readonly ifMatch: string | readonly string[] | undefined;
   /** The hash of everything that the request asks for, by which the same request is recognised. */
@@ -286,7 +290,7 @@ function wasDone(context: Context, requestId: string): Promise<boolean> {
   return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
 }
 
-/** The quota is not checked, because nothing is stored. */
+/** Only hashes a content. The quota is not checked, because nothing is stored. */
 async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
   const digest = createHash("sha256");
   let size = 0;

@@ -1,7 +1,7 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../../core/values/path.ts";
 
-/** The longest path that a file system accepts, in bytes. A longer one could be recorded, but not made in a folder. */
+/** The longest path that a file system accepts, in bytes. A longer path could be recorded, but not made on disk. */
 const MAX_PATH_BYTES = 4_095;
 /** The longest name that a file system accepts, in bytes. */
 const MAX_NAME_BYTES = 255;

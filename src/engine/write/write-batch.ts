@@ -20,7 +20,7 @@ import { answerAgain, targetOf, writeShape, type WriteDone } from "./write-answe
 import { talliedAfter, type Tally } from "./write-limits.ts";
 import { WriteState } from "./write-state.ts";
 
-/** The outcome of one write: its answer, or the error because of which it was not done. */
+/** The outcome of one write: its answer, or the error that prevented it. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
 export interface PlannedWrite {
@@ -29,11 +29,11 @@ export interface PlannedWrite {
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
   /**
-   * The events of the write: the open intent, the changes, and the closed intent; only the closed intent if there are
-   * no changes. If the log ends before the closed intent, `settle` finishes or undoes the write.
+   * The events of the write: the open intent, the changes, and the closed intent. If there are no changes, only the
+   * closed intent. If the log ends before the closed intent, `settle` finishes or undoes the write.
    */
   readonly drafts: readonly EventDraft[];
-  /** The result that may be answered once the events are durable. */
+  /** The result to answer once the events are durable. */
   readonly done: WriteDone;
 }
 
@@ -157,7 +157,10 @@ export class WriteBatch {
   }
 }
 
-/** When the content arrived, the index still knew that the request had been done, so the content was not stored. */
+/**
+ * Returns the error for a request whose answer is no longer known. When the content arrived, the index still knew that
+ * the request had been done, so the content was not stored.
+ */
 function forgotten(request: string): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -168,7 +171,7 @@ function forgotten(request: string): ChronicleError {
   );
 }
 
-/** `overtaken` is set if somebody edited a path first. The next try may succeed. */
+/** `overtaken` is set if somebody edited a path first. The next try can succeed. */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
@@ -198,10 +201,12 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
- * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. It
- * belongs to the open action that declared its path; or else to the open action of its session that may touch the whole
- * workspace; or else to the innermost transaction that is open to all sessions or is of its session. Where several
- * actions or transactions qualify, the write belongs to none of them.
+ * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. If
+ * several actions qualify, the write belongs to no action; likewise for transactions. A write belongs to the first of
+ * these that exists:
+ * - the open action that declared the path of the write;
+ * - the open action of the write's session that is allowed to touch the whole workspace;
+ * - the innermost transaction that is open to all sessions or is of the write's session.
  */
 async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
@@ -234,7 +239,7 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns `undefined` if no open transaction may own the write, or if several are innermost. A transaction that holds a
+ * Returns `undefined` if no open transaction can own the write, or if several are innermost. A transaction that holds a
  * run owns only writes from within that run.
  */
 function transactionFor(

@@ -9,7 +9,10 @@ export interface Tally {
   readonly bytes: number;
 }
 
-/** Throws `LIMIT_EXCEEDED` if the changes raise the tally above a limit of the root in which `path` lies. */
+/**
+ * Returns the tally after the changes. Throws `LIMIT_EXCEEDED` if they raise it above a limit of the root in which
+ * `path` lies.
+ */
 export function talliedAfter(
   context: Context,
   { path }: { readonly path: WorkspacePath },

@@ -13,10 +13,12 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
  * The longest time that a commit waits for more writes, in ms. Clients that were answered together are likely to write
- * again together. The time is less than a sync takes.
+ * again together. An fsync takes longer than this.
  */
 const GATHER_MS = 2;
-/** The most turns of the event loop that a commit waits. The clock may stand still or be set back. */
+/**
+ * The most turns of the event loop that a commit waits. It is needed because the clock can stand still or be set back.
+ */
 const GATHER_TURNS = 2_000;
 
 interface Waiting {

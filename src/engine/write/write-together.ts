@@ -54,14 +54,17 @@ interface WriteTarget {
     readonly round: readonly ReadyWrite[];
     readonly rest: readonly ReadyWrite[];
   };
-  /** Answers or refuses what can be decided without the lock, and captures what the other writes replace. */
+  /**
+   * Answers or refuses the writes that can be decided without the lock. Captures the files that the other writes
+   * replace.
+   */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
   /** Waits until the contents of the planned writes are durable, carries out the writes, and records them. */
   carryOut(commit: Commit, planned: readonly PlannedWrite[]): Promise<ReadonlyMap<PlannedWrite, TargetOutcome>>;
 }
 
 /**
- * Carries out writes in their order, and returns their outcomes. One sync makes all contents durable. Meanwhile the
+ * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. Meanwhile the
  * target is captured and the writes are planned. Each round becomes one commit.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
@@ -162,9 +165,9 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 
 /**
  * The target of a workspace with a folder. The files that a write replaces are captured first, so that the conditions
- * of the write are checked on what is really on disk, and no content is lost. Then follow the intents, the changes of
- * files, and the commit that closes the intents. Writes that share a path are done in different rounds. No intent is
- * recorded before `kept` resolves.
+ * of the write are checked against the real state of the disk, and no content is lost. Then the intents are recorded,
+ * the files are changed, and a commit closes the intents. Writes that share a path are done in different rounds. No
+ * intent is recorded before `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -203,7 +206,7 @@ function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean
   return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
 }
 
-/** Splits writes before the first one that shares a path or a request id with an earlier one. */
+/** Splits the writes before the first write that shares a path or a request id with an earlier write. */
 function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
   const taken: WorkspacePath[] = [];
   const requests = new Set<string>();
@@ -294,8 +297,8 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 }
 
 /**
- * `by-name`: the file that the write replaces may be captured by name. `as-it-is`: the write replaces nothing, so only
- * what the rules take in is captured.
+ * `by-name`: the file that the write replaces is captured by name. `as-it-is`: the write replaces nothing, so only what
+ * the rules take in is captured.
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
@@ -353,7 +356,7 @@ function refuseGitState(write: ReadyWrite): void {
 }
 
 /**
- * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder may hold such
+ * Refuses changes that would put a repository's own state beneath the path of a write. A moved folder can hold such
  * names.
  */
 function refuseGitChanges(changes: readonly Change[]): void {
@@ -385,7 +388,7 @@ interface Looked {
   readonly write: ReadyWrite;
 }
 
-/** The content is read only if the write names a hash that the file must have (`ifMatch`). */
+/** Returns the entry on disk. Reads the content only if the write names a hash that the file must have (`ifMatch`). */
 async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
   if (typeof stat !== "object" || stat.kind === "special") return undefined;
   if ([write.ifMatch ?? ""].flat().some(isHash)) return context.worktree.inspect(path);
@@ -406,7 +409,7 @@ async function decideOn(
   const state = {
     at: async (path: WorkspacePath): Promise<PathState> =>
       present.has(path) ? { ...(await recorded.at(path)), entry: present.get(path) } : recorded.at(path),
-    // The contents of a folder do not affect whether it may be written.
+    // The contents of a folder do not affect whether the write is allowed.
     beneath: async (path: WorkspacePath): Promise<Entry[]> => {
       const entry = present.get(path);
       return entry === undefined ? [] : [entry];

@@ -39,7 +39,10 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   };
 }
 
-/** Counts the recorded paths that were changed; if there are none, the changed paths that the rules leave out. */
+/**
+ * Returns the counts of changed recorded paths. If there are none, returns the count of changed paths that the rules
+ * leave out.
+ */
 function whatOf({ changes, kept_aside: aside = [] }: RestoreShape): string {
   return changes.length > 0 ? countsOf(changes) : `${counted(aside.length, "path")} that the rules leave out`;
 }
@@ -51,7 +54,7 @@ function aboutOf({ operation, selection }: Partial<UndoShape>): string {
 
 /**
  * Returns the step that takes the restore back; none if the restore changed nothing. The step names the restore's id,
- * so that it works whatever is done in between.
+ * so it still works after other operations.
  */
 function undoOf({ undo_id: id }: RestoreShape): string[] {
   return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];

@@ -127,7 +127,7 @@ const readVersion = defineTool({
   },
 });
 
-/** Reads no pieces after the requested bytes. */
+/** Returns at most `most` bytes from `offset`, and stops reading after them. */
 async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
   const kept: Uint8Array[] = [];
   let at = 0;
@@ -142,13 +142,14 @@ async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: 
 }
 
 /**
- * If the content was cut, leaves out an incomplete character at the end. Returns `undefined` if the bytes are not text.
+ * Returns the bytes as text, or `undefined` if they are not text. If the content was cut, leaves out an incomplete
+ * character at the end.
  */
 function wholeText(
   bytes: Buffer,
   wasCut: boolean,
 ): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
-  // At least one byte is returned, so that a client that reads on makes progress.
+  // Return at least one byte, so that a client that requests the next piece makes progress.
   const most = wasCut ? Math.min(3, bytes.length - 1) : 0;
   for (let dropped = 0; dropped <= most; dropped += 1) {
     const kept = bytes.subarray(0, bytes.length - dropped);

@@ -83,7 +83,10 @@ const begin = defineTool({
   },
 });
 
-/** A transaction can be undone alone only if it is a step of its own. */
+/**
+ * Returns a sentence that says how to undo the transaction. A transaction can be undone alone only if it is an
+ * operation of its own.
+ */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
   if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone with it.`;
   if (run !== undefined) return `It is part of the run ${run}, and is undone with it.`;

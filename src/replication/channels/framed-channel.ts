@@ -11,21 +11,22 @@ export interface FramedChannelOptions {
   /** How many bytes of credited messages this side accepts before they are consumed. Default 4 MiB. */
   readonly windowBytes?: number;
   /**
-   * True if the wire delivers every frame exactly once and in order, as sockets do. Any other delivery then ends the
-   * channel. Default true; false in simulated networks.
+   * True if the wire delivers every frame exactly once and in order, as sockets do. A lost, repeated or reordered frame
+   * then ends the channel. Default true; false in simulated networks.
    */
   readonly isReliable?: boolean;
   readonly timers?: Timers;
   /**
-   * Called with each failure of this side that ends the channel, or that `close` gets after the end. Returns the id of
-   * the failure in the diagnostics, because the peer gets the id instead of the message. Default: no report.
+   * Called with each failure of this side that ends the channel, and with each failure that is passed to `close` after
+   * the end. Returns the id of the failure in the diagnostics; the peer gets this id instead of the message. Default:
+   * no report.
    */
   readonly onFailure?: (error: ChronicleError) => string;
 }
 
 const DEFAULT_WINDOW = 4 * 1024 ** 2;
 
-/** How many uncredited bytes may wait for the consumer. */
+/** The maximum number of bytes of uncredited messages that wait for the consumer. */
 const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
 
 /** How long a closed connection waits for the peer to read and close, in ms. */
@@ -125,7 +126,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) {
-      // The peer gets no message any more, but a failure is still reported.
+      // The peer cannot get a message any more, but a failure is still reported.
       if (reason !== undefined && reason !== this.#end.error && isOwnFailure(reason)) this.#onFailure?.(reason);
       return;
     }
@@ -211,8 +212,8 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // Keep reading after the end: closing TCP with unread bytes resets the connection, and the peer may lose the
-        // reason.
+        // Keep reading after the end. Closing a TCP socket with unread bytes resets the connection, and the peer may
+        // lose the reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {
@@ -281,8 +282,8 @@ export class FramedChannel implements Channel {
 }
 
 // Credit is counted from the beginning of a connection, in bytes of credited frames. Therefore, a grant that arrives
-// twice does no harm, and a lost frame is detected by the count in the next frame. A grant that may have been lost is
-// sent again (`isStuck`). A frame may be sent as long as fewer bytes than the limit were sent. The last frame may
+// twice does no harm, and the count in the next frame reveals a lost frame. A grant that may have been lost is sent
+// again (`isStuck`). A side may send a frame while the bytes that it has sent are below the limit. The last frame may
 // exceed the limit, by at most its own length.
 
 class CreditTaker {
@@ -311,13 +312,13 @@ class CreditGiver {
   readonly #window: number;
   #limit = INITIAL_CREDIT_BYTES;
   /**
-   * The limit before the present one. A peer that stopped at it, or just beyond it, may not have received the present
-   * limit.
+   * The limit before the present one. A peer that stopped at this earlier limit, or just beyond it, may not have
+   * received the present limit.
    */
   #earlier = INITIAL_CREDIT_BYTES;
   #arrived = 0;
   #consumed = 0;
-  /** Bytes of credited frames that have arrived and are not consumed. A frame that arrives twice counts twice. */
+  /** Bytes of credited frames that have arrived and are not consumed yet. A frame that arrives twice counts twice. */
   #held = 0;
 
   constructor(windowBytes: number) {
@@ -325,9 +326,9 @@ class CreditGiver {
   }
 
   /**
-   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if too many bytes wait to be consumed
-   * because frames arrive repeatedly. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does
-   * not follow that of the frame before.
+   * Throws `LIMIT_EXCEEDED` if the other side had no credit for the frame, or if repeated frames make too many bytes
+   * wait to be consumed. On a reliable wire, throws `INTEGRITY_VIOLATION` if the count in the frame does not follow
+   * from the count in the frame before.
    */
   arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
     const own = credited ? bytes : 0;
@@ -343,8 +344,8 @@ class CreditGiver {
   }
 
   /**
-   * Returns the new limit once half of the window is free again, or the present limit if its grant may have been lost.
-   * `undefined` if there is nothing to grant.
+   * Returns the new limit once half of the window is free again. Returns the present limit if its grant may have been
+   * lost. Otherwise, returns `undefined`.
    */
   consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
     if (credited) this.#held -= bytes;

@@ -4,7 +4,7 @@ import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
 
 export interface LinkFrame {
   readonly from: "a" | "b";
-  /** Counted in each direction: 0, 1, 2 … */
+  /** The number of the frame in its direction: 0, 1, 2 … */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
@@ -64,7 +64,9 @@ class MemoryWire implements Wire {
   #peer: MemoryWire | undefined;
   #written = 0;
   #isClosed = false;
-  /** `closed`: the other end has closed, and arrived bytes can still be read. `broken`: reading fails at once. */
+  /**
+   * `closed`: the other end has closed; bytes that arrived before can still be read. `broken`: reading fails at once.
+   */
   #state: "open" | "closed" | "broken" = "open";
   #wake: (() => void) | undefined;
 

@@ -3,25 +3,27 @@ import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 
-/** How much the WebSocket may buffer before a writer must wait. */
+/** If the WebSocket buffers more bytes than this, the writer waits. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * A longer frame is split into messages of this size. A WebSocket reports a message only when it is complete, so the
- * receiver of a longer message would regard a slow line as dead.
+ * A frame that is longer than this is split into messages of this size. A WebSocket reports a message only when all of
+ * it has arrived, so the receiver of a long message would regard a slow connection as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
-/** With more unread bytes than this, the connection is not read. */
+/** While more bytes than this are unread, the socket is paused. */
 const UNREAD_BYTES = 1024 ** 2;
 
-/** Close codes without an error: done, going away, none given. Code 1006 (no close frame arrived) is an error. */
+/**
+ * Close codes that report no error: done, going away, no code given. Code 1006 (no close frame arrived) is an error.
+ */
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), of either side. The wire must be made in the same turn of the event
- * loop in which the socket opens, or the first messages are lost. The socket must be made with `perMessageDeflate:
- * false`, and with a `maxPayload` of one frame. A text message breaks the connection.
+ * A wire over an open WebSocket (package `ws`), for the client's or the server's side. The wire must be made in the
+ * turn of the event loop in which the socket opens. Otherwise, the first messages are lost. The socket must be made
+ * with `perMessageDeflate: false`, and with a `maxPayload` of one frame. A text message breaks the connection.
  */
 export class WebSocketWire implements Wire {
   readonly #socket: OpenWebSocket;
@@ -45,13 +47,13 @@ export class WebSocketWire implements Wire {
     if (socket.readyState !== socket.OPEN) {
       if (this.#isClosed) throw new Error("the WebSocket is closed");
       if (this.#end?.error !== undefined) throw this.#end.error;
-      // The peer has closed without an error, and receives nothing more. A failure here would end the channel although
+      // The peer has closed without an error, and receives nothing more. An error here would end the channel, and
       // earlier messages of the peer may be unread.
       return;
     }
     const left = this.#send(frame);
     if (socket.bufferedAmount > HIGH_WATER_BYTES) return left;
-    // The next writer learns of the error from the state of the socket.
+    // The next `write` finds the error in the state of the socket.
     left.catch(() => undefined);
   }
 

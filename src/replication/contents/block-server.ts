@@ -6,20 +6,19 @@ import { asFatal, type Channel } from "../channel.ts";
 import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** Many contents of one workspace at once, without what the store holds only for other workspaces. */
+/** Many contents of one workspace at once. Excludes contents that the store holds only for other workspaces. */
 export interface WorkspaceBlocks {
-  /**
-   * Yields blocks as `BlobStore.blocks` does. The blocks have only contents that some event of this workspace names.
-   */
+  /** Yields blocks as `BlobStore.blocks` does, but only with contents that some event of this workspace names. */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
-  /** Returns which contents are stored and named by some event of this workspace. */
+  /** Returns those of the contents that are stored and that some event of this workspace names. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
 }
 
 type Response = MessageOf<"BlocksResponse">;
 
 /**
- * The most bytes of blocks in a message of several blocks. The replica checks one message while the next is on its way.
+ * The maximum number of bytes in a message of several blocks. The limit is low, so that the replica checks one message
+ * while the next one is on its way.
  */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
@@ -38,14 +37,14 @@ async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncItera
 }
 
 /**
- * Sends requested contents in blocks as they are stored, in that order. While a slow replica receives a message, only
- * this message and the beginning of the next lookup are in memory. A content that is requested again before it was sent
- * is sent once.
+ * Sends requested contents in blocks, in the form and order in which they are stored. While a slow replica receives a
+ * message, only this message and the beginning of the next lookup are in memory. A content that is requested again
+ * before it was sent is sent only once.
  */
 export class BlockServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceBlocks;
-  /** Requested and not answered yet. */
+  /** The contents that were requested and not answered yet. */
   readonly #waiting = new Set<Hash>();
   /** The part of `#waiting` whose lookup has not begun. */
   readonly #later = new Set<Hash>();
@@ -77,7 +76,7 @@ export class BlockServer {
         let next: Lookup | undefined;
         for await (const response of this.#answers(current)) {
           await this.#channel.send(response);
-          // The channel has copied the blocks into the frame that it sent.
+          // The blocks can be freed, because the channel has copied them into the frame that it sent.
           freeBytes(response.blocks);
           // Look up the next contents while the remaining answers are sent.
           next ??= this.#begin();
@@ -94,8 +93,8 @@ export class BlockServer {
   }
 
   /**
-   * Looks up all waiting contents together, because a block of which only a part is requested must be packed anew.
-   * Returns `undefined` if none waits.
+   * Begins the lookup of all waiting contents together, because a block must be repacked if only a part of it is
+   * requested. Returns `undefined` if no content waits.
    */
   #begin(): Lookup | undefined {
     if (this.#later.size === 0) return undefined;

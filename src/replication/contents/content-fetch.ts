@@ -27,15 +27,15 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** Before the first request, no message is an answer. */
+  /** False before the first request. A message that arrives then cannot be an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }
 
   /**
-   * Fetches a content, or its manifest. If `piece` is given, fetches only that piece. Resolves to `undefined` if the
-   * origin does not have the content. Does not compare the content with its hash. Callers that request the same content
-   * at once share one answer. Rejects with `UNAVAILABLE` if the session ends.
+   * Fetches a content; for a large content, its chunk manifest. If `piece` is given, fetches only that piece. Resolves
+   * to `undefined` if the origin does not have the content. Does not compare the content with its hash. Concurrent
+   * requests for the same content share one answer. Rejects with `UNAVAILABLE` if the session ends.
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -52,7 +52,7 @@ export class ContentFetch {
     return answer;
   }
 
-  /** Ignores an answer that nobody waits for, because it has arrived twice. */
+  /** Called with each answer. Ignores an answer that no request waits for, because it can arrive twice. */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);

@@ -10,21 +10,22 @@ import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { LogHistory } from "./log-history.ts";
 
-/** How much of the log is read at once for one replica. */
+/** The number of bytes of the log that are read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The small contents of this many events are read at once, which takes about a millisecond. */
+/** The small contents of this many events are read together. This takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
-/** All pushes of this process together send 16 events per turn of the event loop, which takes some milliseconds. */
+/** All pushes of this process together send 16 events per turn of the event loop. This takes some milliseconds. */
 const SLICES = new TurnSlices(16);
 
 export interface NamedContents {
   /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the replica may have the content of this event. The index may not know the event yet. Default: always true.
+   * True if the replica is allowed to have the content of this event. The index may not know the event yet. Default:
+   * always true.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -38,27 +39,27 @@ export interface EventPushOptions {
 }
 
 /**
- * Sends a replica, in order, the events after its last one. At most one `note` is pending, however many events are
+ * Sends a replica the events after its last one, in order. At most one `note` is pending, even if many events are
  * recorded, because a note only says that the log must be read again. In addition to the channel's credit, a window
- * limits the bytes that were sent and not acknowledged. Otherwise, a replica with a slow disk would get events that it
- * must drop.
+ * limits the bytes that were sent and are not acknowledged. Otherwise, a replica with a slow disk would get events that
+ * it must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
   readonly #options: EventPushOptions;
-  /** The last event that was sent; `undefined` if the replica is not known yet, or must reconcile. */
+  /** The last event that was sent; `undefined` if the replica's position is unknown, or the replica must reconcile. */
   #sent: Head | undefined;
   /**
-   * The last event that the replica may hold, because the event was sent, offered, or held at `begin`. No later event
-   * can be acknowledged.
+   * The last event that the replica can have: it was sent, offered, or passed to `begin`. No later event can be
+   * acknowledged.
    */
   #most = 0;
   #acknowledged = 0;
   #iteration = 0;
-  /** Sent and not acknowledged messages: the last event and the bytes of each. */
+  /** The parcels that were sent and are not acknowledged: the last event and the bytes of each. */
   #inFlight: { readonly seq: number; readonly bytes: number }[] = [];
   #inFlightBytes = 0;
-  /** Incremented by `begin` and `stop`. This ends a page that is being sent. */
+  /** Incremented by `begin` and `stop`. A page that is being sent then ends. */
   #epoch = 0;
   #isNoted = false;
   #isRunning = false;
@@ -76,7 +77,7 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration of the last file event that ended a sent parcel; 0 if there was none. */
+  /** The iteration of the last file event that was the end of a sent parcel; 0 if there was none. */
   get iteration(): number {
     return this.#iteration;
   }
@@ -106,16 +107,16 @@ export class EventPush {
     this.#most = Math.max(this.#most, sequence);
   }
 
-  /** Called when there may be something to send. */
+  /** Called when there can be something to send. */
   note(): void {
     this.#isNoted = true;
     if (!this.#isRunning && this.#sent !== undefined) void this.#run();
   }
 
   /**
-   * Called when the replica holds everything up to this event. Returns false if that was known already. As long as
-   * nothing was sent, an acknowledgement of the empty history (0) returns true each time. Throws `INTEGRITY_VIOLATION`
-   * for an event that the replica cannot have.
+   * Called when the replica holds everything up to this event. Returns false if an earlier call said so. As long as
+   * nothing was sent, returns true each time for the empty history (0). Throws `INTEGRITY_VIOLATION` for an event that
+   * the replica cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -153,8 +154,8 @@ export class EventPush {
     const epoch = this.#epoch;
     const events = await this.#options.history.after(from, PAGE_BYTES);
     for await (const { last, bytes, messages } of this.#parcels(events)) {
-      // After another `begin` or `stop`, this page is outdated. If the window is full, an acknowledgement continues the
-      // push.
+      // After a new `begin` or `stop`, this page is outdated. If the window is full, the next acknowledgement continues
+      // the push.
       if (epoch !== this.#epoch || !this.#hasRoom) return;
       this.#sent = { seq: last.seq, hash: last.hash };
       this.#most = Math.max(this.#most, last.seq);
@@ -173,8 +174,8 @@ export class EventPush {
   }
 
   /**
-   * Each event that can be sent as a notification is one parcel, with its content if that is small. Each run of other
-   * events between them is one parcel.
+   * Splits the events into parcels. An event that can be sent as a notification is a parcel of its own, with its
+   * content if that is small. Consecutive other events form one parcel.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
@@ -211,7 +212,7 @@ export class EventPush {
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {
       const bytes = contents.get(hash);
-      // Leave out a content that is missing or damaged, or has another size than the event says: the replica requests
+      // Leave out a content that is missing or damaged, or whose size differs from the event's. The replica requests
       // it.
       if (bytes?.length === size) inline.set(event, bytes);
     }
@@ -226,7 +227,7 @@ function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; s
   return { event, hash, size };
 }
 
-/** `undefined` for a damaged content. */
+/** Returns `undefined` for a damaged content. */
 async function bytesOf(reader: BlobReader): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
   try {

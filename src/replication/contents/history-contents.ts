@@ -28,16 +28,14 @@ const PAGE = 5_000;
 
 /**
  * The contents that a history names or ever named: the contents of files, and those that other records need (bases,
- * filters, plans, both sides of a conflict). Excludes contents that were freed, and contents that the store holds only
- * for other workspaces. Also excludes the contents of files outside of the workspace, because they belong to the
- * machine.
+ * filters, plans, both sides of a conflict). Three kinds of contents are excluded:
+ * - contents that were freed;
+ * - contents that the store holds only for other workspaces;
+ * - the contents of files outside of the workspace, because they belong to the machine.
  */
 export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
-  /**
-   * The contents that records of other kinds than files name, up to event `#seq`, with the paths that the records
-   * state.
-   */
+  /** The contents that records other than file records name, up to event `#seq`, with the paths in those records. */
   readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
   #reading: Promise<void> | undefined;
@@ -74,8 +72,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The other contents belong to no path, now or earlier: they are a side of a conflict, or an operation is about
-      // to write them.
+      // The other contents never belonged to a path. Each is a side of a conflict, or an operation is about to write
+      // it.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -89,7 +87,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** All contents that protected paths have or had. Few paths are protected. */
+  /** Returns all contents that protected paths have or had. Few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -103,7 +101,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
-  /** Yields to other tasks between slices. */
+  /** Returns those of the contents that the history names. Yields to other tasks between slices. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
     const named: Hash[] = [];
     for await (const some of inSlices(hashes, SLICE)) {
@@ -126,7 +124,10 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     });
   }
 
-  /** A concurrent caller waits for the running read, and then checks whether it has read far enough. */
+  /**
+   * Reads events up to `upTo` into `#others`. A concurrent caller waits for the running read, and then reads on if
+   * necessary.
+   */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {
       this.#reading ??= this.#readPage(upTo).finally(() => (this.#reading = undefined));

@@ -11,14 +11,15 @@ import { oldestSeq } from "../../engine/log/history-start.ts";
 const MARK_EVERY = 256;
 
 /**
- * The delay in ms before reading lines that another process may have written. That process is usually still writing,
+ * The delay in ms before a read of lines that another process may have written. That process is usually still writing,
  * and an earlier read would lock it out.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * The delay in ms before replicas are told of the end of an operation, if no other event is recorded earlier. The end
- * changes no file, and would arrive while the replicas work on the operation's changes.
+ * The delay in ms before replicas are told of the end of an operation. Another event that is recorded earlier shortens
+ * the delay. The end changes no file, and without the delay would arrive while the replicas work on the operation's
+ * changes.
  */
 const ENDS_LATER_MS = 50;
 
@@ -30,11 +31,14 @@ interface OtherWriters {
 
 interface LogHistoryOptions {
   /**
-   * Set if other processes write to the log. A line of another process is then reported only after it was read while
-   * nobody writes, because an incomplete line may be cut off. Default: no other process writes.
+   * Set if other processes write to the log. A line of another process is then reported only after it was read under a
+   * lock, because an incomplete line can be cut off. Default: no other process writes.
    */
   readonly others?: OtherWriters;
-  /** Returns the position of an event's line, which may be wrong. Default: reads to find the position. */
+  /**
+   * Returns the position of an event's line. The position may be wrong, so the reader checks it. Default: the log is
+   * read to find the position.
+   */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
 
@@ -43,11 +47,17 @@ interface LogHistoryOptions {
  */
 export class LogHistory {
   readonly workspace: string;
-  /** Emitted when events may have been recorded. Without it, replicas notice them only at the next heartbeat. */
+  /**
+   * Emitted when events may have been recorded. Without this signal, replicas would notice the events only at the next
+   * heartbeat.
+   */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
   readonly #options: LogHistoryOptions;
-  /** Positions of events, by seq. An offset counts in the file (the log or a sealed log) that has the event's line. */
+  /**
+   * Positions of events, by seq. An offset counts from the start of the file (the log or a sealed log) that has the
+   * event's line.
+   */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
   /** The seq of the log's first line when `#firstSeq` was found. */
@@ -75,8 +85,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the last event that is durable and cannot be cut off any more. If the origin lost a line that a replica
-   * has, one history would become two.
+   * Returns the last event that is durable and cannot be cut off any more. Replicas get no later event: if the origin
+   * lost a line that a replica has, their histories would diverge.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
@@ -87,8 +97,8 @@ export class LogHistory {
   }
 
   /**
-   * Like `head`, but without a wait. The latest events of other processes may be missing; `changed` reports them a
-   * moment later.
+   * Like `head`, but does not wait for other writers. The latest events of other processes may be missing; `changed`
+   * reports them a moment later.
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;
@@ -118,28 +128,31 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
-  /** True if no event after `seq` is known yet. Later events of other processes are reported by `changed`. */
+  /** True if no event after `seq` is known yet. `changed` reports later events of other processes. */
   isLastKnown(seq: number): boolean {
     return seq >= (this.#known?.seq ?? 0);
   }
 
-  /** The last event known to be permanent: from the last read, or recorded by this process since. */
+  /** The last event that is known to be permanent: found by the last read, or recorded by this process since then. */
   get #known(): Head | undefined {
     const own = this.#own.head;
     return own.seq > (this.#permanent?.seq ?? 0) ? own : this.#permanent;
   }
 
-  /** The oldest event whose line exists in the log or its archive, as of the last call of `head`. */
+  /** The oldest event whose line exists in the log or its archive, as found by the last call of `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /** `""` for event 0; `undefined` if neither the line of the event nor the next line exists. */
+  /**
+   * Returns the hash of an event; `""` for event 0. Returns `undefined` if neither the line of the event nor the next
+   * line exists.
+   */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
-    // This read detects a dropped archive.
+    // Read the first line again, because the archive can have been dropped.
     if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
@@ -148,8 +161,8 @@ export class LogHistory {
   }
 
   /**
-   * Returns the events after `last`: at least one, with about `maxBytes` bytes of lines; none if `last` is the last
-   * event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
+   * Returns the events after `last`: about `maxBytes` bytes of lines, but at least one event. Returns none if `last` is
+   * the last event. Throws `LOG_DAMAGED` if the log does not continue from `last`.
    */
   async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
     const own = this.#own.after(last, maxBytes);
@@ -173,9 +186,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log while nobody writes. If another process keeps writing, returns the known head. The known
-   * head includes every event that any replica was given: a replica with more events would take the origin's history
-   * for another one.
+   * Reads the end of the log under the lock, so that nobody writes. If another process keeps writing, returns the known
+   * head. The known head includes every event that a replica was given. Otherwise, a replica with more events would
+   * take the origin's history for another one.
    */
   async #look(): Promise<Head> {
     try {
@@ -191,7 +204,7 @@ export class LogHistory {
     }
   }
 
-  /** A read that began earlier and ends later does not move the head back. */
+  /** Sets the permanent head and returns it. Never moves it back: a read that began earlier can end later. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
     if (this.#permanent === undefined || head.seq > this.#permanent.seq) this.#permanent = head;
@@ -214,7 +227,7 @@ export class LogHistory {
     let at = start.seq;
     for await (const line of this.#linesFrom(start)) {
       const isMark = at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY;
-      // The first line shows whether the position is still right, however short the log is.
+      // Always check the first line, because it shows whether the position is still right.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
         // Another process has dropped the archive since the position was noted. Read again from new positions.
@@ -278,12 +291,12 @@ function brokenAt(seq: number): ChronicleError {
   });
 }
 
-/** How much text of lines is kept in memory. */
+/** The maximum number of characters of lines that are kept in memory. */
 const MOST_CHARACTERS = 256 * 1024;
 
 /**
- * The last events that this process has recorded. Readers that follow the log closely get them without reading the disk
- * to which they were just written.
+ * The last events that this process has recorded. Readers that follow the log closely get these events from memory, not
+ * from the disk.
  */
 export class RecentEvents {
   #events: SealedEvent[] = [];
@@ -307,8 +320,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the events after `last`: at least one, with about `maxCharacters` characters of lines; none if the next
-   * event is not in memory.
+   * Returns the events after `last`: about `maxCharacters` characters of lines, but at least one event. Returns none if
+   * the next event is not in memory.
    */
   after(last: Head, maxCharacters: number): readonly SealedEvent[] {
     const [first] = this.#events;
@@ -324,7 +337,7 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the last events with about half of the text that may be kept. If all of it were kept, every new event would
+   * Returns the last events with about half of `MOST_CHARACTERS`. If the limit itself were kept, every new event would
    * copy the array.
    */
   #lastOnes(): SealedEvent[] {

@@ -1,9 +1,9 @@
 import type { Channel } from "../channel.ts";
 
-/** An unanswered question is repeated after this many heartbeats, because it or its answer may be lost. */
+/** An unanswered request is repeated after this many heartbeats, because the request or its answer may be lost. */
 const BEATS = 4;
 
-/** If more bytes than this arrive between two heartbeats, the peer is still sending, and the answer may follow. */
+/** If more bytes than this arrive between two heartbeats, the peer is still sending, and the answer can follow. */
 const QUIET_BYTES = 4_096;
 
 export class Patience {
@@ -19,7 +19,7 @@ export class Patience {
     this.#beats = 0;
   }
 
-  /** Returns true if it is time to ask again. */
+  /** Called with each heartbeat. Returns true if it is time to repeat the request. */
   isOver(): boolean {
     const { arrived } = this.#channel;
     const isComing = arrived - this.#arrived > QUIET_BYTES;

@@ -8,7 +8,7 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 
 export interface SecretContents {
-  /** Returns the hashes whose contents belong or belonged to a secret file, and to no ordinary path. */
+  /** Returns those of the contents that belong or belonged to a secret file, and never to an ordinary path. */
   secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** True if the content that is recorded at this path is a secret. */
   isSecretPath(path: WorkspacePath): Promise<boolean>;
@@ -22,8 +22,8 @@ export interface SessionSource {
 }
 
 /**
- * The contents of a workspace as one session serves them. Secrets (by the names of their files) are left out until the
- * replica has requested them and may have them (`admitSecrets`).
+ * The contents of a workspace as one session serves them. Secrets (by the names of their files) are left out until
+ * `admitSecrets` is called, that is, until a replica that is allowed to have them has requested them.
  */
 export class SessionContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #source: SessionSource;
@@ -43,8 +43,8 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Decides by the class in the event, because the event may be sent before its commit has ended, when no index knows
-   * its contents yet.
+   * Decides by the class in the event and not by the index: an event can be sent before its commit has ended, when the
+   * index does not know its contents yet.
    */
   isGiven({ record }: Pick<SealedEvent, "record">): boolean {
     return this.#givesSecrets || record["class"] !== "protected";

@@ -7,7 +7,7 @@ import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./r
 import { optional } from "../../util/optional.ts";
 
 /**
- * The first line of the file. Each further line is `<replica> <sequence>`, with the percent-encoded holder after it if
+ * The first line of the file. Each further line is `<replica> <sequence>`, followed by the percent-encoded holder if
  * there is one.
  */
 const MAGIC = "chronicle replica cursors 2";
@@ -20,26 +20,25 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
-/** After a failed write, the delay is longer by this factor. */
+/** After a failed write, the delay is multiplied by this factor. */
 const RETRY_DELAYS = 10;
 
 export interface FileCursorOptions {
   /** Default: moved cursors are written at once. */
   readonly delay?: CursorDelay;
-  /** Called when a delayed write fails, and not again until a write has succeeded. Default: no report. */
+  /** Called when a delayed write fails. Not called again until a write has succeeded. Default: no report. */
   readonly onFailed?: (error: unknown) => void;
-  /**
-   * Called once for each holder with too many replicas, when the first of these replicas is forgotten. Default: no
-   * report.
-   */
+  /** Called once for each holder that has too many replicas, when the first of them is dropped. Default: no report. */
   readonly onDropped?: (holder: string) => void;
 }
 
 /**
  * Stores cursors in one small file, which each write replaces. Only the process that serves the replicas may use the
- * file. A file of another format is refused with `LOG_DAMAGED`, and never overwritten. If there is a delay, moved
- * cursors are written together after it, and on disposal, because hundreds of replicas acknowledge each event. A stored
- * cursor that is too low does no harm, since each replica names its last event when it connects.
+ * file. A file of another format is refused with `LOG_DAMAGED`, and never overwritten.
+ *
+ * If there is a delay, moved cursors are written together after it, because hundreds of replicas acknowledge each
+ * event. Disposal writes them at once. A stored cursor that is too low does no harm, because each replica names its
+ * last event when it connects.
  */
 export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
@@ -68,7 +67,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // Only the order of the replicas changes, which need not be written.
+    // Only the order of the replicas changes, and the order need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -87,7 +86,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
-  /** Writes what is not written yet. Throws `IO` if the write fails. */
+  /** Writes the cursors that are not written yet. Throws `IO` if the write fails. */
   [Symbol.dispose](): void {
     if (this.#pending === undefined) return;
     this.#pending[Symbol.dispose]();
@@ -103,7 +102,10 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     this.#pending ??= delay.timers.after(ms, () => this.#writeLate(delay));
   }
 
-  /** The file is replaced as a whole, so the next write can succeed after a failed one (a full disk). */
+  /**
+   * Writes the cursors, and tries again later if the write fails. The file is replaced as a whole, so a later write can
+   * succeed after a failed one (a full disk).
+   */
   #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;
     try {
@@ -116,7 +118,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  /** `get`, `holder` and `list` show the change only after it is durable. */
+  /** Makes a change and writes it. `get`, `holder` and `list` show the change only after it is durable. */
   #change(change: (cursors: MemoryReplicaCursors) => void): void {
     const next = new MemoryReplicaCursors(this.#cursors.list());
     change(next);
@@ -152,7 +154,7 @@ function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [st
   }
 }
 
-/** `null` if the encoding is invalid. */
+/** Returns `null` if the encoding is invalid. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);

@@ -22,7 +22,7 @@ export class HistoryTrees implements TreeSource {
     this.#context = context;
   }
 
-  /** Takes the lock, so that the state includes no event that another process is still writing. */
+  /** Holds the lock, so that the state includes no event that another process is still writing. */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
     const { index, workspaceId } = context;
@@ -55,8 +55,9 @@ export class HistoryTrees implements TreeSource {
   }
 
   /**
-   * Called after a read of the index. Once the lines up to an event are dropped, the index begins after that event, and
-   * what it says of the state is wrong.
+   * Throws `UNAVAILABLE` if the index no longer has the state after event `seq`. Called after each read of the index:
+   * once the lines up to an event are dropped, the index begins after that event, and an earlier state that is read
+   * from it is wrong.
    */
   async #refuseDropped(seq: number): Promise<void> {
     const from = await indexedFrom(this.#context);
@@ -69,8 +70,8 @@ export class HistoryTrees implements TreeSource {
 }
 
 /**
- * The last event of each `erase:` record, as record rows of a base. Beyond `MAX_ERASURES_BYTES`, the earliest ones are
- * left out.
+ * Returns the last event of each `erase:` record, as record rows of a base. If they exceed `MAX_ERASURES_BYTES`, the
+ * earliest events are left out.
  */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));
@@ -142,7 +143,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // Mark also a path that was a folder before: everything in it was deleted.
+      // Also mark a path that was a folder before, because everything in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
@@ -151,7 +152,7 @@ class IndexedView implements TreeView {
     return this.#changes.folders.has(folder);
   }
 
-  /** `undefined` if the path is not a folder at that event. */
+  /** Returns `undefined` if the path is not a folder as of the view's event. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
     const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;

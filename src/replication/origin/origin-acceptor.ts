@@ -19,15 +19,15 @@ import { RecentMap } from "../../util/recent-map.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/** The client must send `Hello` within this time. */
+/** The client must send `Hello` within this time, in ms. */
 const HELLO_MS = 10_000;
 
-/** At this interval, a replica is told that its `Hello` is being processed. */
+/** The interval, in ms, at which a replica is told that its `Hello` is being processed. */
 const BUSY_MS = 1_500;
 
 const MOST_FORKED = 1_000;
 
-/** Disposed of at the session's end. */
+/** Disposed of when the session ends. */
 interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
@@ -43,7 +43,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
-  /** The ids of workspaces that, according to a replica, were put back to an earlier state. */
+  /** The ids of the workspaces that were put back to an earlier state according to a replica. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
@@ -77,8 +77,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * If the replica answers on an earlier connection, there are two copies of the replica, and the later connection
-   * (`session`) is closed. An earlier connection that does not answer may be dead, and is ignored.
+   * Closes the new connection (`session`) if the replica still answers on an earlier one, because there are then two
+   * copies of the replica. An earlier connection that does not answer may be dead, and is ignored.
    */
   #refuseDouble(session: OriginSession): void {
     const { replica, workspace } = session;
@@ -90,7 +90,10 @@ export class OriginAcceptor implements ReplicaAcceptor {
     }
   }
 
-  /** Returns the id of the report. The replica is told only the kind of the failure. */
+  /**
+   * Reports a failure to the administrator. Returns the id of the report. The replica is told only the kind of the
+   * failure and this id.
+   */
   #noteFailure(failure: ChronicleError): string {
     const id = randomUUID();
     const { cause = failure } = failure;
@@ -101,7 +104,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
     return id;
   }
 
-  /** A forked replica connects again and again, but is reported once. */
+  /** Reports each forked replica once, because it connects again and again. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -110,8 +113,8 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 
   /**
-   * Reports each workspace once. A replica that searches for the last common event is contradicted many times, and
-   * other replicas are contradicted too.
+   * Reports each workspace once. A replica that searches for the last common event contradicts the log many times, and
+   * other replicas contradict it, too.
    */
   #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
     const { contradicted } = session;
@@ -170,7 +173,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
   }
 }
 
-/** Tells the administrator that this side was put back to an earlier state. */
+/** Returns the error that tells the administrator that this side was put back to an earlier state. */
 function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const { message, hint = "" } = cause;
   return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
@@ -191,7 +194,7 @@ function doubled(): ChronicleError {
   });
 }
 
-/** Reports a replica that waits for a decision of its own user. */
+/** Returns the error that reports a forked replica. The replica waits for a decision of its own user. */
 function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
     hint: "nothing of it was taken; run `chronicle sync adopt-as-new` on its machine to continue",
@@ -210,7 +213,7 @@ function leaving(): ChronicleError {
   });
 }
 
-/** A channel whose `Hello` was read in advance, to find out the workspace. `receive` yields the `Hello` first. */
+/** A channel whose `Hello` was read in advance, because it names the workspace. `receive` yields the `Hello` first. */
 class BegunChannel implements Channel {
   readonly #channel: Channel;
   readonly #first: Message;
@@ -223,9 +226,9 @@ class BegunChannel implements Channel {
   }
 
   /**
-   * Sets the workspace in `Hello` to the id that `meant` returns. Closes the channel if no `Hello` comes within
-   * `withinMs`. Throws `USAGE` if another message comes first, and `UNAVAILABLE` if the connection ends before `Hello`.
-   * Also throws what `meant` throws, and the channel's own errors.
+   * Sets the workspace in `Hello` to the id that `meant` returns. Closes the channel if no `Hello` arrives within
+   * `withinMs`. Throws `USAGE` if another message arrives first, and `UNAVAILABLE` if the connection ends before
+   * `Hello`. Rethrows the errors of `meant` and of the channel.
    */
   static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();
@@ -270,7 +273,7 @@ interface HelloDeadline {
 }
 
 interface BeginOptions extends HelloDeadline {
-  /** The id of the workspace that the replica asks for. */
+  /** Resolves to the id of the workspace that the replica asks for. */
   readonly meant: (hello: MessageOf<"Hello">) => Promise<string>;
 }
 

@@ -33,7 +33,7 @@ export interface OriginOptions {
   readonly blocks?: WorkspaceBlocks;
   /** Secrets are sent only on request, and only if `mayHaveSecrets` is true. Default: no content is a secret. */
   readonly secrets?: SecretContents;
-  /** True if the client is a person, who may have secrets. Default: false. */
+  /** True if the client may have secrets, because it is a person. Default: false. */
   readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
   /**
@@ -41,46 +41,51 @@ export interface OriginOptions {
    * replica.
    */
   readonly admit?: (replica: string) => void;
-  /** Called once the client is admitted as the replica that it has named. Must not throw. */
+  /** Called once the client is admitted as the replica that it names. Must not throw. */
   readonly onReplica?: () => void;
-  /** Default: nothing is accepted. */
+  /** The parts that accept what the replica writes back. Default: nothing is accepted. */
   readonly writeBack?: WriteBackParts;
-  /** True if the client may only follow. A replica with the capability `read-only` is told so. */
+  /** True if the client may only follow. A replica with the capability `read-only` is told this. */
   readonly readOnly?: boolean;
   readonly timers?: Timers;
   /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this must reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
-  /** How many bytes of lines and inline contents may be sent before the replica acknowledges them. Default 4 MiB. */
+  /**
+   * The maximum number of bytes of lines and inline contents that are sent before the replica acknowledges them.
+   * Default 4 MiB.
+   */
   readonly windowBytes?: number;
-  /** A signed head (docs/format.md) that replicas keep as witnesses. */
+  /** Resolves to a signed head (docs/format.md), which replicas keep as witnesses. */
   readonly signedHead?: () => Promise<string | undefined>;
   /**
-   * Serves the present state to replicas that cannot follow any more, so that they can reconcile in full. Default: such
-   * a replica is only told that it cannot follow.
+   * Serves the present state to replicas that can no longer follow, so that they can reconcile in full. Default: such a
+   * replica is only told that it cannot follow.
    */
   readonly trees?: TreeSource;
-  /** Emits contents before their events are durable. */
+  /** Emits contents whose events are not durable yet. */
   readonly foreseen?: Signal<AnnouncedContent>;
   /**
-   * Returns the time since which the workspace's folder is missing, in epoch milliseconds; `undefined` if the folder is
-   * there. Called for each heartbeat.
+   * Returns the time since which the workspace's folder is missing, in epoch milliseconds. Returns `undefined` if the
+   * folder is there. Called for each heartbeat.
    */
   readonly folderAway?: () => number | undefined;
-  /** Records the changes in the workspace's folder up to now. Default: nothing, as for a hosted workspace. */
+  /**
+   * Records the changes in the workspace's folder up to now. Default: there is no folder, as for a hosted workspace.
+   */
   readonly look?: () => Promise<void>;
 }
 
-/** A dead connection is noticed after three to four times this interval. */
+/** The default interval of heartbeats. A dead connection is noticed after three to four intervals. */
 const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
  * The origin's side of a session with one replica (docs/protocol.md, "A conversation"). First, the replica's history is
- * compared with the log. A different history is reported, and ends the session. Then the replica is sent every event
- * after its last one, in order, and each content that it requests and may have. A slow replica delays nobody else:
- * events that it has no room for are not read from the log.
+ * compared with the log. A different history is reported, and ends the session. Otherwise, the replica is sent every
+ * event after its last one, in order, and each content that it requests and is allowed to have. Events for which a slow
+ * replica has no room are not read from the log, so a slow replica delays no other replica.
  */
 export class OriginSession {
   readonly #channel: Channel;
@@ -93,7 +98,7 @@ export class OriginSession {
   readonly #fetch: ContentFetch;
   readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
-  /** The `sequence` of each barrier request under way. */
+  /** The `sequence` of each barrier request that is not answered yet. */
   readonly #confirming = new Set<number>();
   #heartbeatTimer: HeartbeatTimer | undefined;
   #replica: string | undefined;
@@ -104,7 +109,7 @@ export class OriginSession {
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
   #asked = 0;
-  /** The callbacks of pending calls of `isThere`, by the hash that the call asks for. */
+  /** The callbacks of pending calls of `isThere`, by the hash that each call asks for. */
   readonly #questions = new Map<Hash, () => void>();
   #agreed: ReadonlySet<Capability> = new Set();
 
@@ -126,12 +131,12 @@ export class OriginSession {
     return this.#replica;
   }
 
-  /** Says which event the replica holds and this log does not. */
+  /** The error that names an event that the replica holds and this log does not. `undefined` if there is none. */
   get contradicted(): ChronicleError | undefined {
     return this.#contradicted;
   }
 
-  /** The last event that the replica holds durably, as far as this session knows. */
+  /** The last event that the replica has acknowledged as durable in this session. */
   get acknowledged(): number {
     return this.#push.acknowledged;
   }
@@ -141,8 +146,8 @@ export class OriginSession {
   }
 
   /**
-   * Checks whether the replica is alive, by asking it for a content that nobody has. A live replica denies the content
-   * at once, and the result is `true`. The result is `false` if the session ends first.
+   * Resolves to true once the replica has shown that it is alive, and to false if the session ends first. Asks the
+   * replica for a content that nobody has; a live replica denies the content at once.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -154,7 +159,7 @@ export class OriginSession {
     return promise;
   }
 
-  /** Ends the conversation with an error, for instance because another copy of the replica is connected. */
+  /** Ends the session with an error, for instance because another copy of the replica is connected. */
   refuse(why: ChronicleError): void {
     this.#channel.close(why);
   }
@@ -167,7 +172,7 @@ export class OriginSession {
     return this.#reached.wait(sequence);
   }
 
-  /** Never rejects: the channel's end holds the error. */
+  /** Serves the replica until the channel ends. Never rejects, because the channel's end holds the error. */
   async run(): Promise<ChannelEnd> {
     using _listening = this.#options.history.changed.listen(() => this.#push.note());
     using _foreseeing = this.#options.foreseen?.listen((content) => this.#sendAhead(content));
@@ -189,13 +194,13 @@ export class OriginSession {
 
   /**
    * Sends a content ahead of its event, if nothing else is being sent to the replica. The event carries the content
-   * anyway, so a loss does no harm.
+   * anyway, so the loss of this message does no harm.
    */
   #sendAhead(content: AnnouncedContent): void {
     if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
-    // Ignore errors: the receiving loop reports the end of the connection, and the event carries the content, too.
+    // Ignore errors, because the receiving loop reports the end of the connection.
     this.#given.gives(content.path).then(
       (gives) => (gives ? this.#channel.send(message).catch(() => undefined) : undefined),
       () => undefined,
@@ -224,8 +229,8 @@ export class OriginSession {
   }
 
   /**
-   * Sends the head if it is not known to the replica. A replica that has received only part of a commit then knows that
-   * more follows, and does not act on that part.
+   * Sends the head if the replica was not told of it yet. A replica that has received only a part of a commit then
+   * knows that more follows, and does not act on that part.
    */
   #tellHead(): void {
     if (this.#options.history.isLastKnown(this.#told)) return;
@@ -328,7 +333,7 @@ export class OriginSession {
       heartbeat_ms: this.#heartbeatMs,
     });
     this.#isAnswered = true;
-    // The replica may have lost the last answers in a crash, or with its connection.
+    // Send the last answer again, because the replica may have lost it in a crash or with its connection.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (this.#folderAway() !== undefined) await this.#beat();
     if (!(await this.#canFollowFrom(head))) return;
@@ -337,15 +342,15 @@ export class OriginSession {
     await this.#sendSignedHead();
   }
 
-  /** Lets this session send secrets. Throws `FORBIDDEN` if the client may not have them. */
+  /** Lets this session send secrets. Throws `FORBIDDEN` if the client is not allowed to have them. */
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
   }
 
   /**
-   * Returns the fields of `HelloAck` about the decided entries, and begins the intake after them. If entries are later
-   * decided over another connection of this replica, the intake refuses the entries of this connection.
+   * Returns the fields of `HelloAck` about the decided entries, and begins the intake after these entries. If further
+   * entries are decided over another connection of this replica, the intake refuses the entries of this connection.
    */
   #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
     this.#intake?.begin(upTo);
@@ -353,14 +358,14 @@ export class OriginSession {
   }
 
   /**
-   * True if the replica can be sent the events after this head. If not, the replica is told so, and the result is
+   * Returns true if the replica can be sent the events after this head. Otherwise, tells the replica so and returns
    * false. Throws `INTEGRITY_VIOLATION` if the log contradicts the head.
    */
   async #canFollowFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     const known = await history.hashAt(sequence);
-    // Check after `hashAt`, which may be the first to notice that the archive was dropped.
+    // Check after `hashAt`, because `hashAt` can be the first to notice that the archive was dropped.
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if (known !== hash) {
       this.#contradicted = contradiction(sequence, own.seq);
@@ -387,8 +392,8 @@ export class OriginSession {
   }
 
   /**
-   * The last event that the replica can have seen. As long as nothing was sent, this is the head in its `Hello`: a
-   * replica that must reconcile may write back before it has reconciled.
+   * The last event that the replica can have seen. As long as nothing was sent, this is the head in the replica's
+   * `Hello`, because a replica that must reconcile can write back before it has reconciled.
    */
   get #known(): number {
     return Math.max(this.#push.sent, this.#claimed);
@@ -411,13 +416,16 @@ export class OriginSession {
     this.#fetch.took(message);
   }
 
-  /** The replica asks after frames were lost, or once it has reconciled. */
+  /**
+   * Begins to send the events after `since_sequence`. The replica requests this after frames were lost, or once it has
+   * reconciled.
+   */
   async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
     if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
-    // Ends the state before another one may have to be offered, which must be a later one.
+    // End the offered state here: if another state must be offered below, it must be a later one.
     this.#trees?.end(since_sequence);
     const hash = await history.hashAt(since_sequence);
     if (since_sequence < history.firstSeq - 1) {
@@ -433,7 +441,7 @@ export class OriginSession {
 
   /**
    * Answers a barrier request once earlier changes in the folder are recorded. Runs in the background, because
-   * recording may take long. If recording fails, no answer is sent, and the replica asks again at its next heartbeat.
+   * recording can take long. If recording fails, no answer is sent, and the replica asks again at its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;
@@ -469,8 +477,8 @@ export class OriginSession {
 }
 
 /**
- * All lines of a replica came from its origin, so a contradiction means that the replica lies or that the origin has
- * lost lines.
+ * Returns the error for a replica that holds an event that the log contradicts. All lines of a replica came from its
+ * origin, so either the replica lies or the origin has lost lines.
  */
 function contradiction(sequence: number, last: number): ChronicleError {
   const what =

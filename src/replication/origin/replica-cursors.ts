@@ -1,25 +1,27 @@
 /**
  * An origin's list of its replicas. Each replica has a cursor and a holder. The cursor is the last event that the
- * replica holds durably, and only grows. The holder is the client that presents the replica. At most `MOST_HELD`
- * replicas are kept for each holder. A further replica replaces the one of the same holder that was away longest. A
- * forgotten replica that connects again names its last event itself, and is listed again. Backends:
- * `MemoryReplicaCursors`, `FileReplicaCursors`. The list is not a record of the workspace. Otherwise, each
- * acknowledgement would be an event to be acknowledged.
+ * replica holds durably, and only grows. The holder is the client that presents the replica.
+ *
+ * At most `MOST_HELD` replicas are kept for each holder. A further replica replaces the least recently seen replica of
+ * the same holder. A replaced replica that connects again names its last event itself, and is listed again.
+ *
+ * The list is not a record of the workspace, because each acknowledgement would then be an event that must be
+ * acknowledged. Backends: `MemoryReplicaCursors`, `FileReplicaCursors`.
  */
 export interface ReplicaCursors {
-  /** `undefined` if the replica never connected, or is forgotten. */
+  /** Returns a replica's cursor. Returns `undefined` if the replica has never connected, or was replaced. */
   get(replica: string): number | undefined;
   /**
-   * Moves a cursor forward, durably (in some backends after a delay). A lower value is ignored. Throws `IO` if a write
+   * Moves a cursor forward. Durable, in some backends only after a delay. Ignores a lower value. Throws `IO` if a write
    * fails.
    */
   advance(replica: string, sequence: number): void;
   /**
-   * The client that may present a replica (`admitReplica`). `undefined` if nobody has presented the replica since
-   * holders were introduced, or if the replica is unknown.
+   * Returns the client that may present a replica (`admitReplica`). Returns `undefined` if the replica is unknown, or
+   * if nobody has presented it since holders were introduced.
    */
   holder(replica: string): string | undefined;
-  /** Durable. Throws `IO` if the write fails. */
+  /** Sets the holder of a replica. Durable. Throws `IO` if the write fails. */
   hold(replica: string, holder: string): void;
   /** The most recently seen replica comes last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
@@ -30,7 +32,7 @@ export interface KeptReplica {
   readonly holder?: string;
 }
 
-/** This many replicas are kept for one holder. */
+/** The maximum number of replicas that are kept for one holder. */
 export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };

@@ -2,21 +2,21 @@ import type { Channel } from "../channel.ts";
 import type { Timers } from "../../util/timers.ts";
 
 /**
- * Tells a replica that its `Hello` is being processed, by a grant of 0 bytes: before `HelloAck`, the protocol allows
- * only `Credit`.
+ * Tells a replica that its `Hello` is being processed. The message is a grant of 0 bytes, because the protocol allows
+ * only `Credit` before `HelloAck`.
  */
 export async function sayBusy(channel: Channel): Promise<void> {
   await channel.send({ type: "Credit", limit: 0 });
 }
 
 /**
- * Repeats `sayBusy` until disposed, because opening a workspace may take longer than a replica waits without a message.
+ * Repeats `sayBusy` until disposed, because opening a workspace can take longer than a replica waits without a message.
  */
 export function keepSayingBusy(channel: Channel, timers: Timers, everyMs: number): Disposable {
   let next: Disposable;
   const say = (): void => {
     next = timers.after(everyMs, say);
-    // The reader of the channel reports its end.
+    // Ignore the error, because the reader of the channel reports its end.
     sayBusy(channel).catch(() => undefined);
   };
   next = timers.after(everyMs, say);

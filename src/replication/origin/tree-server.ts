@@ -20,10 +20,12 @@ type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
 
 const MAX_WAITING = 64;
 
-/** The limit of counted bytes in one answer. The other 64 KiB of the head are for fields that are not counted. */
+/**
+ * The maximum number of counted bytes in one answer. The other 64 KiB of the head are for fields that are not counted.
+ */
 const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
 
-/** Counted for a folder in addition to its path and children. */
+/** The bytes that are counted for a folder in addition to its path and children. */
 const FOLDER_BYTES = 256;
 
 /**
@@ -37,7 +39,7 @@ export class TreeServer {
   readonly #trees: TreeSource;
   readonly #waiting: Request[] = [];
   #anchor: TreeAnchor | undefined;
-  /** The last event of the latest state that was ended. */
+  /** The seq of the last state that `end` has ended; -1 if there is none. */
   #ended = -1;
   #view: { readonly sequence: number; readonly since: number; readonly view: TreeView } | undefined;
   #isServing = false;
@@ -48,7 +50,8 @@ export class TreeServer {
   }
 
   /**
-   * Returns the present state. Until `end`, further calls return the same state, and requests about it are answered.
+   * Begins a reconciliation, and returns the present state. Until `end` ends this state, further calls return the same
+   * state, and requests about it are answered.
    */
   async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
     const { seq, hash, root, frontier, record } = (this.#anchor ??= await this.#trees.anchor());
@@ -57,8 +60,8 @@ export class TreeServer {
   }
 
   /**
-   * Called when the replica holds the events up to `reached`. Ends the state if the replica has got there, so that the
-   * next `begin` returns a later one.
+   * Called when the replica holds the events up to `reached`. Ends the state if the replica has reached it, so that the
+   * next `begin` returns a later state.
    */
   end(reached: number): void {
     if (this.#anchor === undefined || reached < this.#anchor.seq) return;
@@ -67,9 +70,12 @@ export class TreeServer {
     this.#view = undefined;
   }
 
-  /** Throws `LIMIT_EXCEEDED` if too many wait, and `USAGE` for a state that was not offered. */
+  /**
+   * Queues a request. Throws `LIMIT_EXCEEDED` if too many requests wait, and `USAGE` for a state that was not offered.
+   */
   ask(request: Request): void {
-    // A network may repeat a frame after the reconciliation is over, also if another one has begun.
+    // Ignore requests about a state that has ended, because a network can repeat a frame, even after another
+    // reconciliation has begun.
     if (this.#anchor === undefined) return;
     if (request.sequence !== this.#anchor.seq) {
       if (request.sequence <= this.#ended) return;
@@ -121,7 +127,10 @@ export class TreeServer {
     yield { type: "ErasuresResponse", sequence, offset, total: erasures.length, rows };
   }
 
-  /** A folder whose children do not all fit is the last of its answer. */
+  /**
+   * Answers with the listings of the requested folders, in one or more messages. A folder whose children do not all fit
+   * is the last folder of its message.
+   */
   async *#listings({ sequence, since, folders }: FoldersRequest): AsyncGenerator<MessageOf<"TreeResponse">, void> {
     const view = await this.#viewSince(sequence, since);
     let answer = new Answer();
@@ -150,7 +159,7 @@ class Answer {
   #children = 0;
   #bytes = 0;
 
-  /** One more folder may be added only while less than half of the answer is used. */
+  /** True if another folder can be added, that is, while less than half of the answer is used. */
   get hasRoom(): boolean {
     return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
   }
@@ -213,28 +222,28 @@ export interface TreeAnchor extends Head {
 
 export interface AskedFolder {
   readonly path: WorkspacePath;
-  /** Only the names after this one are requested. */
+  /** The listing begins after this name. `undefined` to begin at the first name. */
   readonly after: string | undefined;
   /** The folder's Merkle hash at the replica. */
   readonly hash: Hash | undefined;
 }
 
-/** `row.entry` is undefined for a path that was deleted after the replica's event. */
+/** A child of a listed folder. `row.entry` is undefined for a path that was deleted after the replica's event. */
 export interface ListedChild {
   readonly name: string;
   readonly row: IterationRow;
   /** The hash of the content, the link target, or the folder. */
   readonly hash: Hash | undefined;
-  /** For a folder, or a path that was one: true if something in it has an event after the replica's. */
+  /** For a folder, or a path that was a folder: true if something in it has an event after the replica's last event. */
   readonly touched: boolean | undefined;
 }
 
-/** `hash` is undefined if the state has no such folder. */
+/** A listed folder. `hash` is undefined if the state has no such folder. */
 export interface ListedFolder {
   readonly hash: Hash | undefined;
-  /** True if something in the folder has an event after the replica's. */
+  /** True if something in the folder has an event after the replica's last event. */
   readonly touched: boolean;
-  /** Sorted by name; none if the folder has the replica's hash and was not touched. */
+  /** The children, sorted by name. Empty if the folder has the replica's hash and is not touched. */
   readonly children: readonly ListedChild[];
 }
 
@@ -242,13 +251,13 @@ export interface TreeSource {
   /** Returns the present state. `view` can be called for it as long as this `TreeSource` exists. */
   anchor(): Promise<TreeAnchor>;
   /**
-   * The state for a replica that holds the events up to `since`. With 0 (no event), every deletion is new. Rejects with
-   * `UNAVAILABLE`, as the view does, once the history begins after that state.
+   * Returns the state for a replica that holds the events up to `since`. If `since` is 0 (no event), every deletion is
+   * new. This method and the view reject with `UNAVAILABLE` once the history begins after that state.
    */
   view(seq: number, since: number): Promise<TreeView>;
 }
 
-/** A state, with what has changed since an earlier event. */
+/** A state, with the changes since an earlier event. */
 export interface TreeView {
   list(folder: AskedFolder): Promise<ListedFolder>;
 }

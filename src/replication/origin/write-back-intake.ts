@@ -25,24 +25,24 @@ export interface WriteBackParts {
   readonly received: ReceivedContents;
 }
 
-/** The limit of waiting batches. A correct replica has one unanswered batch, which it may send again. */
+/** The maximum number of waiting batches. A correct replica has only one unanswered batch, which it can send again. */
 const MAX_WAITING = 16;
 
 /**
- * A fetch may receive nothing for this many heartbeats. Limited because the lease that is held meanwhile stops the
- * collector.
+ * The maximum number of heartbeats in which a fetch receives nothing. The limit is necessary because the fetch holds a
+ * lease, which stops the collector.
  */
 const PATIENCE_BEATS = 75;
 
-/** Codes of temporary errors: a later attempt may succeed. `NOT_FOUND` means that the folder is missing. */
+/** Codes of temporary errors, after which a later attempt can succeed. `NOT_FOUND` means that the folder is missing. */
 const PASSING: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
-/** Codes of permanent errors: the replica does not send the entries again. */
+/** Codes of permanent errors, after which the replica does not send the entries again. */
 const LASTING: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**
- * Decides what a replica writes back, one batch after the other, while the session receives further messages. Fetches
- * the contents that this side lacks, makes them durable, lets the workspace decide, and answers once the decision is
- * durable.
+ * Decides about the entries that a replica writes back, one batch after the other, while the session receives further
+ * messages. For each batch, fetches the contents that this side lacks, makes them durable, lets the workspace decide,
+ * and answers once the decision is durable.
  */
 export class WriteBackIntake {
   readonly #channel: Channel;
@@ -52,7 +52,7 @@ export class WriteBackIntake {
   readonly #seen: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
-  /** The replica's last decided entry, as far as this session knows. */
+  /** The seq of the replica's last entry that is known to be decided. */
   #settled: number | undefined;
   #isRunning = false;
   #isFetching = false;
@@ -66,14 +66,14 @@ export class WriteBackIntake {
     this.#seen = seen;
   }
 
-  /** Called with the last decided entry that `HelloAck` names. */
+  /** Called with the seq of the last decided entry, which `HelloAck` names. */
   begin(settled: number): void {
     this.#settled = settled;
   }
 
   /**
-   * Ignores a batch that is queued or being decided, because a replica without an answer sends its batch again. Throws
-   * `LIMIT_EXCEEDED` if too many batches wait.
+   * Ignores a batch that is already queued or being decided, because a replica without an answer sends its batch again.
+   * Throws `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
@@ -100,7 +100,7 @@ export class WriteBackIntake {
       );
   }
 
-  /** Drops the batches that wait. The current batch may still be decided. */
+  /** Drops the batches that wait. The current batch can still be decided. */
   end(): void {
     this.#isEnded = true;
     this.#waiting.length = 0;
@@ -142,7 +142,7 @@ export class WriteBackIntake {
   }
 
   /**
-   * Durably stores the contents of the entries that may be accepted, and returns the hashes of the contents that
+   * Durably stores the contents of the entries that are not refused already. Returns the hashes of the contents that
    * neither side has.
    */
   async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
@@ -168,9 +168,9 @@ export class WriteBackIntake {
 }
 
 /**
- * If entries under the replica's id were decided over another connection (`ROLLBACK_DETECTED`), returns an error that
- * makes the replica connect again. From the next `HelloAck`, the replica learns whether a copy of the replica wrote
- * those entries. Returns `undefined` for any other error.
+ * Returns an error that makes the replica connect again if entries under its id were decided over another connection
+ * (`ROLLBACK_DETECTED`). From the next `HelloAck`, the replica learns whether a copy of it wrote those entries. Returns
+ * `undefined` for any other error.
  */
 function comeAgain(error: unknown): ChronicleError | undefined {
   if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
@@ -188,14 +188,14 @@ function reasonOf(error: unknown): WriteBackReason | undefined {
   return PASSING.has(error.code) ? "unavailable" : undefined;
 }
 
-/** This many hashes are remembered. The oldest is forgotten first. */
+/** The maximum number of hashes that are remembered. The oldest hash is forgotten first. */
 const MOST = 100_000;
 
 /**
- * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. A
- * content that the store holds only for other workspaces must be sent, because otherwise anybody who knows its hash
- * could read it. A secret must be sent as well, because anybody who knows its hash from the log could read it under an
- * ordinary name.
+ * The contents that replicas need not send: those of the workspace, and those that a replica has already sent. Two
+ * kinds of contents must always be sent, so that nobody can read a content by knowing its hash:
+ * - a content that the store holds only for other workspaces;
+ * - a secret, whose hash is in the log and which could be read under an ordinary name.
  */
 export class ReceivedContents implements HeldContents {
   readonly #blobs: BlobStore;
@@ -211,7 +211,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     const secrets = (await this.#contents.secrets?.(asked)) ?? new Set<Hash>();
-    // Ask the store as well: the collector may have freed a received content.
+    // Ask the store as well, because the collector can have freed a received content.
     for (const hash of await this.#blobs.sound(asked)) {
       if (secrets.has(hash)) continue;
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
@@ -232,12 +232,13 @@ export interface WriteBackTarget {
   /** Throws `LIMIT_EXCEEDED` if this many more bytes would exceed the store's limit. */
   reserve(bytes: number): void;
   /**
-   * The reason to refuse an entry whatever its content, or `undefined`. The content of a refused entry is not fetched.
+   * Returns the reason to refuse an entry regardless of its content, or `undefined`. The content of a refused entry is
+   * not fetched.
    */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
-   * Durably decides entries whose contents are in the store. Throws `READ_ONLY` if this workspace accepts no changes,
-   * and `LOCKED` or another passing error if a later call may succeed.
+   * Durably decides about entries whose contents are in the store. Throws `READ_ONLY` if this workspace accepts no
+   * changes, and `LOCKED` or another temporary error if a later call can succeed.
    */
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
 }

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Message, MessageType } from "./messages.ts";
 
 /**
- * An addition to the protocol that needs no new version. Used only if both sides have named it (docs/protocol.md,
+ * An addition to the protocol that needs no new version. It is used only if both sides have named it (docs/protocol.md,
  * "Versions").
  */
 export type Capability =
@@ -17,7 +17,7 @@ export type Capability =
   | "ahead"
   | "times";
 
-/** The message types whose messages always need a capability. */
+/** The capability that every message of a type needs. */
 const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
   Rename: "rename",
   TreeRequest: "tree",
@@ -34,7 +34,7 @@ export function agreedOn(theirs: readonly string[], ours: readonly Capability[])
   return new Set(ours.filter((one) => theirs.includes(one)));
 }
 
-/** Returns the capability that exact times in a message need; `undefined` if the message has no exact times. */
+/** Returns the capability that the exact times in a message need, or `undefined` if the message has no exact times. */
 function neededByFields(message: Message): Capability | undefined {
   const isExact = ({ mtime_ns }: { readonly mtime_ns?: number | undefined }): boolean => mtime_ns !== undefined;
   if (message.type === "WriteBack") return message.entries.some(isExact) ? "times" : undefined;
@@ -42,7 +42,7 @@ function neededByFields(message: Message): Capability | undefined {
   return message.folders.some(({ children }) => children.some(isExact)) ? "times" : undefined;
 }
 
-/** The capability for the type of a message, or for its field `folder_away_since` or `anchor`. */
+/** Returns the capability that the type of a message needs, or its field `folder_away_since` or `anchor`. */
 function neededBy(message: Message): Capability | undefined {
   if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
   if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";

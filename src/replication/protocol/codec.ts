@@ -5,9 +5,9 @@ import type { FramePayload } from "./frame.ts";
 import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
 
 /**
- * The head is the message as JSON, with a number of bytes in place of each byte field. The body is the bytes of these
- * fields, concatenated in the order of the head. Throws the error with which the other side would refuse the message:
- * `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
+ * Encodes a message as a head and a body. The head is the message as JSON, with the number of bytes in place of each
+ * byte field. The body is the bytes of these fields, concatenated in the order of the head. Throws the error with which
+ * the other side would refuse the message: `USAGE`, `PATH_INVALID` or `LIMIT_EXCEEDED`.
  */
 export function encodeMessage(message: Message): FramePayload {
   const checked = checkMessage(message);
@@ -24,7 +24,7 @@ function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
 }
 
-/** Puts a length in place of each byte field, and adds the bytes to `pieces`. */
+/** Returns the message with a length in place of each byte field, and adds the bytes to `pieces`. */
 function detached(message: Message, pieces: Uint8Array[]): object {
   const field = bytesFieldOf(message.type);
   if (field === undefined) return message;
@@ -38,8 +38,8 @@ function detached(message: Message, pieces: Uint8Array[]): object {
 }
 
 /**
- * The byte fields of the message are views of the payload. Throws `USAGE` for an invalid message, `PATH_INVALID` for a
- * refused path, and `LIMIT_EXCEEDED` for a head that is nested too deeply or has too many parts.
+ * Decodes a message. Its byte fields are views of the payload. Throws `USAGE` for an invalid message, `PATH_INVALID`
+ * for a refused path, and `LIMIT_EXCEEDED` for a head that is nested too deeply or has too many parts.
  */
 export function decodeMessage({ head, body }: FramePayload): Message {
   checkJson(head);
@@ -61,7 +61,9 @@ function isObject(value: unknown): value is Fields {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** Checks each length, because the head is not validated yet. */
+/**
+ * Replaces the lengths in the head by the bytes of the body. Checks each length, because the head is not validated yet.
+ */
 function attach(head: Fields, body: Uint8Array): void {
   const field = bytesFieldOf(head["type"]);
   if (field === undefined) refuse("its type has no bytes");
@@ -88,8 +90,8 @@ const BACKSLASH = 0x5c;
 
 /**
  * Checks the nesting and the number of commas and colons of a JSON text before it is parsed, because a short text can
- * need much memory as a value. Throws `LIMIT_EXCEEDED` if one of them exceeds its limit. Does not check whether the
- * text is JSON.
+ * need much memory as a value. Throws `LIMIT_EXCEEDED` if the nesting or the number exceeds its limit. Does not check
+ * whether the text is JSON.
  */
 function checkJson(text: Uint8Array): void {
   let depth = 0;

@@ -22,7 +22,10 @@ function stateOf(event: LogEvent): FileState | undefined {
   return change === undefined ? undefined : { path: change.path, entry: change.file.entry };
 }
 
-/** The receiver computes these fields from the event's line as well, and refuses a message whose fields differ. */
+/**
+ * Returns the state as fields of a message. The receiver also computes these fields from the event's line, and refuses
+ * a message whose fields differ.
+ */
 export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
   return {
     ...pathToFields(path),
@@ -51,9 +54,9 @@ function goesInline(size: number): boolean {
 }
 
 /**
- * Returns `undefined` if the event is not about a file, its line is too long, or the protocol refuses its path. The
- * line is then sent in `Events`. A small `content` is sent inline. The caller omits `content` if the replica may not
- * have it.
+ * Returns the notification of an event. Returns `undefined` if the event is not about a file, its line is too long, or
+ * the protocol refuses its path; the line must then be sent in `Events`. A small `content` is sent inline. The caller
+ * omits `content` if the replica is not allowed to have it.
  */
 export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
   const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
@@ -63,7 +66,10 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
   return { type: "Notification", sequence, ...stateToFields(state.path, state.entry), line, ...inline };
 }
 
-/** Returns `undefined` if the event's notification would not have the content inline. */
+/**
+ * Returns the message that sends a content before its event. Returns `undefined` if the event's notification would not
+ * have the content inline.
+ */
 export function contentAheadOf({ path, hash, bytes }: AnnouncedContent): MessageOf<"ContentAhead"> | undefined {
   if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
   return { type: "ContentAhead", ...pathToFields(path), content_hash: hash, content: bytes };
@@ -79,8 +85,8 @@ function isAcceptable(path: WorkspacePath): boolean {
 }
 
 /**
- * One message for the deletion of a path and the creation of another path in the next event. Returns `undefined` if the
- * two events cannot be sent as a rename.
+ * Returns one message for the deletion of a path and the creation of another path in the next event. Returns
+ * `undefined` if the two events cannot be sent as a rename.
  */
 export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
   const [from, to] = [notificationOf(gone), notificationOf(made)];
@@ -147,8 +153,9 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees with the other fields of the message, or
- * if the inline content does not match its hash. Throws `PATH_INVALID` for a refused path.
+ * Returns the event of a notification. Throws `INTEGRITY_VIOLATION` if the line does not follow `prev` or disagrees
+ * with the other fields of the message, or if the inline content does not match its hash. Throws `PATH_INVALID` for a
+ * refused path.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
   const { event, state } = openLine(Buffer.from(message.line), prev);
@@ -165,7 +172,7 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
   return event;
 }
 
-/** Throws as `openNotification` does. */
+/** Returns the two events of a rename. Throws as `openNotification` does. */
 export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
   const [first, second] = message.lines;
   const { event: gone, state: from } = openLine(Buffer.from(first), prev);
@@ -182,7 +189,7 @@ export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [
   return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} disagrees with its lines`);
 }
 
-/** Returns the events of a message that has whole lines (no `part`). Throws as `openNotification` does. */
+/** Returns the events of a message with whole lines (no `part`). Throws as `openNotification` does. */
 export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const events: LogEvent[] = [];

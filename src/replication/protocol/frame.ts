@@ -5,7 +5,8 @@ import { notOffered } from "./wire-errors.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
 
 /**
- * A frame: a header of 28 bytes, the head (one JSON object), the body (bytes, in content frames only). Big-endian.
+ * A frame has a header of 28 bytes, the head (one JSON object), and, in content frames only, the body (bytes). Numbers
+ * are big-endian.
  *
  *     0   3  "CHR"
  *     3   1  version of the protocol: 2
@@ -21,7 +22,7 @@ const HEADER_BYTES = 28;
 const MAGIC = 0x434852;
 const CRC_AT = 24;
 
-/** A control frame has no body. A content frame has one, which may be empty. */
+/** A control frame has no body. A content frame has a body, which can be empty. */
 type FrameKind = "control" | "content";
 
 interface FrameHeader {
@@ -76,8 +77,9 @@ export function encodeFrame(payload: FramePayload, sent: number): Buffer {
 const HTTP = Buffer.from("HTTP/");
 
 /**
- * Throws `INTEGRITY_VIOLATION` if the bytes do not begin as a header does, and `UNAVAILABLE` if they begin as an HTTP
- * answer does. Accepts fewer bytes than a header, so that a peer that speaks HTTP is detected at once.
+ * Checks the first bytes of a header. Throws `UNAVAILABLE` if they are the beginning of an HTTP answer, and
+ * `INTEGRITY_VIOLATION` if they are no beginning of a header. Accepts fewer bytes than a header has, so that a peer
+ * that speaks HTTP is detected at once.
  */
 function checkStart(bytes: Buffer): void {
   const answer = bytes.subarray(0, HTTP.length);
@@ -87,8 +89,9 @@ function checkStart(bytes: Buffer): void {
 }
 
 /**
- * `bytes` must begin with a header of `HEADER_BYTES` bytes. Throws `INTEGRITY_VIOLATION` for an invalid header,
- * `UNAVAILABLE` for an HTTP answer, and `LIMIT_EXCEEDED` for lengths over the limits.
+ * Decodes the header at the beginning of `bytes`, which must have at least `HEADER_BYTES` bytes. Throws
+ * `INTEGRITY_VIOLATION` for an invalid header, `UNAVAILABLE` for an HTTP answer, and `LIMIT_EXCEEDED` for lengths over
+ * the limits.
  */
 export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
@@ -106,9 +109,9 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
 }
 
 /**
- * `bytes` must be exactly the frame. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION` for a wrong
- * checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first: another version may be just a
- * damaged byte.
+ * Decodes a frame. `bytes` must be exactly the frame. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION`
+ * for a wrong checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first, because a damaged
+ * byte can look like another version.
  */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");
@@ -141,8 +144,8 @@ const LEAST_CAPACITY = 4096;
 
 /**
  * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
- * complete. Allocates 4 KiB or at most twice the number of bytes that have arrived, whatever length the header
- * announces.
+ * complete. Allocates 4 KiB, or at most twice the number of bytes that have arrived. The length that the header
+ * announces has no influence on this.
  */
 export class FrameReader {
   #held = NOTHING;
@@ -156,9 +159,9 @@ export class FrameReader {
   }
 
   /**
-   * Yields the frames that are complete with this piece. Their bytes may be views of the piece. Throws as
-   * `decodeHeader` and `decodeFrame` do, and after that for every further piece, because the start of the next frame is
-   * unknown.
+   * Yields the frames that are complete with this piece. Their bytes can be views of the piece. Throws as
+   * `decodeHeader` and `decodeFrame` do. After an error, throws it again for every further piece, because the start of
+   * the next frame is unknown.
    */
   *push(piece: Uint8Array): Generator<Frame, void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -183,7 +186,7 @@ export class FrameReader {
     if (rest.length > 0) this.#hold(rest);
   }
 
-  /** Returns the bytes of the piece that follow the frame. */
+  /** Completes the buffered frame, and yields it once it is complete. Returns the remaining bytes of the piece. */
   *#complete(piece: Buffer): Generator<Frame, Buffer> {
     let rest = piece;
     if (this.#header === undefined) {
@@ -195,7 +198,7 @@ export class FrameReader {
     rest = this.#take(rest, total);
     if (this.#length < total) return rest;
     const frame = decodeFrame(this.#held.subarray(0, total), this.#header);
-    // Do not use the buffer again: the frame has views of it.
+    // Do not use the buffer again, because the frame has views of it.
     this.#held = NOTHING;
     this.#length = 0;
     this.#header = undefined;
@@ -203,7 +206,7 @@ export class FrameReader {
     return rest;
   }
 
-  /** Buffers bytes until `total` bytes are buffered, and returns the others. */
+  /** Buffers bytes of the piece until `total` bytes are buffered. Returns the remaining bytes. */
   #take(piece: Buffer, total: number): Buffer {
     const wanted = Math.min(Math.max(total - this.#length, 0), piece.length);
     this.#hold(piece.subarray(0, wanted));
@@ -215,7 +218,7 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
-      // A partial frame was not handed out, so the old buffer can be freed.
+      // The old buffer can be freed, because no frame with views of it was yielded.
       freeBytes(this.#held);
       this.#held = larger;
     }

@@ -13,17 +13,19 @@ const MAX_PATH_TEXT = 88_000;
 
 export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
 
-/** As the number of an event, of an iteration or of an entry of a journal, 0 means that there is none. */
+/**
+ * A count, or the number of an event, an iteration or a journal entry. As such a number, 0 means that there is none.
+ */
 export const count = z.int().min(0);
 
-/** The nanoseconds of a time after its milliseconds. The field is omitted if they are 0. */
+/** The nanoseconds of a time that its milliseconds leave out. The field is omitted if they are 0. */
 export const restOfTime = z.int().min(1).max(999_999);
 
 export const name = z.string().min(1).max(MAX_NAME);
 
 /**
- * The name of an actor, or the id of a session, a turn or an action. Without invisible characters, so that no name can
- * look like another one in a terminal. See `checkActorName`.
+ * The name of an actor, or the id of a session, a turn or an action. Invisible characters are not allowed, so that no
+ * name can look like another name in a terminal. See `checkActorName`.
  */
 export const plainName = name.refine((text) => isPlain(text), "is empty, or holds invisible or control characters");
 
@@ -53,7 +55,7 @@ export const head = z
     "a head must have both a sequence and a hash, or neither",
   );
 
-/** A byte field. The body of the frame has its bytes, and the JSON their number. */
+/** A byte field. The body of the frame has the bytes, and the JSON has their number. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }
@@ -82,14 +84,16 @@ export function pathToFields(path: WorkspacePath): PathFields {
 }
 
 /**
- * Matches absolute paths on Windows. They are refused on other systems, too: a later copy may be on Windows, and such a
- * name is hardly intended.
+ * Matches paths that are absolute on Windows. They are refused on all systems, because a later copy can be on Windows,
+ * and such a name is hardly intended.
  */
 const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
 
 /**
- * Throws `PATH_INVALID` if the message does not have exactly one path, if the path leaves the workspace or is absolute
- * on Windows, or if it is in Base64 although its bytes are UTF-8.
+ * Returns the path in a message. Throws `PATH_INVALID` in these cases:
+ * - the message does not have exactly one path;
+ * - the path leaves the workspace, or is absolute on Windows;
+ * - the path is in Base64 although its bytes are UTF-8.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
   const path = anyPathFromFields(fields);
@@ -98,8 +102,8 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
 }
 
 /**
- * Like `pathFromFields`, but also accepts paths that are absolute on Windows. Requested and listed folders need this,
- * because the hash of a folder covers such names, too.
+ * Like `pathFromFields`, but also accepts paths that are absolute on Windows. Requests and listings of folders need
+ * such paths, because the hash of a folder covers all of its names.
  */
 export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
@@ -116,12 +120,12 @@ function refuse(reason: string): never {
   throw new ChronicleError("PATH_INVALID", reason);
 }
 
-/** False for the root. Throws as `pathFromFields` does. */
+/** True unless the path is the root. Throws as `pathFromFields` does. */
 export function namesPath(fields: PathFields): boolean {
   return pathFromFields(fields) !== "";
 }
 
-/** The kind of a deleted path is `absent`. */
+/** The state of a path. The kind of a deleted path is `absent`. */
 export const stateFields = {
   ...pathFields,
   kind: z.enum(["file", "symlink", "dir", "absent"]),

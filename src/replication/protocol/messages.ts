@@ -38,7 +38,7 @@ const hashes = z.array(hash).max(MAX_NOT_IN_BLOCKS);
 /** Requests many contents at once, as blocks of a pack (docs/format.md). Requires the capability `blocks`. */
 const blocksRequest = z.strictObject({
   type: z.literal("BlocksRequest"),
-  /** 32 bytes each, concatenated. */
+  /** The hashes of the requested contents, 32 bytes each, concatenated. */
   hashes: bytes(MAX_ASKED * HASH_BYTES).refine(
     ({ length }) => length > 0 && length % HASH_BYTES === 0,
     "must be one hash or more",
@@ -81,13 +81,13 @@ const erasuresResponse = z
 
 const length = z.int().min(1).max(MAX_PIECE_BYTES);
 
-/** Either side may send this, because the origin may lack a content that is written back. */
+/** Requests a content. Either side may send this, because the origin can lack a content that is written back. */
 const contentFetchRequest = z.strictObject({
   type: z.literal("ContentFetchRequest"),
   content_hash: hash,
   /**
-   * The offset of the requested piece. If it is omitted, the whole content is requested, or its manifest if the content
-   * is longer than one piece.
+   * The offset of the requested piece. If omitted, the whole content is requested, or its manifest if the content is
+   * longer than one piece.
    */
   offset: count.optional(),
   length: length.optional(),
@@ -151,16 +151,18 @@ const hello = z.strictObject({
   versions: z.array(z.int().min(1).max(65_535)).min(1).max(16),
   capabilities,
   /**
-   * If omitted, the server takes the workspace in the address, else the workspace of the folder in which the server was
-   * started, else the only workspace that the caller may see and that is not archived.
+   * If omitted, the server takes the first of these that exists:
+   * - the workspace in the address;
+   * - the workspace of the folder in which the server was started;
+   * - the only workspace that the caller may see and that is not archived.
    */
   workspace: workspace.optional(),
   sandbox_id: sandboxId,
-  /** Set if the transport has not already presented it. */
+  /** The caller's token, if the transport has not already presented it. */
   token: z.string().min(1).max(4096).optional(),
   /** The last event of the origin that the replica has verified and holds. */
   head,
-  /** The last entry of the replica's journal for which it has an answer; 0 for none. */
+  /** The last answered entry of the replica's journal; 0 for none. */
   settled_local_seq: count,
 });
 
@@ -171,13 +173,13 @@ const helloAck = z.strictObject({
   workspace,
   head,
   /**
-   * The last entry of this replica that the origin has decided. The replica then sends the later entries, some perhaps
-   * again.
+   * The last entry of this replica that the origin has decided about. The replica then sends the later entries, even if
+   * it has already sent some of them.
    */
   settled_local_seq: count,
   /**
-   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica has no such entry, or one with
-   * another event hash, the replica was put back to an earlier state, or is a copy.
+   * The `event_hash` of entry `settled_local_seq`, if the entry has one. If the replica has no such entry, or its entry
+   * has another event hash, the replica was put back to an earlier state, or is a copy.
    */
   settled_hash: hash.optional(),
   /**
@@ -205,7 +207,7 @@ const sandboxHeartbeat = z.strictObject({
   up_to_sequence: count,
   /** The last entry of the replica's journal; 0 for none. */
   local_seq: count,
-  /** How many entries wait for an answer. */
+  /** The number of entries that wait for an answer. */
   pending: count,
 });
 
@@ -235,11 +237,13 @@ const error = z.strictObject({
 
 const credit = z.strictObject({
   type: z.literal("Credit"),
-  /** The other side may send this many bytes of credited frames, counted from the beginning of the connection. */
+  /**
+   * The number of bytes of credited frames that the other side may send, counted from the beginning of the connection.
+   */
   limit: count,
 });
 
-/** A change that a replica writes back. Identified by the replica's id and `local_seq`. */
+/** A change that a replica writes back. The replica's id and `local_seq` identify it. */
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
@@ -249,8 +253,8 @@ const entry = z
     mtime_ms: count,
     mtime_ns: restOfTime.optional(),
     /**
-     * The origin's event on which the change is based: the last event of this path that the replica had applied; 0 for
-     * none.
+     * The origin's event on which the change is based. This is the last event of this path that the replica had
+     * applied; 0 for none.
      */
     master_rowid_seen: count,
     actor: plainName,
@@ -260,7 +264,7 @@ const entry = z
   })
   .refine(isState, "the fields of the state do not agree");
 
-/** Why an entry was not accepted. The replica sends the entry again only after `unavailable`. */
+/** The reason why an entry was not accepted. The replica sends the entry again only after `unavailable`. */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
@@ -273,7 +277,7 @@ const reason = z.enum([
   "too-large",
   "content-missing",
   "erased",
-  /** The origin cannot accept anything at present. No entry of the batch was decided. */
+  /** The origin cannot accept anything at present. It has not decided about any entry of the batch. */
   "unavailable",
 ]);
 
@@ -303,7 +307,10 @@ const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        /** The iteration that event `sequence` recorded. Both are 0 for the deletion of a path that never existed. */
+        /**
+         * The iteration that event `sequence` recorded. Both numbers are 0 for the deletion of a path that never
+         * existed.
+         */
         master_iteration: count,
         /** The event that records the entry, or an earlier event that had already made the same change. */
         sequence: count,
@@ -334,7 +341,7 @@ const notification = z
   .strictObject({ type: z.literal("Notification"), sequence: z.int().min(1), ...stateFields, line })
   .refine(isState, "the fields of the state do not agree");
 
-/** The deletion of a path and the creation of another one in the next event. They are applied together. */
+/** The deletion of a path and the creation of another path in the next event. Both are applied together. */
 const rename = z
   .strictObject({
     type: z.literal("Rename"),
@@ -418,8 +425,9 @@ const anchor = z.strictObject({
 const fullResyncRequired = z.strictObject({
   type: z.literal("FullResyncRequired"),
   /**
-   * `compacted`: the next lines are neither in the log nor in its archive any more. `too-far`: the replica lacks more
-   * events than the origin's limit. `diverged`: the replica's head is not in the origin's chain.
+   * - `compacted`: the lines after the replica's head are no longer in the log or its archive.
+   * - `too-far`: the replica lacks more events than the origin's limit.
+   * - `diverged`: the replica's head is not in the origin's chain.
    */
   reason: z.enum(["compacted", "too-far", "diverged"]),
   current_sequence: count,
@@ -467,7 +475,10 @@ export type MessageType = Message["type"];
 
 export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
 
-/** Messages that carry lines, contents or listings wait for credit. All other messages are small and overtake them. */
+/**
+ * The messages that carry lines, contents or listings. They wait for credit. All other messages are small and overtake
+ * them.
+ */
 const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "Notification",
   "Rename",
@@ -484,7 +495,7 @@ export function isCredited(type: MessageType): boolean {
   return CREDITED.has(type);
 }
 
-/** The byte field of a message, or of the entries of a `WriteBack`. */
+/** Returns the name of the byte field of a message, or of the entries of a `WriteBack`. */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
@@ -497,7 +508,7 @@ export function bytesFieldOf(type: unknown): string | undefined {
 /** Maximum length of the text about an invalid message, and of the name of the invalid field, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Throws `USAGE` with the name of the invalid field, and `PATH_INVALID` for a refused path. */
+/** Checks a message. Throws `USAGE` with the name of the invalid field, or `PATH_INVALID` for a refused path. */
 export function checkMessage(given: unknown): Message {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

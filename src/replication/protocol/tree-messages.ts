@@ -17,7 +17,7 @@ export function nameToFields(name: string): NameFields {
 }
 
 /**
- * Accepts names that are absolute paths on Windows, because the hash of a folder covers such names, too. Throws
+ * Accepts names that are absolute paths on Windows, because the hash of a folder covers all of its names. Throws
  * `PATH_INVALID` for an invalid name.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
@@ -27,7 +27,7 @@ export function nameFromFields({ name, name_b64 }: NameFields): string {
 
 const folder = z.strictObject({
   ...pathFields,
-  /** Only children after this name are requested. An earlier message has listed the others. */
+  /** Only the children after this name are requested. An earlier message has listed the other children. */
   after: childName.optional(),
   after_b64: childName.optional(),
   /**
@@ -38,8 +38,8 @@ const folder = z.strictObject({
 });
 
 /**
- * False if both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path. The path `""` (the root) is
- * valid.
+ * True unless both `after` and `after_b64` are set. Throws `PATH_INVALID` for an invalid path. The path `""` (the root)
+ * is valid.
  */
 function isFolder(fields: z.output<typeof folder>): boolean {
   anyPathFromFields(fields);
@@ -55,7 +55,8 @@ export const treeRequest = z.strictObject({
   /** The `current_sequence` of `FullResyncRequired`. The state after this event is requested. */
   sequence: count,
   /**
-   * The last event that the replica holds. Later deletions are listed, and folders that were touched later are marked.
+   * The last event that the replica holds. Deletions after this event are listed, and folders in which something has
+   * changed since are marked as `touched`.
    */
   since: count,
   folders: z.array(folder.refine(isFolder)).min(1).max(MAX_FOLDERS),
@@ -76,7 +77,7 @@ const child = z
     /** The event that recorded this state. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** Only for a folder, or a path that was one: true if something in it has an event after `since`. */
+    /** Only for a folder, or a path that was a folder: true if something in it has an event after `since`. */
     touched: z.boolean().optional(),
     class: z.literal("protected").optional(),
   })

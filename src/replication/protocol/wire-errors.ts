@@ -3,7 +3,7 @@ import { errnoIn, failureInWords } from "../../core/values/failure-in-words.ts";
 import type { MessageOf } from "./messages.ts";
 import { optional } from "../../util/optional.ts";
 
-/** An unknown code comes from a later version, and is treated as `IO`. */
+/** The known codes. An unknown code comes from a later version, and is treated as `IO`. */
 const KNOWN: Readonly<Record<ErrorCode, true>> = {
   USAGE: true,
   NOT_FOUND: true,
@@ -35,7 +35,7 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 /** Maximum length of a message or hint that is sent, in characters. */
 const MOST = 2000;
 
-/** Codes of the failures of a store or its machine, about which the peer can do nothing. Their texts may name files. */
+/** Codes of failures of a store or its machine. The peer can do nothing about them, and their texts can name files. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["IO", "POISONED", "BLOB_MISSING", "BLOB_CORRUPT", "LOG_DAMAGED"]);
 
 /** True for a failure of this side's store or machine. Its message must not be sent to the peer. */
@@ -45,9 +45,10 @@ export function isOwnFailure(error: ChronicleError): boolean {
 }
 
 /**
- * The message has the error's code, text and hint, and whether the server is still starting. The error's other data are
- * not sent, because they may name paths of this machine. For the same reason, general words replace the text of a
- * failure of this side. They name `id`, under which this side's diagnostics have the text.
+ * Returns the message for an error: its code, text and hint, and whether the server is still starting. The error's
+ * other data are not sent, because they can name paths of this machine. For the same reason, a general text replaces
+ * the text of a failure of this side. The general text names `id`, under which the original text is in this side's
+ * diagnostics.
  */
 export function errorToMessage(error: ChronicleError, fatal: boolean, id?: string): MessageOf<"Error"> {
   const { message, hint } = isOwnFailure(error) ? withoutNames(error, id) : error;
@@ -59,7 +60,7 @@ export function errorToMessage(error: ChronicleError, fatal: boolean, id?: strin
   };
 }
 
-/** The words are those of the HTTP API. */
+/** Returns the general text for a failure. The HTTP API uses the same text. */
 function withoutNames(error: ChronicleError, id: string | undefined): Pick<ChronicleError, "message" | "hint"> {
   const { why = "this side has failed", hint } = failureInWords(error);
   return { message: id === undefined ? why : `${why}; the diagnostics there say more under ${id}`, hint };
@@ -69,7 +70,7 @@ function shortened(text: string): string {
   return text.slice(0, MOST).toWellFormed();
 }
 
-/** `isFromPeer` recognises the error by `data.peer`. */
+/** Returns the error that a message of the peer reports. `isFromPeer` recognises it by `data.peer`. */
 export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
@@ -83,8 +84,8 @@ export function isFromPeer(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the error for a server that was an origin, or may be one, but accepts no replica now, because it was started
- * without `--replication`. The connection is retried, because the server may be started again.
+ * Returns the error for a server that was an origin, or could be one, but accepts no replica now, because it was
+ * started without `--replication`. The connection is retried, because the server can be started again with it.
  */
 export function notOffered(cause?: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", "the server there does not offer replication now", {
@@ -101,14 +102,14 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   "FORMAT_UNSUPPORTED",
 ]);
 
-/** True if the error is this side's complaint about what the peer has sent. */
+/** True if this side has raised the error because of a message of the peer. */
 export function isViolation(error: ChronicleError): boolean {
   return VIOLATIONS.has(error.code) && !isFromPeer(error);
 }
 
 /**
- * The WebSocket close code (RFC 6455, section 7.4) for an error, and 1000 if there was none. The codes from 4000 on are
- * 4000 plus the HTTP status of the error. Errors without a code in this table get 1011.
+ * Returns the WebSocket close code (RFC 6455, section 7.4) for an error, or 1000 for none. The codes from 4000 on are
+ * 4000 plus the HTTP status of the error. All other errors get 1011.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

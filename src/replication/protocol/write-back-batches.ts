@@ -6,12 +6,12 @@ type WriteBack = MessageOf<"WriteBack">;
 
 export type WriteBackEntry = WriteBack["entries"][number];
 
-/** Reserved in a head for other fields than the entries. */
+/** The number of bytes that are reserved in a head for fields other than the entries. */
 const SPARE_BYTES = 1024;
 
 /**
  * Packs entries, in order, into as few messages as the limits of a frame allow. Throws `LIMIT_EXCEEDED` for an entry
- * that is too long for a frame, which no valid entry is.
+ * that is too long for a frame. No valid entry is that long.
  */
 export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
   let batch: WriteBackEntry[] = [];
@@ -36,7 +36,7 @@ export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntr
   if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
 }
 
-/** The length of an entry in the head, with a comma. */
+/** Returns the length of an entry in the head, including a comma. */
 function headBytes(entry: WriteBackEntry): number {
   const { inline_content, ...rest } = entry;
   const length = inline_content === undefined ? {} : { inline_content: inline_content.length };

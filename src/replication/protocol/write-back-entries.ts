@@ -43,7 +43,7 @@ function timeToWire(entry: Entry | undefined, isExact: boolean): Pick<WireEntry,
   return { mtime_ms: mtimeMs, mtime_ns: mtimeRestNs };
 }
 
-/** Throws `PATH_INVALID` for a refused path. */
+/** Returns the entry in a message. Throws `PATH_INVALID` for a refused path. */
 export function entryFromWire(wire: WireEntry): WriteBackEntry {
   const path = pathFromFields(wire);
   const { kind, content_hash, size, permissions, mtime_ms, mtime_ns } = wire;

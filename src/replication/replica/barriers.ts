@@ -3,7 +3,7 @@ import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
 interface Waiting {
-  /** The last event that this replica held at the request, which identifies the answer. */
+  /** The last event that this replica held when it sent the request. The answer names this event. */
   readonly sequence: number;
   /**
    * False while another request with this sequence is unanswered. The answer to that request may not include events
@@ -14,16 +14,16 @@ interface Waiting {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Asks an origin for its last event, on behalf of callers that wait until this replica holds that event. */
+/** Asks an origin for its last event. The callers then wait until this replica holds that event. */
 export class Barriers {
   readonly #channel: Channel;
   #waiting: Waiting[] = [];
   #isWelcome = false;
-  /** The sequences of requests that were sent again and have no answer yet. Two answers may arrive for each. */
+  /** The sequences of requests that were sent again and have no answer yet. Two answers can arrive for each of them. */
   readonly #repeated = new Set<number>();
   /**
-   * The sequences of answered requests that may get a second answer. Such an answer may not include events that the
-   * origin recorded before a later call.
+   * The sequences of answered requests for which a second answer can arrive. The second answer to an old request does
+   * not answer a later call of `ask`, because it may miss events that the origin recorded before that call.
    */
   readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
@@ -32,7 +32,10 @@ export class Barriers {
     this.#channel = channel;
   }
 
-  /** `sequence` is the last event that this replica holds. Rejects with `UNAVAILABLE` if the connection ends first. */
+  /**
+   * Resolves to the origin's last event. `sequence` is the last event that this replica holds. Rejects with
+   * `UNAVAILABLE` if the connection ends first.
+   */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
@@ -42,15 +45,15 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has welcomed this replica. Sends the earlier requests. */
+  /** Called once the origin has admitted this replica. Sends the requests that were made before. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendAsked();
   }
 
   /**
-   * Called with each heartbeat. Repeats unanswered requests, because the origin does not answer a request that fails
-   * there.
+   * Called with each heartbeat. Repeats unanswered requests, because the origin sends no answer if it fails to process
+   * a request.
    */
   beat(): void {
     for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#repeated.add(sequence);

@@ -8,7 +8,7 @@ import { Patience } from "../contents/patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 
-/** The contents of one `BlocksResponse` that were pending. A block may also have contents that arrived before. */
+/** The contents of one `BlocksResponse` that were pending. A block can also have contents that arrived before. */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
   readonly absent: readonly Hash[];
@@ -22,20 +22,20 @@ export interface FetchedBlock {
   readonly fresh: ReadonlySet<Hash>;
 }
 
-/** If this many messages wait for the caller, the channel is not read any further. */
+/** While this many answers wait for the caller, the channel is not read. */
 const MOST_HELD = 2;
 /**
- * More contents are requested when at most this many are pending. Each request then names as many contents as allowed:
- * the origin must pack a block anew if only some of its contents are requested.
+ * More contents are requested when at most this many are pending. Each request names as many contents as allowed,
+ * because the origin must repack a block if only some of its contents are requested.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
 
 /** One call of `get`, until all its contents are answered. */
 interface Asking {
   readonly asked: ReadonlySet<Hash>;
-  /** Requested and not answered yet. */
+  /** The contents that were requested and not answered yet. */
   readonly pending: Set<Hash>;
-  /** Not requested yet. The last one is requested next. */
+  /** The contents that were not requested yet. The last content is requested next. */
   readonly later: Hash[];
   readonly held: Response[];
   /** Called when an answer has arrived, or the connection has ended. */
@@ -60,8 +60,9 @@ export class BlockFetch {
 
   /**
    * Yields the answers for these contents as they arrive. Only one call may run at a time. Ignores blocks without a
-   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has a pending content and
-   * one that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are answered.
+   * pending content. Throws `INTEGRITY_VIOLATION` for a malformed block, and for a block that has both a pending
+   * content and a content that was not requested. Throws `UNAVAILABLE` if the connection ends before all contents are
+   * answered.
    */
   async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
     if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
@@ -91,8 +92,9 @@ export class BlockFetch {
   }
 
   /**
-   * Ignores an answer if no call of `get` runs, because the answer has arrived twice. Resolves when there is room for
-   * another answer. Until then, the session does not read the channel, so that the origin waits, too.
+   * Called with each answer. Ignores an answer if no call of `get` runs, because such an answer has arrived twice.
+   * Resolves when there is room for another answer. Until then, the session does not read the channel, so that the
+   * origin waits, too.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
@@ -150,7 +152,10 @@ export class BlockFetch {
   }
 }
 
-/** Removes an answer's contents from the pending ones. Returns `undefined` if none was pending. */
+/**
+ * Removes an answer's contents from the pending contents, and returns those that were pending. Returns `undefined` if
+ * none was pending.
+ */
 function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
   const fresh: FetchedBlock[] = [];
   for (const block of splitBlocks(blocks)) {

@@ -15,14 +15,17 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 
 const PARALLEL = 16;
 
-/** This many answers are checked at once, so that workers stay busy while this thread makes other answers durable. */
+/**
+ * The maximum number of answers that are checked at once, so that workers stay busy while this thread makes other
+ * answers durable.
+ */
 const MOST_CHECKING = 8;
 
 /** The contents that need not be fetched. By default, these are the contents of the store. */
 export interface HeldContents {
   /**
    * Returns the hashes whose contents are held and not damaged. The contents in `inline` need not be looked up, because
-   * they have arrived and can be stored at once.
+   * they have already arrived and can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
   /** Called when the content was fetched and is durable. */
@@ -32,9 +35,9 @@ export interface HeldContents {
 interface IntakeParts {
   /** Default: the undamaged contents of the store. */
   readonly held?: HeldContents;
-  /** Used if the other side supports it. */
+  /** Fetches contents as blocks, if the other side supports this. */
   readonly blocks?: BlockFetch;
-  /** Called for each chunk while a large content is joined, which may take long. Must not throw. */
+  /** Called for each chunk while the chunks of a large content are joined, which can take long. Must not throw. */
   readonly onJoining?: () => void;
   readonly early?: EarlyFiles | undefined;
   /** Called with the progress of a content that is fetched in pieces. Must not throw. */
@@ -50,19 +53,19 @@ interface Checking {
 
 interface WantedContents {
   readonly hashes: readonly Hash[];
-  /** Contents that arrived with their events or entries. */
+  /** The contents that arrived together with their events or entries. */
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;
   /** The expected sizes. A fetched content of another size is refused. */
   readonly sizes?: ReadonlyMap<Hash, number>;
-  /** Called with the number of contents held or fetched so far. Must not throw. */
+  /** Called with the number of contents that are held or were fetched so far. Must not throw. */
   readonly onTaken?: (contents: number) => void;
 }
 
 /**
  * Fetches the contents that events or entries name, compares them with their hashes, and stores them durably. Many
- * contents are fetched at once as blocks, if the other side supports it. A content longer than one piece is fetched in
- * chunks. Each chunk is stored under its own hash, so that only missing chunks are fetched after an interruption. No
- * record names the chunks, so the collector frees them later.
+ * contents are fetched at once as blocks, if the other side supports this. A content that is longer than one piece is
+ * fetched in chunks. Each chunk is stored under its own hash, so that only the missing chunks are fetched after an
+ * interruption. No record names the chunks, so the collector frees them later.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
@@ -84,9 +87,10 @@ export class ContentIntake {
   }
 
   /**
-   * Stores all contents that are not held. Once they are durable, resolves to the contents that the other side does not
-   * have (pruned or withheld). The caller must hold a lease of the store until the events that name the contents are
-   * durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated size.
+   * Fetches and stores all contents that are not held. Once they are durable, resolves to the contents that the other
+   * side does not have (pruned or withheld). The caller must hold a lease of the store until the events that name the
+   * contents are durable, too. Rejects with `INTEGRITY_VIOLATION` for a content that does not match its hash or stated
+   * size.
    */
   async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
@@ -119,8 +123,8 @@ export class ContentIntake {
   }
 
   /**
-   * Returns the contents that the origin does not have (`absent`), and those that must be requested one by one
-   * (`apart`).
+   * Fetches contents as blocks and puts them into the batch. Returns the contents that the origin does not have
+   * (`absent`), and those that must be requested one by one (`apart`).
    */
   async #takeBlocks(
     asked: readonly Hash[],
@@ -130,7 +134,7 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    // Fetch further answers while workers check blocks.
+    // Fetch further answers while workers check the blocks of earlier ones.
     const most = this.#early === undefined ? 1 : MOST_CHECKING;
     for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#check(one))) {
       for (const one of answer.blocks) {
@@ -154,7 +158,7 @@ export class ContentIntake {
     return [hash, await this.#fetch.get(hash)];
   }
 
-  /** Returns false if the other side no longer has the content. */
+  /** Fetches and stores a large content in chunks. Returns false if the other side no longer has the content. */
   async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
@@ -173,7 +177,7 @@ export class ContentIntake {
     return true;
   }
 
-  /** Chunks are fetched in order, so all bytes before `from` have arrived. */
+  /** Reports the progress of a chunk. Chunks are fetched in order, so all bytes before `from` have arrived. */
   async *#counted(
     pieces: AsyncIterable<Uint8Array>,
     { from, total }: { readonly from: number; readonly total: number },
@@ -245,19 +249,19 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/** A batch is committed after this many bytes, which need not be fetched again after a crash. */
+/** A batch is committed after this many bytes, so that these bytes need not be fetched again after a crash. */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**
- * A batch of any length. It commits a portion in the background while it receives the next one. Disposal drops what was
- * not committed.
+ * A batch of any length. It commits a portion in the background while it receives the next portion. Disposal drops the
+ * contents that were not committed.
  */
 class GrowingBatch implements AsyncDisposable {
   readonly #blobs: BlobStore;
   readonly #portionBytes: number;
   #batch: BlobBatch | undefined;
   #bytes = 0;
-  /** The last commit, running or done. */
+  /** The last commit, whether running or done. */
   #committing: Promise<void> = Promise.resolve();
 
   constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
@@ -277,7 +281,7 @@ class GrowingBatch implements AsyncDisposable {
     await batch.putBlock(block, checked);
   }
 
-  /** Further contents may follow. */
+  /** Commits the contents so far. Further contents can follow. */
   async commit(): Promise<void> {
     await this.#beginCommit();
     await this.#committing;
@@ -304,7 +308,7 @@ class GrowingBatch implements AsyncDisposable {
     }
     if (batch === undefined) return;
     this.#committing = batch.commit({ beside: true });
-    // Only the next commit reports the error.
+    // The next call of `#beginCommit` or `commit` reports the error.
     this.#committing.catch(() => undefined);
   }
 

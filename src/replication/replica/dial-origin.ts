@@ -12,9 +12,9 @@ import { optional } from "../../util/optional.ts";
 export interface OriginAddress {
   /** `http(s)://HOST:PORT` or `ws(s)://HOST:PORT`, or `unix:/PATH` for the socket of a server. */
   readonly url: string;
-  /** Sent only to a port. */
+  /** The token of this client. It is sent only to a port, not to a Unix socket. */
   readonly token?: string;
-  /** The workspace, by id or name. It is added to a URL with a port, because a proxy may use it for routing. */
+  /** The workspace, by id or name. It is added to a URL with a port, because a proxy can use it for routing. */
   readonly workspace?: string;
 }
 
@@ -24,9 +24,9 @@ const HANDSHAKE_MS = 8_000;
 const CONNECT_MS = 4_000;
 
 /**
- * Rejects with `UNAVAILABLE` if no origin answers or the signal aborts, with `USAGE` for an invalid URL, and with
- * `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED` or `NOT_FOUND` (a server that serves no replicas) if the server
- * refuses.
+ * Connects to an origin. Rejects with `USAGE` for an invalid URL, and with `UNAVAILABLE` if no origin answers or the
+ * signal aborts. If the server refuses, rejects with `UNAUTHENTICATED`, `FORBIDDEN`, `RATE_LIMITED`, or `NOT_FOUND` (a
+ * server that serves no replicas).
  */
 export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
   return address.url.startsWith("unix:")
@@ -95,7 +95,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     reject(error);
     socket.terminate();
   });
-  // Make the channel in the same turn as the event, so that no message is lost.
+  // Make the channel in the same turn of the event loop as the event, so that no message is lost.
   socket.once("open", () => {
     ended();
     resolve(channelOn(new WebSocketWire(socket), signal));
@@ -119,8 +119,8 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
 }
 
 /**
- * Ends an attempt to connect after `CONNECT_MS`. The system would repeat it for minutes at growing intervals. A new
- * attempt notices sooner that the network works again.
+ * Ends an attempt to connect after `CONNECT_MS`. The system would repeat the attempt for minutes at growing intervals,
+ * but a new attempt notices sooner that the network works again.
  */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;

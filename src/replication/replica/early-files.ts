@@ -8,13 +8,13 @@ import type { BlobBlock } from "../../storage/blob-block.ts";
  */
 export interface EarlyFiles {
   /**
-   * The folder will get these entries, each folder before its children. Their contents arrive after this call, in
-   * blocks or one by one.
+   * Called with the entries that the folder will get, each folder before its children. Their contents arrive after this
+   * call, in blocks or one by one.
    */
   expect(entries: readonly Entry[]): void;
   /**
-   * Returns, for each block, a promise that rejects where `checkBlock` would throw. Returns `undefined` if the caller
-   * must check the blocks itself. A file is written only after its block is checked.
+   * Returns one promise for each block. The promise rejects if `checkBlock` would throw. Returns `undefined` if the
+   * caller must check the blocks itself. A file is written only after its block was checked.
    */
   check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined;
   /** Called when no more contents are expected for now. Resolves once no file is being written. */

@@ -21,14 +21,14 @@ export class ErasureFetch {
     this.#channel = channel;
     this.#sequence = sequence;
     this.#patience = new Patience(channel);
-    // Handle the rejection, which may come before `get` is called. `get` reports it.
+    // Handle the rejection here, because it can come before `get` is called. `get` reports it.
     this.#result.promise.catch(() => undefined);
   }
 
   /**
-   * Resolves to the last event of each `erase:` record as of event `sequence` of the constructor, by ascending seq.
-   * Rejects with `UNAVAILABLE` if the connection ends before all pieces have arrived, and with `INTEGRITY_VIOLATION` or
-   * `LOG_DAMAGED` if the received rows are invalid.
+   * Resolves to the last event of each `erase:` record, by ascending seq. The records are those as of the event
+   * `sequence` that the constructor was given. Rejects with `UNAVAILABLE` if the connection ends before all pieces have
+   * arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -36,7 +36,7 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Ignores every piece but the next one: any other piece has arrived twice. */
+  /** Called with each answer. Ignores every piece except the next one, because any other piece has arrived twice. */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();

@@ -17,7 +17,7 @@ import { optional } from "../../util/optional.ts";
 
 export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
   readonly event: Event;
-  /** Set if the content arrived with the event. It was compared with its hash. */
+  /** The content, if it arrived together with the event. Its hash is already checked. */
   readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
 }
 
@@ -25,9 +25,9 @@ type WantsPath = (path: WorkspacePath) => boolean;
 
 /** The contents that events name and that this replica did not store. */
 export interface NotTaken {
-  /** The origin has freed these contents, or withholds them. */
+  /** The contents that the origin has freed or withholds. */
   readonly gone: readonly Hash[];
-  /** The rules leave out these contents, or an erasure covers them. */
+  /** The contents that the rules leave out or an erasure covers. */
   readonly unwanted: readonly Hash[];
 }
 
@@ -35,16 +35,19 @@ export interface NotTaken {
 export interface TakeRules {
   /** The paths whose contents are stored. Default: all. */
   readonly wants?: WantsPath | undefined;
-  /** Called with the number of entries of a base whose contents are stored, and with the total. Must not throw. */
+  /**
+   * Called with the number of entries of a base whose contents are stored (`done`), and with the number of all its
+   * entries (`total`). Must not throw.
+   */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
   /** Workers that write the files of a base early, while further contents are fetched. */
   readonly early?: EarlyFiles | undefined;
 }
 
 /**
- * The contents of this many batches of a base (of at most 4,096 rows each) are stored together. The number is large
- * because no request is under way between two such groups, and because a file whose content came with an earlier group
- * is not written early.
+ * The contents of this many batches of a base (of at most 4,096 rows each) are stored together. The number is large for
+ * two reasons: no request is under way between two groups, and a file whose content came with an earlier group is not
+ * written early.
  */
 const GROUP_BATCHES = 24;
 
@@ -65,8 +68,8 @@ export class EventContents {
   }
 
   /**
-   * Rejects as `ContentIntake.ensure` does, and with `UNAVAILABLE` if the origin does not have the base of an event,
-   * because the state after the event is unknown without it.
+   * Stores the contents of events. Rejects as `ContentIntake.ensure` does. Rejects with `UNAVAILABLE` if the origin
+   * does not have the base of an event, because the state after the event is unknown without the base.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
@@ -107,7 +110,7 @@ export class EventContents {
     await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
   }
 
-  /** Adds the contents that are not stored to `gone` or `unwanted`. */
+  /** Stores the contents that the bases of the events name. Adds those that are not stored to `gone` or `unwanted`. */
   async #takeBases(
     arrived: readonly ArrivedEvent[],
     { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
@@ -132,7 +135,7 @@ export class EventContents {
     return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
-  /** Counts the entries of a base, whose total is in the event that names the base. */
+  /** Reports the progress over the entries of a base. Their total is in the event that names the base. */
   #progressOf({ record }: Pick<LogEvent, "record">) {
     const total = typeof record["entries"] === "number" ? record["entries"] : 0;
     let before = 0;
@@ -146,7 +149,7 @@ export class EventContents {
     };
   }
 
-  /** `event` is the event that names the base. */
+  /** Stores the contents of rows of a base. `event` is the event that names the base. */
   async takeRows(
     batches: readonly BaseBatch[],
     event: Pick<LogEvent, "seq">,
@@ -174,9 +177,11 @@ function erasuresAmong(arrived: readonly ArrivedEvent[]): Erasures {
 }
 
 /**
- * Throws `UNAVAILABLE` if the origin does not have the base of an event: it has compacted the event away while the
- * event was being sent, and has freed the base. A new connection gets the history as it begins now. The base of a
- * compaction may be missing, because this replica already holds the state in it, or gets the state by a reconciliation.
+ * Throws `UNAVAILABLE` if the origin does not have the base of an event. This happens if the origin compacted the event
+ * away while the event was being sent, and freed the base. A new connection gets the history as it begins now.
+ *
+ * The base of a compaction is allowed to be missing, because this replica already holds the state in it, or gets that
+ * state by a reconciliation.
  */
 function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
   for (const { event } of arrived) {
@@ -200,9 +205,9 @@ async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<read
 }
 
 /**
- * Returns the contents that an event needs: `verify` reports such a content as missing if the store lacks it. Leaves
- * out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an erasure needs
- * the contents that are in the store again.
+ * Returns the contents that an event needs, that is, the contents that `verify` reports as missing if the store lacks
+ * them. Leaves out the contents that the rows of the event's base name (`contentsOfRows`). An event that withdraws an
+ * erasure needs the contents that were erased.
  */
 export function contentsOf(event: LogEvent): readonly Hash[] {
   if (!event.recordId.startsWith(ERASE)) return collect((needs) => needs.event(event, ""));
@@ -214,7 +219,7 @@ function baseNamedBy(event: LogEvent): Hash | undefined {
   return baseOf(event);
 }
 
-/** `event` is the event that names the base. */
+/** Returns the contents that rows of a base need. `event` is the event that names the base. */
 function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }

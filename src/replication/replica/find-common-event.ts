@@ -22,19 +22,20 @@ export interface CommonHistory {
   readonly held: number;
   readonly origin: number;
   /**
-   * The last event that both have. `undefined` if unknown, because the origin has compacted the event away, or this
-   * side does not hold it.
+   * The last event that both sides have. `undefined` if it is unknown, because the origin has compacted the event away,
+   * or this side does not hold it.
    */
   readonly common: number | undefined;
 }
 
-/** Whether the origin has the same event. */
+/** Tells whether the origin has the same event. */
 type Answer = "same" | "other" | "unknown";
 
 /**
  * Finds the last event that this replica and its origin have in common, by binary search. Each probe is one short
- * conversation. Its `Hello` names an event as the last one held, and the origin either sends the events after it or
- * says that it has another event there. Rejects if the origin cannot be reached, or refuses this replica.
+ * session. Its `Hello` names an event as the last one that this replica holds. The origin then either sends the events
+ * after it, or says that it has another event with this seq. Rejects if the origin cannot be reached, or refuses this
+ * replica.
  */
 export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
   const { mirror } = parts;
@@ -42,7 +43,7 @@ export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHi
   const last = await ask(parts, held);
   const { origin } = last;
   if (last.answer === "same") return { held, origin, common: held };
-  // The last event known to be common. Event 0 is always common, because all histories begin empty.
+  // The last event that is known to be common. Event 0 is always common, because all histories begin empty.
   let confirmed = 0;
   let low = Math.max(0, mirror.start - 1);
   let high = Math.min(held - 1, origin);
@@ -64,7 +65,7 @@ interface ProbeResult {
 async function ask(parts: CommonEventParts, seq: number): Promise<ProbeResult> {
   const { mirror, connect, signal, sandboxId, workspace, token } = parts;
   const hash = seq === mirror.head.seq ? mirror.head.hash : await mirror.hashAt(seq);
-  // A mirror that starts on an anchor does not know earlier hashes.
+  // A mirror that starts after an anchor does not know earlier hashes.
   if (hash === undefined) return { answer: "unknown", origin: seq };
   const channel = await connect(signal);
   const leave = (): void => channel.close();
@@ -98,7 +99,7 @@ async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: 
       }
     }
   } catch (error) {
-    // With this error, the origin ends a conversation about an event that it does not have.
+    // The origin ends a session with this error if `Hello` names an event that it does not have.
     const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
     if (isOther && origin !== undefined) return { answer: "other", origin };
     throw error;
@@ -111,7 +112,10 @@ function welcomed({ version, head }: MessageOf<"HelloAck">): number {
   throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
 }
 
-/** What a message says about the event in `Hello`. `too-far` means that the origin has the event. */
+/**
+ * Returns what a message says about the event in `Hello`, or `undefined` if it says nothing. `too-far` means that the
+ * origin has the event.
+ */
 function answerOf(message: Message): Answer | undefined {
   switch (message.type) {
     case "Notification":

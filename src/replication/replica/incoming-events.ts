@@ -7,15 +7,16 @@ import type { ArrivedEvent } from "./event-contents.ts";
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 
 /**
- * `taken`: the events are queued. `old`: they have arrived before. `gap`: an earlier event is missing, or too many
- * bytes wait to be stored.
+ * - `taken`: the events are queued.
+ * - `old`: the events have arrived before.
+ * - `gap`: an earlier event is missing, or too many bytes wait to be stored.
  */
 type Taken = "taken" | "old" | "gap";
 
-/** An origin stays far below this limit, because of its window. */
+/** The maximum number of bytes that wait to be stored. The origin's window keeps it far below this limit. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-/** Events that have arrived, were checked, and wait to be stored. Each event follows the one before it. */
+/** Events that have arrived, were checked, and wait to be stored. Each event follows the event before it. */
 export class IncomingEvents {
   readonly #parts = new LineParts();
   #tail: Head;
@@ -40,7 +41,7 @@ export class IncomingEvents {
 
   /**
    * Queues the events of a message if they follow `tail`. Throws `INTEGRITY_VIOLATION` for events whose numbers follow
-   * `tail` but whose lines do not. `data.kind` is then the fault of the line.
+   * `tail` but whose lines do not; `data.kind` is the fault of the line.
    */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);
@@ -56,7 +57,7 @@ export class IncomingEvents {
     }
   }
 
-  /** Oldest first. */
+  /** Removes all waiting events and returns them, oldest first. */
   takeAll(): ArrivedEvent<SealedEvent>[] {
     const all = this.#waiting;
     this.#waiting = [];
@@ -81,7 +82,7 @@ export class IncomingEvents {
   #addEvents(message: MessageOf<"Events">): Taken {
     const { part } = message;
     if (part !== undefined) {
-      // A catch-up sends the line from its beginning again. A part without the beginning is useless.
+      // A catch-up sends the line again from its beginning, so a part without the beginning is useless.
       if (part.offset === 0) this.#parts.clear();
       else if (!this.#inParts) return this.#lost();
     }
@@ -114,8 +115,8 @@ function rangeOf(message: EventMessage): readonly [first: number, last: number] 
 type Events = MessageOf<"Events">;
 
 /**
- * The parts of a line arrive in order, without other `Events` between them. Memory is used only for bytes that have
- * arrived, whatever total a part states.
+ * Joins the parts of a line. The parts arrive in order, without other `Events` between them. Memory is used only for
+ * the bytes that have arrived, even if a part states a large total.
  */
 export class LineParts {
   #parts: Uint8Array[] = [];
@@ -124,9 +125,9 @@ export class LineParts {
   #total = 0;
 
   /**
-   * Returns the message if it has no part, or the whole line if this was its last part, and otherwise `undefined`.
-   * Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous one, and for a line whose last part is
-   * missing.
+   * Returns the message itself if it has no part. Returns the whole line if the message has its last part. Otherwise,
+   * returns `undefined`. Throws `INTEGRITY_VIOLATION` for a part that does not continue the previous part, and for a
+   * line whose last part is missing.
    */
   add(message: Events): Events | undefined {
     const { part, lines, first_sequence } = message;

@@ -12,25 +12,25 @@ import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
 
 export interface MirrorPlaces {
   /**
-   * The anchors after which the parts start, oldest first; `undefined` for a part that starts at event 1. There is at
-   * least one part, and the last one is in force.
+   * Returns the anchors after which the parts start, oldest first; `undefined` stands for a part that starts at the
+   * first event. There is at least one part. The last part is in force.
    */
   list(): readonly (HistoryAnchor | undefined)[];
   open(anchor: HistoryAnchor | undefined): Promise<MirrorFiles>;
   /** Durably creates a part that starts after this anchor. The part is then in force. */
   begin(anchor: HistoryAnchor): void;
-  /** Removes a closed part, except for its lines. `last` is the seq of the last line. */
+  /** Removes a closed part, but keeps its lines. `last` is the seq of the last line. */
   giveUp(anchor: HistoryAnchor | undefined, last: number): void;
 }
 
 /**
- * A mirror in parts, each with its own log. Each full reconciliation begins a part, which is then in force. Earlier
- * parts are kept until the folder has applied the state of the new part.
+ * A mirror that consists of parts, each with its own log. Each full reconciliation begins a new part, which is then in
+ * force. Earlier parts are kept until the folder has applied the state of the new part.
  */
 export class LogMirror implements Mirror {
   readonly changed = new Signal<void>();
   readonly #places: MirrorPlaces;
-  /** Oldest first; at least one. */
+  /** At least one part, oldest first. */
   readonly #parts: MirrorPart[];
 
   /** Only the process that follows the origin may open the mirror. Throws `LOG_DAMAGED` if a part is damaged. */
@@ -97,7 +97,7 @@ export class LogMirror implements Mirror {
     for (const part of this.#parts) {
       const isNeeded = part === this.#present || from < part.head.seq;
       if (!isNeeded || upTo <= from) continue;
-      // In the index of a part, the rows of its base cover the events between the part before and this one.
+      // In the index of a part, the rows of its base cover the events between the previous part and this part.
       for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
       from = Math.max(from, part.head.seq);
     }
@@ -132,7 +132,7 @@ export class LogMirror implements Mirror {
   }
 
   async erasures(): Promise<readonly LoggedErasure[]> {
-    // Each part knows only some erasures. If several parts know an erasure, the last part is right.
+    // Each part knows only some erasures. If several parts know an erasure, the last of these parts is right.
     const all = new Map<string, LoggedErasure>();
     for (const part of this.#parts) for (const one of await part.erasures()) all.set(one.recordId, one);
     return [...all.values()].sort((a, b) => a.seq - b.seq);
@@ -174,8 +174,8 @@ export class LogMirror implements Mirror {
   }
 
   /**
-   * Closes and gives up the part in force. The previous part is then in force, or an empty part from event 1 on if
-   * there is none.
+   * Closes and removes the part in force. The previous part is then in force. If there is none, an empty part that
+   * starts at event 1 is in force.
    */
   async #leavePresent(): Promise<void> {
     const part = this.#present;
@@ -189,7 +189,7 @@ export class LogMirror implements Mirror {
     return this.#parts.at(-1) as MirrorPart;
   }
 
-  /** The last part that starts at or before the event, else the first part. */
+  /** Returns the last part that starts at or before the event, or the first part if there is none. */
   #partAt(seq: number): MirrorPart {
     return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
   }

@@ -31,15 +31,15 @@ import { writeBaseIf } from "../../engine/upkeep/write-base.ts";
 
 const AT_ONCE = 1_000;
 
-/** If at least one in `SPARSE` events of a range is requested, one query reads the whole range. */
+/** If at least one of every `SPARSE` events of a range is requested, one query reads the whole range. */
 const SPARSE = 4;
 
-/** The workspace's id is unknown before the first line. */
+/** The files of a part. The workspace's id is not among them, because it is unknown before the first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
   close(): Promise<void>;
 }
 
-/** A part of a mirror: a log of the origin's lines, from event 1 or from an anchor on, with an index. */
+/** A part of a mirror: a log of the origin's lines, which starts at event 1 or after an anchor, and its index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
   #recent = new RecentRecords();
@@ -47,8 +47,8 @@ export class MirrorPart {
   #head: Head;
 
   /**
-   * Moves the bytes that a crash left after the last sound line into quarantine. The origin sends the events in these
-   * bytes again. Throws `LOG_DAMAGED` if an older line is damaged.
+   * Opens a part. Moves the bytes that a crash left after the last sound line into quarantine. The origin will send the
+   * events in these bytes again. Throws `LOG_DAMAGED` if an older line is damaged.
    */
   static async open(files: MirrorFiles): Promise<MirrorPart> {
     const part = new MirrorPart(files);
@@ -172,7 +172,10 @@ export class MirrorPart {
     return false;
   }
 
-  /** Makes no base in a part that starts after an anchor, because such a part lacks records that belong in the base. */
+  /**
+   * See `Mirror.makeBase`. Makes no base in a part that starts after an anchor, because such a part lacks records that
+   * belong in the base.
+   */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
     if (history === undefined || this.anchor !== undefined || compaction.seq !== this.#head.seq + 1) return;
@@ -193,7 +196,9 @@ export class MirrorPart {
     await follow(history, events);
   }
 
-  /** Resets the index before it cuts the log, so that the index never has rows of missing lines. */
+  /**
+   * See `Mirror.rewind`. Resets the index before it cuts the log, so that the index never has rows of missing lines.
+   */
   async rewind(seq: number): Promise<void> {
     if (seq >= this.#head.seq) return;
     const { log, lock, index, waitMs } = this.#files;
@@ -202,7 +207,7 @@ export class MirrorPart {
       using _held = await lock.exclusive(waitMs);
       await index.reset();
       await log.quarantine({ seq: seq + 1, offset });
-      // A concurrent reader may have filled the index from the old lines meanwhile.
+      // Reset the index again, because a concurrent reader may have filled it from the old lines before the cut.
       await index.reset();
     }
     this.#recent = new RecentRecords();
@@ -225,7 +230,10 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /** The history starts after the anchor, or begins with this event if there is no anchor. */
+  /**
+   * Returns the context of the part's history. The history starts after the anchor. If there is no anchor, the history
+   * begins with the event `first`.
+   */
   #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
     if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
@@ -245,7 +253,7 @@ export class MirrorPart {
     const { bytes, tornBytes } = await log.refresh();
     const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
     if (anchor === undefined && first === undefined) {
-      // No valid first line: a crash has torn it, or no line was ever written.
+      // There is no valid first line, because a crash has torn it or no line was ever written.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are missing"));
       if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
@@ -262,8 +270,8 @@ export class MirrorPart {
 }
 
 /**
- * Leaves out events whose line this part does not have. `seqs` must ascend. Uses one query for the whole range if
- * enough of its events are requested (`SPARSE`).
+ * Returns the index rows of events. Leaves out events whose line this part does not have. `seqs` must ascend. Uses one
+ * query for the whole range if enough of its events are requested (`SPARSE`).
  */
 async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
   const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
@@ -278,7 +286,7 @@ async function withRoots(history: HistoryContext) {
   return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
 }
 
-/** Throws `IndexDisagrees` if the index is wrong about one of these paths at a seq. */
+/** Throws `IndexDisagrees` if the index is wrong about one of these paths at event `seq`. */
 async function proveFiles(
   history: HistoryContext,
   paths: readonly WorkspacePath[] | "all",
@@ -302,7 +310,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** `undefined` if there is no line, or if the first line is invalid. */
+/** Returns `undefined` if there is no line, or if the first line is invalid. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;
@@ -312,7 +320,7 @@ async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   return undefined;
 }
 
-/** Adds durable lines to the index. If this fails, the next query adds them, or reports the failure. */
+/** Adds durable lines to the index. If this fails, the next query adds the lines, or reports the failure. */
 async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
   const known = await history.index.head();
   if (known.seq !== (events[0]?.seq ?? 0) - 1) return;
@@ -335,8 +343,8 @@ function damagedMirror(cause: ChronicleError): ChronicleError {
 }
 
 /**
- * At least this many events are remembered, and at most twice as many: enough for one step of the sync, and for what
- * arrives meanwhile.
+ * At least this many events are remembered, and at most twice as many. This is enough for one step of the sync and for
+ * the events that arrive during the step.
  */
 const MOST_EVENTS = 8_192;
 
@@ -344,8 +352,8 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 
 /**
  * The file records of the last events, in memory. A step of the sync needs the record of each event soon after the
- * event was appended. To read it from the log would cost a check of the log's end, three index queries, and the opening
- * of a file.
+ * event was appended. A read from the log would cost a check of the log's end, three index queries, and the opening of
+ * a file.
  */
 export class RecentRecords {
   readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
@@ -355,8 +363,8 @@ export class RecentRecords {
   }
 
   /**
-   * Returns `null` if the event is not about a file, and `undefined` if it is not remembered. Throws `LOG_DAMAGED` for
-   * an invalid record.
+   * Returns the file record of an event. Returns `null` if the event is not about a file, and `undefined` if the event
+   * is not remembered. Throws `LOG_DAMAGED` for an invalid record.
    */
   get(seq: number): FileRecord | null | undefined {
     const body = this.#bodies.get(seq);

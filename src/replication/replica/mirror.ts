@@ -10,54 +10,63 @@ import type { UpstreamLines } from "./upstream.ts";
 
 /**
  * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from them.
- * "At seq N" means after event N of the origin. An index answers queries, after it is brought up to date with the
- * lines. Earlier parts, as long as they are kept, answer queries about states before `start`.
+ * "At seq N" means after event N of the origin. An index answers queries; before that, it is brought up to date with
+ * the lines. Queries about states before `start` are answered by earlier parts, as long as these are kept.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */
   readonly workspace: string;
-  /** The event after which the mirror starts: that of the last full reconciliation; 0 if there was none. */
+  /**
+   * The seq of the event after which the mirror starts. This is the event of the last full reconciliation, or 0 if
+   * there was none.
+   */
   readonly start: number;
-  /** The last event held durably. */
+  /** The last event that the mirror holds durably. */
   readonly head: Head;
   readonly changed: Signal<void>;
 
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
   /** Returns the results of `iterationAt` for many paths, in the order of the paths. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
-  /** The paths with an event in `after < seq <= upTo`, in path order. */
+  /** Returns the paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
-  /** All entries at a seq, at and beneath a folder, in path order, in batches. */
+  /**
+   * Yields all entries at a seq, in path order, in batches. If `beneath` is given, only the entries at and beneath this
+   * folder.
+   */
   entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
-  /** The children that exist at a seq, sorted by the bytes of their names. */
+  /** Returns the children that exist at a seq, sorted by the bytes of their names. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
-  /** The names of protected files that people have added at the origin, as of `head`. */
+  /** Returns the names of secrets that people have added at the origin, as of `head`. */
   protectedNames(): Promise<readonly string[]>;
   /** Returns the Merkle hash of a folder at `head`; `undefined` if there is no such folder. */
   treeHash(folder: WorkspacePath): Promise<Hash | undefined>;
-  /** `undefined` if the event is not about a file, or the mirror does not hold it. */
+  /**
+   * Returns the file record of an event. Returns `undefined` if the event is not about a file, or the mirror does not
+   * hold its line.
+   */
   record(seq: number): Promise<FileRecord | undefined>;
   /** Reads many records at once, by seq. Leaves out events for which `record` returns `undefined`. */
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
 
-  /** The seq of the last event that erases contents or withdraws an erasure; 0 if there is none. */
+  /** Returns the seq of the last event that erases contents or withdraws an erasure, or 0 if there is none. */
   lastErasure(): Promise<number>;
   /**
-   * The last event of each erasure, in order. For an erasure in force, leaves out the contents that a later event names
-   * again.
+   * Returns the last event of each erasure, in order. For an erasure in force, leaves out the contents that a later
+   * event names again.
    */
   erasures(): Promise<readonly LoggedErasure[]>;
 
   /**
-   * Compares what the index has of these paths at a seq, or of the whole state (`all`), with the Merkle roots that the
-   * origin's lines state. If the index was wrong, rebuilds it and returns false. Throws `LOG_DAMAGED` if the lines
-   * contradict themselves.
+   * Compares the index's entries of these paths at a seq (of all paths for `all`) with the Merkle roots that the
+   * origin's lines state. Returns true if they match. If the index is wrong, rebuilds it and returns false. Throws
+   * `LOG_DAMAGED` if the lines contradict themselves.
    */
   proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean>;
 
   /**
-   * Makes the base that a compaction names, so that it need not be fetched, if the held state has the same hash. Called
-   * before the compaction is appended. The caller must hold a lease.
+   * Makes the base that a compaction names, so that the base need not be fetched. Does nothing if the held state does
+   * not have the base's hash. Called before the compaction is appended. The caller must hold a lease.
    */
   makeBase(compaction: LogEvent): Promise<void>;
 
@@ -67,11 +76,12 @@ export interface Mirror extends UpstreamLines {
    */
   startAt(anchor: HistoryAnchor): Promise<void>;
   /**
-   * Durably removes the events after this one, because the origin no longer has them; 0 removes all. Their lines stay
-   * on disk, outside of the mirror. If this event lies before the parts that are held, earlier events are removed, too.
+   * Durably removes the events after event `seq`, because the origin no longer has them; 0 removes all events. The
+   * removed lines stay on disk, outside of the mirror. If event `seq` lies before the parts that are held, earlier
+   * events are removed, too.
    */
   rewind(seq: number): Promise<void>;
-  /** Called when states before this event are not needed any more. Drops the parts that have only such states. */
+  /** Called when states before event `seq` are no longer needed. Drops the parts that have only such states. */
   applied(seq: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,7 +16,10 @@ interface Introduction {
   readonly withProtected?: boolean | undefined;
 }
 
-/** Only a replica with a mirror names `tree` and `erasures`, because only a mirror can start anew. */
+/**
+ * Returns the capabilities that a replica announces. `tree` and `erasures` need a mirror, because only a mirror can
+ * start anew.
+ */
 export function capabilitiesOf({
   mirror,
   withProtected,
@@ -28,8 +31,8 @@ export function capabilitiesOf({
 }
 
 /**
- * A replica's first message. It names the workspace as the user did, not by the id that was found for the name, so that
- * the replica notices if the name now belongs to another workspace.
+ * A replica's first message. It names the workspace by the text that the user gave, not by the id that was found for
+ * that text. So the replica notices if the text now names another workspace.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

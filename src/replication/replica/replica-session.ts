@@ -51,12 +51,12 @@ export interface ReplicaOptions extends TakeRules {
   readonly asked?: string;
   /** True to request the contents of protected files, too. Default: they stay at the origin. */
   readonly withProtected?: boolean | undefined;
-  /** Set if the transport has not already presented it. */
+  /** The token, unless the transport has already presented it. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
   /**
-   * The same object as `upstream`, for a replica that can reconcile in full. Default: a session that cannot follow any
-   * more ends with an error.
+   * The same object as `upstream`, for a replica that can reconcile in full. Default: if the replica cannot follow any
+   * more, its session ends with an error.
    */
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
@@ -83,7 +83,7 @@ export interface ReplicaOptions extends TakeRules {
   readonly onOrigin?: (report: OriginReport) => void;
 }
 
-/** Gathering ends once there are this many events, or when a turn of the event loop brings no more. */
+/** `#gather` stops at this many events, or when a turn of the event loop brings no more. */
 const GATHER_MOST = 1_000;
 
 /**
@@ -99,8 +99,8 @@ const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
 /**
  * The replica's side of a session with its origin (docs/protocol.md). First the contents are made durable, then the
- * lines that name them, and then the events are acknowledged. Therefore, a crash or the network may interrupt the
- * session anywhere. The next session continues after the last line held, and nothing acknowledged is missing.
+ * lines that name them, and then the events are acknowledged. Therefore, nothing acknowledged is lost if a crash or the
+ * network interrupts the session at any point. The next session continues after the last line held.
  *
  * The origin is not trusted. Each line is hashed and must follow the one before, and contents must match their hashes.
  * A history that contradicts what this replica holds ends the session, and is noted (`WitnessNotes`).
@@ -170,8 +170,8 @@ export class ReplicaSession {
   }
 
   /**
-   * A barrier: resolves, to the origin's last event, once this replica holds everything that the origin had at the
-   * call. Rejects as `reaches` does, or with the error of a running `regain` that fails.
+   * A barrier: resolves once this replica holds everything that the origin had at the call. The result is the origin's
+   * last event at that time. Rejects as `reaches` does. If a `regain` is running and fails, rejects with its error.
    */
   async barrier(): Promise<number> {
     const current = await this.#barriers.ask(this.#options.upstream.head.seq);
@@ -182,7 +182,7 @@ export class ReplicaSession {
 
   /**
    * Resolves when the session has ended and no background work is left. Never rejects: the channel's end holds the
-   * error. Does not begin if `notes` has a note, which is then the error.
+   * error. If `notes` has a note, the session does not begin, and ends with the error of that note.
    */
   async run(): Promise<ChannelEnd> {
     let own: ChronicleError | undefined;
@@ -209,15 +209,15 @@ export class ReplicaSession {
     await this.#storing;
     await this.#ahead.rest();
     const end = await this.#channel.ended;
-    // `#welcome` refuses another workspace. Its refusal is the better reason, even if the origin has ended the session
-    // first because it does not know this history.
+    // `#welcome` throws `NOT_FOUND` if the origin answers for another workspace. Report that reason even if the origin,
+    // which does not know this replica's history, has ended the session first.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "HelloAck") return this.#welcome(message);
     if (!this.#isWelcome && message.type !== "Error") {
-      // A network that reorders frames may deliver other messages before `HelloAck`. Ignored events are sent again.
+      // A network that reorders frames can deliver other messages before `HelloAck`. Ignored events are sent again.
       return;
     }
     refuseUnagreed(message, this.#agreed);
@@ -310,8 +310,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` if the last entry that the origin has decided is not this replica's. Otherwise, this
-   * replica's changes would get the answers to other changes with the same numbers.
+   * Throws `ROLLBACK_DETECTED` if the last entry that the origin has decided is not in this replica's history. Without
+   * this check, this replica's changes would get the answers to other changes with the same numbers.
    */
   async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
     const { journal } = this.#options;
@@ -320,13 +320,13 @@ export class ReplicaSession {
   }
 
   /**
-   * Throws `ROLLBACK_DETECTED` for an event that the origin recorded under this replica's id although this replica did
-   * not write it. A copy of the replica has then written it. If the copy's entry has no answer yet, only this event
+   * Throws `ROLLBACK_DETECTED` if the origin recorded the event under this replica's id, but this replica did not write
+   * it. A copy of this replica has then written the event. As long as the copy's entry has no answer, only this event
    * reveals the copy.
    */
   async #refuseOther(event: SealedEvent): Promise<void> {
     const { journal, sandboxId } = this.#options;
-    // Most events do not come from a replica. They need not be decoded.
+    // Most events do not come from a replica, and need not be decoded.
     if (event.op !== "upsert" || journal === undefined || event.record["replica"] === undefined) return;
     for (const { path, file } of changesOf(event)) {
       const { replica } = file;
@@ -345,7 +345,10 @@ export class ReplicaSession {
     this.#store();
   }
 
-  /** Stores the arrived events, in the background, because their contents arrive over the same channel. */
+  /**
+   * Stores the arrived events in the background. The session must go on receiving, because the contents arrive over the
+   * same channel.
+   */
   #store(): void {
     if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
@@ -358,7 +361,7 @@ export class ReplicaSession {
         this.#channel.close(asFatal(error));
       })
       .then(() => {
-        // Other work, which waited for this work, has replaced it.
+        // If `#storing` is other work, that work has waited for this work. The end of that work stores the rest.
         if (this.#storing !== storing) return;
         this.#storing = undefined;
         if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
@@ -377,7 +380,7 @@ export class ReplicaSession {
     const events = some.map(({ event }) => event);
     for (const event of events) await this.#refuseOther(event);
     {
-      // The lease keeps the contents from the collector until the lines that name them are durable.
+      // The lease protects the contents from the collector until the lines that name them are durable.
       using _lease = await blobs.lease();
       await this.#ahead.rest();
       if (events[0]?.op === "compact") await mirror?.makeBase(events[0]);
@@ -391,8 +394,8 @@ export class ReplicaSession {
   }
 
   /**
-   * Takes the events that have arrived, and those that arrive while it runs, so that all are stored together with few
-   * syncs.
+   * Takes the events that have arrived, and those that arrive during this call. All of them are then stored together,
+   * with few syncs.
    */
   async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
     const all = this.#incoming.takeAll();
@@ -432,7 +435,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
-  /** Begins to reconcile in full if possible. Otherwise, throws why this replica cannot follow. */
+  /** Starts a full reconciliation if possible. Otherwise, throws an error that says why this replica cannot follow. */
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;
@@ -450,7 +453,10 @@ export class ReplicaSession {
     throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
-  /** Reconciles in full, in the background, because the answers arrive over the same channel. */
+  /**
+   * Reconciles in full in the background. The session must go on receiving, because the answers arrive over the same
+   * channel.
+   */
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
@@ -513,7 +519,8 @@ function forked(settled: number): ChronicleError {
 }
 
 /**
- * Each compaction begins a part, so that all events before it are stored first: `makeBase` needs the state after them.
+ * Splits the events so that each compaction begins a part. All events before a compaction are then stored first,
+ * because `makeBase` needs the state after them.
  */
 function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op"> }>(
   all: readonly Arrived[],
@@ -528,8 +535,8 @@ function untilCompactions<Arrived extends { readonly event: Pick<LogEvent, "op">
 }
 
 /**
- * Stores contents that arrive ahead of their events, one at a time, while the origin is still making them and their
- * events durable. A content may be skipped, because its event brings it, too.
+ * Stores contents that arrive ahead of their events, one at a time. The origin sends such a content while it makes the
+ * content and its event durable. A content that is skipped here is taken with its event.
  */
 class ContentsAhead {
   readonly #contents: EventContents;

@@ -14,7 +14,7 @@ export interface WantedFolder {
   readonly hash: Hash | undefined;
 }
 
-/** The limit of the folders in the head of one request. The rest of the head is for the other fields. */
+/** The byte limit of all folders in the head of one request. The rest of the head is for the other fields. */
 const MOST_BYTES = MAX_HEAD_BYTES - 1024;
 
 type WantedFields = MessageOf<"TreeRequest">["folders"][number];
@@ -105,7 +105,7 @@ export class TreeFetch {
     const wanted = paths.flatMap((path) => this.#fieldsOf(path) ?? []);
     for (const folders of batchesOf(wanted)) {
       const request = { type: "TreeRequest", ...this.#state, folders } as const;
-      // A request that cannot be sent is never answered.
+      // A request that cannot be sent is never answered, so its callers must not wait.
       this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }

@@ -48,19 +48,22 @@ const PARALLEL = 4;
 const ROWS = 20_000;
 
 /**
- * A full reconciliation of a mirror that cannot follow any more. It compares the mirror with the origin's present state
- * folder by folder, from the roots on, and requests only folders in which something differs or was touched since. Then
- * it fetches the contents, and stores the state as a base, which must have the Merkle root that the origin has named.
- * Finally, the mirror, unchanged so far, starts anew on that base.
+ * A full reconciliation of a mirror that cannot follow any more:
+ *
+ * 1. It compares the mirror with the origin's present state, folder by folder, from the roots on. It requests only
+ *    folders in which something differs, or was touched after the mirror's head.
+ * 2. It fetches the contents.
+ * 3. It stores the state as a base. The base must have the Merkle root that the origin has named.
+ * 4. The mirror starts anew on that base. Until then, the mirror is unchanged.
  */
 export class TreeResync {
   readonly #parts: ResyncParts;
   readonly #goal: ResyncGoal;
-  /** The last iteration of each path: at first that in the mirror, in the end that at the origin. */
+  /** The last iteration of each path. At first, all rows are the mirror's. In the end, they are the origin's. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
   /**
-   * For each folder, its children in the mirror that exist, or beneath which a path exists. A path beneath a deleted
-   * folder may exist if the mirror ends in the middle of a commit.
+   * For each folder, its children in the mirror that exist or have an existing path beneath them. A path beneath a
+   * deleted folder can exist if the mirror ends in the middle of a commit.
    */
   readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
   /** The rows of paths whose content at the origin differs from that in the mirror. */
@@ -105,7 +108,7 @@ export class TreeResync {
     await mirror.startAt(start);
   }
 
-  /** Reads deleted paths as well, because the iterations of a deleted path continue if the path is made again. */
+  /** Reads deleted paths as well: if a deleted path is made again, its iteration numbers continue. */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
     const { seq } = mirror.head;
@@ -159,7 +162,8 @@ export class TreeResync {
       const row = rowOf(path, child);
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
-      // Request a path that is not a folder at the origin only if something was in it.
+      // If the path is not a folder at the origin, request it only if the mirror has a path beneath it, or something
+      // beneath it was touched.
       if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);

@@ -33,7 +33,8 @@ export class Upstream implements UpstreamLines {
 
   /**
    * Moves the bytes that a crash left after the last sound line into quarantine. Throws `LOG_DAMAGED` if a sound line
-   * follows a bad one, because a crash does not cause this, and acknowledged events must not be dropped.
+   * follows a bad one, or does not continue the chain. A crash causes neither, and acknowledged events must not be
+   * dropped.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();

@@ -4,13 +4,13 @@ import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { readDiskFile } from "../../disk/read-disk-file.ts";
 
 /**
- * The contents that the origin's lines name and this replica did not store, because its rules leave them out or the
- * origin does not have them. The list is stored before the lines, so that `verify` does not report these contents as
- * missing. A listed content may still be in the store, for another path or because it arrived later.
+ * The contents that the origin's lines name but this replica did not store. Either the replica's rules leave them out,
+ * or the origin does not have them. The list is stored before the lines, so that `verify` does not report these
+ * contents as missing. A listed content can still be in the store, for another path or because it arrived later.
  */
 export interface WithheldContents {
   list(): ReadonlySet<Hash>;
-  /** Durable. Throws `IO` if the write fails. */
+  /** Adds hashes durably. Throws `IO` if the write fails. */
   add(hashes: readonly Hash[]): void;
 }
 

@@ -8,10 +8,10 @@ import { parseSignedHead, verifySignedHead } from "../../core/log/signed-head.ts
 import type { MessageOf } from "../protocol/messages.ts";
 import type { UpstreamLines } from "./upstream.ts";
 
-/** A contradiction between what an origin says and what a replica holds of its history. */
+/** A contradiction between what an origin says about its history and what a replica holds of that history. */
 interface WitnessNote {
   readonly workspace: string;
-  /** An event that this replica holds and the origin contradicts, not always the first such event. */
+  /** An event that this replica holds and the origin contradicts. There can be earlier such events. */
   readonly sequence: number;
   /** The event's hash here. */
   readonly held: string;
@@ -139,8 +139,8 @@ export class Witness {
   }
 
   /**
-   * Throws `INTEGRITY_VIOLATION` without a note if the message is about another workspace, if the signed head in it
-   * disagrees with it, or if `vkey` is given and the signature is invalid.
+   * Throws `INTEGRITY_VIOLATION` without a note if the message is about another workspace, or disagrees with the signed
+   * head that it contains. Does the same if `vkey` is given and the signature is invalid.
    */
   async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
@@ -168,8 +168,8 @@ export class Witness {
   }
 
   /**
-   * `check` checks a line that should follow `tail`. A valid line whose `prev` hash is that of another event is a
-   * contradiction.
+   * Calls `check`, which checks a line that should follow `tail`. A valid line whose `prev` hash is that of another
+   * event is a contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {
     try {

@@ -20,8 +20,8 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * An unanswered batch is sent again after `beats` heartbeats, plus one for each `pieceBytes` of inline contents, for
- * slow lines.
+ * An unanswered batch is sent again after `beats` heartbeats. Each `pieceBytes` of inline contents adds one heartbeat,
+ * for slow connections.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 /** After this many repetitions of a batch, the session is ended. */
@@ -47,7 +47,7 @@ interface InFlight {
 /**
  * Sends the replica's own changes, in order, one batch at a time, while the session receives messages. A batch is sent
  * again until it is answered. The journal settles the answers before the next batch is sent. Entries that the origin
- * has decided according to `HelloAck` are not sent again, whatever this side remembers.
+ * has decided according to `HelloAck` are not sent again, whatever the journal remembers.
  */
 export class WriteBackPush {
   /** True if the capability `times` was agreed on. */
@@ -57,8 +57,8 @@ export class WriteBackPush {
   /** Undefined before `begin`. */
   #settled: number | undefined;
   /**
-   * The origin's last event when this session began. All decisions before the session were recorded by this event or an
-   * earlier one.
+   * The origin's last event when this session began. All decisions from before the session are recorded in this event
+   * or earlier ones.
    */
   #head = 0;
   #flight: InFlight | undefined;
@@ -78,7 +78,7 @@ export class WriteBackPush {
     return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
   }
 
-  /** Entries that were sent and have no answer. */
+  /** The number of entries that were sent and have no answer. */
   get pending(): number {
     return this.#flight?.open.size ?? 0;
   }
@@ -99,7 +99,7 @@ export class WriteBackPush {
 
   /**
    * Takes the answer to the batch under way. An answer to the last batch of an earlier session is settled if the
-   * journal does not have it yet. Any other answer is ignored, because it has arrived twice.
+   * journal does not have it yet. Any other answer is ignored, because it is a repetition.
    */
   took(message: MessageOf<"WriteBackResult">): void {
     const flight = this.#flight;
@@ -127,7 +127,10 @@ export class WriteBackPush {
     else void this.#send(flight.message);
   }
 
-  /** Returns `undefined` for a content that the batch under way does not name: the origin must not request it. */
+  /**
+   * Returns `undefined` for a content that the batch under way does not name. The origin is not allowed to request such
+   * a content.
+   */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
     if (flight?.contents.has(hash) !== true) return undefined;

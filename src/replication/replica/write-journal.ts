@@ -14,8 +14,8 @@ export interface WriteJournal {
    */
   readonly settledTo: number;
   /**
-   * Returns at most `limit` entries after `after`. `upTo` of the result is the last own event that was examined. Events
-   * up to `upTo` that are not returned need not be sent.
+   * Returns at most `limit` entries after `after`. `upTo` of the result is the last event of the replica's own log that
+   * was examined. Events up to `upTo` that are not returned need not be sent.
    */
   next(after: number, limit: number): Promise<JournalPage>;
   /**
@@ -30,11 +30,14 @@ export interface WriteJournal {
    */
   remembered(upTo: number, head: number): void;
   /**
-   * False if this replica's own event is missing, or has another hash than the origin was sent. True if this is
-   * unknown, because `hash` is undefined or the event was compacted away.
+   * False if this replica's own event is missing, or if its hash differs from `hash`, which the origin was sent. True
+   * if this is unknown, because `hash` is undefined or the event was compacted away.
    */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
-  /** True if this replica's own event changes or proposes this path or a path beneath it, or was compacted away. */
+  /**
+   * True if this replica's own event `localSeq` changes or proposes `path` or a path beneath it. Also true if that
+   * event was compacted away.
+   */
   hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** Emitted when there may be more entries. */
   readonly changed: Signal<void>;

@@ -24,8 +24,8 @@ const MOST_REPLY = 256 * 1024;
 /**
  * Makes a change at most once, even if the request is repeated with its key. Returns the same reply each time, or `{
  * done: true }` for a repeated request whose reply was too large to be kept. Throws the error of `work`. Throws
- * `LOCKED` while the change is being made, `REFUSED` for a change that was begun and has no reply (unless `isInLog`),
- * and `USAGE` for a key that was used for another request.
+ * `LOCKED` while the change is being made. Throws `REFUSED` for a change that was begun and has no reply, unless
+ * `isInLog`. Throws `USAGE` for a key that was used for another request.
  */
 export async function onlyOnce(
   book: IdempotencyStore,
@@ -89,7 +89,8 @@ export function reused(): ChronicleError {
 }
 
 /**
- * True for the error of `reused`, and for an error of the engine that has found the key in the log (`data.request`).
+ * True for the error of `reused`, and for the engine's error that the log has this key for another request
+ * (`data.request`).
  */
 export function isReused(error: unknown): boolean {
   if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
@@ -141,11 +142,11 @@ export type Standing =
  * same key, because it may already have been made. The client is told to check.
  */
 export interface IdempotencyStore {
-  /** Like `begin`, without beginning the request. */
+  /** Returns what `begin` would return, without beginning the request. */
   standing(key: string, print: string, now: number): Standing;
   /**
-   * Durably begins a request if its key was not used before. Returns the state before. `print` differs for different
-   * requests. `now` is in epoch milliseconds.
+   * Durably begins a request if its key was not used before. Returns the state before this call. `print` differs for
+   * different requests. `now` is in epoch milliseconds.
    */
   begin(key: string, print: string, now: number): Standing;
   /**

@@ -1,6 +1,6 @@
 import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
-/** The limit of remembered changes. Changes that are still being made may exceed it. */
+/** The limit of remembered changes. Changes that are still being made can exceed the limit. */
 const MOST = 10_000;
 /** A change is remembered for this time after it has begun, and at least until it has ended. */
 const DAY_MS = 86_400_000;
@@ -52,7 +52,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    // Do not forget a change that is being made: a retry would then be made at the same time.
+    // Do not forget a change that is being made. Otherwise, a repeated request would make the change a second time.
     for (const [oldest, { going }] of this.#entries) {
       if (going) continue;
       this.#forget(oldest);

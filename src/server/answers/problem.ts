@@ -47,8 +47,8 @@ export function withStatus(problem: Problem, status: number): Problem {
 }
 
 /**
- * 507 for a full disk (RFC 4918), 422 if a line in the request's body does not verify, and else the status of the
- * error's code.
+ * Returns 507 for a full disk (RFC 4918), 422 if a line in the request's body does not verify, and otherwise the status
+ * of the error's code.
  */
 export function statusOf({ code, data }: ChronicleError): number {
   if (code === "IO" && isOutOfSpace(data["errno"])) return 507;
@@ -56,7 +56,8 @@ export function statusOf({ code, data }: ChronicleError): number {
 }
 
 /**
- * For unexpected errors, and for failures of the store or of this machine, the result is that of `unexpectedProblem`.
+ * Returns the problem for an error. An unexpected error, or a failure of the store or of this machine, becomes an
+ * `unexpectedProblem`.
  */
 export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   const error = codedError(thrown);
@@ -71,7 +72,7 @@ export function problemOf(thrown: unknown, setting: ProblemSetting): Problem {
   };
 }
 
-/** A hint that names a command. Callers that do not use the command line do not get such hints. */
+/** Matches a hint that names a command. Only callers that use the command line get such hints. */
 const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
 
 function isFor(hint: string, { commands }: { readonly commands?: boolean }): boolean {
@@ -84,9 +85,9 @@ function isForDiagnostics(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the problem for an error that the caller cannot correct. The error's message is only written to the
- * diagnostics, because it may name files of this machine. The problem has the id of that line in the diagnostics, and
- * also the reason in words if the disk or the store is the cause.
+ * Returns the problem for an error that the caller cannot correct. The error's message is written only to the
+ * diagnostics, because it may name files of this machine. The problem has the id of that line in the diagnostics. If
+ * the disk or the store is the cause, the problem also has the reason in words.
  */
 export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<ProblemSetting, "hidden">): Problem {
   const error = codedError(thrown);
@@ -156,7 +157,7 @@ function cleanValue(value: unknown, hidden: readonly string[]): unknown {
   return undefined;
 }
 
-/** Handles `Encoded` and the errors of Fastify. Returns `undefined` for other errors. */
+/** Returns the problem for `Encoded` or for an error of Fastify, and `undefined` for other errors. */
 export function formProblem(error: unknown): Problem | undefined {
   if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (error instanceof ChronicleError || !(error instanceof Error)) return undefined;

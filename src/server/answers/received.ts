@@ -6,7 +6,7 @@ const MAX_KEY = 128;
 /** The ETags in a header (RFC 9110 §8.8.3). */
 const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 
-/** The ETag of a file is the hash of its content. That of a folder is empty. */
+/** The ETag of a file is the hash of its content. The ETag of a folder is empty. */
 const HASH = /^(?:[0-9a-f]{64})?$/;
 
 /** Thrown for a body with a content encoding, because the server decodes none. */
@@ -18,9 +18,9 @@ export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHead
 }
 
 /**
- * `If-Match` gives one or several hashes of which the path must have one, or `*` for any existing path. `If-None-Match:
- * *` gives `none`: the path must not exist. Throws `USAGE` for invalid headers, and `PRECONDITION_FAILED` if none of
- * the ETags can match.
+ * Returns the condition of a change. `If-Match` gives one or several hashes: the path must have one of them. With the
+ * value `*`, `If-Match` gives `*` (the path must exist), and `If-None-Match` gives `none` (the path must not exist).
+ * Throws `USAGE` for invalid headers, and `PRECONDITION_FAILED` if none of the ETags can match.
  */
 export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
@@ -66,7 +66,10 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
   });
 }
 
-/** `header` is `If-None-Match`. Weak ETags match, too, because contents with the same hash are equal. */
+/**
+ * True if `If-None-Match` (`header`) has the ETag of this hash. Weak ETags match, too, because contents with the same
+ * hash are equal.
+ */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === "*") return true;

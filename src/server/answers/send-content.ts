@@ -101,8 +101,9 @@ interface ByteRange {
 }
 
 /**
- * RFC 9110 §14. `undefined` (the whole content) if the header is missing, or has another unit or an invalid syntax,
- * which a server ignores. `unsatisfiable` if the content has no byte of the range, or if several ranges are requested.
+ * Returns the requested range (RFC 9110 §14). Returns `undefined`, for the whole content, if there is no header. A
+ * header with another unit or an invalid syntax is ignored. Returns `unsatisfiable` if the content has no byte of the
+ * range, or if several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];

@@ -4,9 +4,9 @@ import type { FastifyReply } from "fastify";
 import { makeProblem, type Problem } from "./problem.ts";
 
 /**
- * The headers of each answer of the app, and of each problem. Because of them, browsers do not guess the type of an
- * answer, show it in a frame, run it, read it across origins, or cache it. An answer with a content has another
- * `cache-control`.
+ * The headers of each answer of the app, and of each problem. They keep browsers from guessing the type of an answer,
+ * and from showing it in a frame, running it, reading it across origins, or caching it. An answer with a content has
+ * another `cache-control`.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
@@ -31,8 +31,8 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
 /** Sends a problem for a request that Fastify handles. */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
-  // If Fastify could not parse the body, it has set `connection: close`. `problemHeaders` decides whether the connection
-  // must be closed, so the answer is sent past Fastify (`hijack`), without its headers.
+  // If Fastify could not parse the body, it has set `connection: close`. But `problemHeaders` decides whether the
+  // connection must be closed. So send the problem past Fastify (`hijack`), without Fastify's headers.
   if (reply.hasHeader("connection")) return sendProblem(reply.hijack().raw, problem, headers);
   reply
     .code(problem.status)
@@ -41,8 +41,9 @@ export function replyProblem(reply: FastifyReply, problem: Problem, headers: Hea
 }
 
 /**
- * Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. Leaves a
- * whole answer alone, which may still be on its way: `HttpServer.close` may have refused the request already.
+ * Closes the connection in the middle of an answer, so that the client detects that the answer is incomplete. Does
+ * nothing if the answer is complete, even if it is still being sent: `HttpServer.close` may already have refused the
+ * request.
  */
 function cutShort(response: ServerResponse): void {
   if (response.writableEnded) return;

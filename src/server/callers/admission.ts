@@ -10,7 +10,7 @@ export interface AdmittedRequest {
   readonly listener: Listener;
   /**
    * True if the token is still valid and has the same role, workspaces and replicas, or if this cannot be checked now.
-   * Called repeatedly for long-lived connections, and once more for changes.
+   * Called repeatedly for long-lived connections, and again right before a change is made.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }

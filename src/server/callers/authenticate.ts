@@ -40,8 +40,8 @@ export class Authenticator {
 
   /**
    * `address` is that of the client. The rate of wrong tokens from one address is limited. A valid token is accepted
-   * even while wrong tokens from its address are refused with 429, because all clients behind a proxy share one
-   * address, and tokens are too long to be guessed.
+   * even while wrong tokens from its address are refused with 429: all clients behind a proxy share one address. This
+   * is safe, because tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -72,7 +72,8 @@ export class Authenticator {
   async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
     // If the token store also has the operator's token, the role in the token store applies.
     const record = this.#options.book.find(hash);
-    // Compare hashes in constant time, so that neither the token's length nor the time reveals anything about it.
+    // Compare hashes, and in constant time. So neither the length nor the time reveals anything about the operator's
+    // token.
     const isOperators = this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator);
     if (record === undefined && isOperators) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
@@ -118,7 +119,7 @@ export interface Refusal {
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/** Refuses a request that is ambiguous, or comes from a foreign web page (`strangerOf`). */
+/** Returns a refusal if a request is ambiguous, or comes from a foreign web page (`strangerOf`). */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;

@@ -123,7 +123,10 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
   });
 }
 
-/** Replaces `WHO_CAN`, which names the terminal: a caller with a token may have none. */
+/**
+ * Replaces `WHO_CAN`, which names the terminal, because a caller with a token may have no terminal on the server's
+ * machine.
+ */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**

@@ -3,7 +3,7 @@ import type { FileShape } from "../../api/file-api.ts";
 import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import type { TcpListener } from "./listener.ts";
 
-/** Determines the names of the headers about files. */
+/** A placeholder, from which `contentHeaders` makes the names of all headers about files. */
 const ANY_FILE: FileShape = {
   path: "",
   path_b64: "",
@@ -26,7 +26,7 @@ const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
  * Sets the CORS headers that let pages of an allowed origin read the answer. Answers a preflight request, which has no
- * token. Only then returns true.
+ * token, and then returns true. Returns false for all other requests.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;

@@ -46,7 +46,7 @@ export class HeavyReads {
     taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
     taken.defer(await entered(one.users <= other.users ? one : other));
-    // The read may block the thread until it ends. Therefore, let the event loop first accept the connections that have
+    // The read can block the thread until it ends. Therefore, let the event loop first accept the connections that have
     // arrived, one in each turn, so that their requests are counted.
     for (let turns = 0; turns <= this.#most; turns += 1) await yieldToEventLoop();
     return taken.move();

@@ -143,7 +143,7 @@ export function oidcIssuer(options: OidcOptions): OtherIssuer {
   };
 }
 
-/** Does not verify the token. */
+/** True if the token names this issuer and an accepted algorithm. Does not verify the token. */
 function isOfIssuer(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;

@@ -54,7 +54,7 @@ export interface OpenWorkspacesOptions {
 const MOST = 256;
 /** The minimum time between two checks of a workspace's settings in `openKey`. */
 const LOOK_MS = 1_000;
-/** The time after its last use in which a workspace is not closed because of the limit `most`, in milliseconds. */
+/** The limit `most` closes no workspace that was used within this time, in milliseconds. */
 const JUST_USED_MS = 1_000;
 /** How long `release` waits for leases to be returned. */
 const RELEASE_MS = 5_000;
@@ -81,8 +81,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Opens the nearest workspace whose folder is or encloses `folder`. If there is none, begins one in the folder
-   * (`create`) or throws `NOT_FOUND`.
+   * Opens the nearest workspace whose folder is or encloses `folder`. If there is none, begins one in `folder` if
+   * `create` is true, and otherwise throws `NOT_FOUND`.
    */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
     // An open workspace with exactly this folder is the nearest one.
@@ -114,7 +114,10 @@ export class OpenWorkspaces {
     return held?.isReady === true && this.#isUsable(held);
   }
 
-  /** False if the workspace was closed or reopened since. */
+  /**
+   * True if this object is the open one of its workspace. False if the workspace was closed or reopened after this
+   * object was returned.
+   */
   isCurrent(workspace: WorkspaceApi): boolean {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
@@ -124,7 +127,7 @@ export class OpenWorkspaces {
     return this.#ids.get(key) ?? key;
   }
 
-  /** The next request checks the workspace's settings, because they may have changed. */
+  /** Makes the next request check the workspace's settings, because they may have changed. */
   lookAgain(id: string): void {
     const held = this.#held.get(id);
     if (held !== undefined) held.looked = 0;
@@ -178,8 +181,8 @@ export class OpenWorkspaces {
   }
 
   /**
-   * Like `letGo`, but waits until the workspace is closed: its history is about to be removed or replaced. Throws
-   * `LOCKED` if the workspace stays in use for longer than `RELEASE_MS`.
+   * Like `letGo`, but waits until the workspace is closed. Called before the workspace's history is removed or
+   * replaced. Throws `LOCKED` if the workspace stays in use for longer than `RELEASE_MS`.
    */
   async release(id: string): Promise<void> {
     const held = this.#held.get(id);
@@ -224,7 +227,7 @@ export class OpenWorkspaces {
     });
   }
 
-  /** Waits until `onOpen` has ended. The workspace is leased already meanwhile. */
+  /** Takes a lease, and returns it once `onOpen` has ended. So the workspace stays open during the wait. */
   async #handOut(held: Held): Promise<Lease> {
     const lease = this.#lease(held);
     await held.ready;

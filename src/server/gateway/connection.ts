@@ -28,7 +28,10 @@ interface ConnectionSetting extends ProblemSetting {
   readonly workspaces: OpenWorkspaces;
   readonly limits: ServerLimits;
   readonly caller: Caller;
-  /** 0 if the caller may send a message, else the seconds to wait. */
+  /**
+   * Counts a message of the caller. Returns 0 if the message is within the rate limit, and otherwise the seconds to
+   * wait.
+   */
   readonly charge: () => number;
   /** Takes a slot for a subscription. `undefined` if the caller has reached its limit. If absent, there is no limit. */
   readonly slot?: () => Disposable | undefined;
@@ -196,8 +199,8 @@ export class GatewayConnection {
   }
 
   /**
-   * Resolves to true once the message was passed to the operating system, and to false if the client is gone, or the
-   * connection was closed because the client does not read.
+   * Resolves to true once the message was passed to the operating system. Resolves to false if the client is gone, or
+   * if the connection was closed because the client does not read.
    */
   #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -292,7 +295,7 @@ async function contentOf(on: WorkspaceApi, file: FileContent): Promise<Record<st
 /** The maximum length of a content in one message, in bytes. Clients read the rest of a longer content over HTTP. */
 export const MOST_CONTENT = 512 * 1024;
 
-/** A content, or the beginning of a long one: text if the bytes are UTF-8, and else Base64. */
+/** A content, or the beginning of a long one: text if the bytes are UTF-8, and otherwise Base64. */
 interface ShownContent {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
@@ -394,7 +397,7 @@ type RequestId = GatewayMessage["request_id"];
 /** The maximum length of the complaint about an invalid message, in characters. */
 const MOST_COMPLAINT = 300;
 
-/** Throws `USAGE`, which names the invalid field. */
+/** Throws `USAGE`, with the name of the invalid field, for an invalid message. */
 function readMessage(given: unknown): GatewayMessage {
   const parsed = MESSAGE.safeParse(given);
   if (parsed.success) return parsed.data;

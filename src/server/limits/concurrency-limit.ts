@@ -35,15 +35,14 @@ export class ConcurrencyLimit {
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
- * Limits the connections of a port. When a further connection arrives at the limit, the connection that has been idle
- * for longest is closed, so that idle connections do not block new clients. If all are busy, the new connection is
- * closed.
+ * Limits the connections of a port. If the limit is reached, a new connection closes the connection that has been idle
+ * for longest, so that idle connections do not block new clients. If all connections are busy, the new one is closed.
  */
 export class ConnectionLimit {
   readonly #most: number;
   /**
-   * The connections, in the order in which their last requests ended, or in which they were opened if no request has
-   * ended.
+   * The connections, by the time at which their last request ended. If no request has ended on a connection, the time
+   * at which it was opened counts.
    */
   readonly #connections = new Map<string, Connection>();
 

@@ -15,7 +15,10 @@ export interface ServerLimits {
   readonly bodyMs: number;
   /** This many bytes of an upload must arrive in each period of `slowMs`. */
   readonly slowBytes: number;
-  /** Within this time, `slowBytes` of an upload must arrive, and a client must read what it was sent. */
+  /**
+   * In each period of this length, `slowBytes` of an upload must arrive. A client must also read within this time what
+   * it was sent.
+   */
   readonly slowMs: number;
   /** A connection may be idle for this time between two requests. */
   readonly keepAliveMs: number;

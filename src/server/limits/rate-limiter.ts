@@ -24,7 +24,10 @@ export class RateLimiter {
     this.#rate = rate;
   }
 
-  /** Returns 0 if the bucket had a token, and else the seconds until the next one. `now` is in epoch milliseconds. */
+  /**
+   * Takes a token from the bucket, and returns 0. If the bucket has none, returns the seconds until the next one. `now`
+   * is in epoch milliseconds.
+   */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);
     if (bucket.left < 1) return this.#wait(bucket);

@@ -11,8 +11,8 @@ export class TooMuch extends Error {}
 
 /**
  * Yields a request's body as it arrives. Throws if the client leaves, sends less than `slowBytes` in `slowMs`, or sends
- * more than `uploadBytes` in total; nothing is stored then. `mustHold`, which throws if the client is no longer
- * admitted, is called at intervals, and once more when the whole body has arrived.
+ * more than `uploadBytes` in total. Nothing is stored then. Calls `mustHold` at intervals, and once more when the whole
+ * body has arrived. `mustHold` throws if the client is no longer admitted.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -24,7 +24,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // Measure the time that the consumer spends on a piece: the client is not to blame for it.
+  // Measure the time that the consumer spends on pieces, because the client is not slow during that time.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {
@@ -50,7 +50,7 @@ export async function* uploaded(
       busyMs += performance.now() - busySince;
       busySince = undefined;
     }
-    // The change needs the end of this generator, so it is made only after this last check.
+    // The consumer makes its change only after this generator has ended, and so after this last check.
     await mustHold();
   } finally {
     clearInterval(timer);
@@ -58,8 +58,8 @@ export async function* uploaded(
 }
 
 /**
- * Waits until more may be written. Returns false if the client is gone, or if the connection was closed because the
- * client did not read within `waitMs`.
+ * Writes the bytes, and waits until more can be written. Returns false if the client is gone, or if the connection was
+ * closed because the client did not read within `waitMs`.
  */
 export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;

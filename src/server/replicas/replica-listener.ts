@@ -119,7 +119,10 @@ export class ReplicaListener {
   }
 }
 
-/** `undefined` if the URL names no workspace, `null` if it names several or has other query fields. */
+/**
+ * Returns the workspace that the URL names; `undefined` if it names none, `null` if it names several or has other query
+ * fields.
+ */
 function workspaceIn(url: string): string | undefined | null {
   const query = new URL(url, "http://chronicle").searchParams;
   const named = query.getAll("workspace");
@@ -178,9 +181,9 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace `named`. If `named` is `undefined`, opens the workspace of the server's own folder, or else the
- * only workspace that the caller may see and that is not archived. Throws `NOT_FOUND` if there is no such workspace,
- * and `AMBIGUOUS` if the caller may see several.
+ * Opens the workspace `named`. If `named` is `undefined`, opens the workspace of the server's own folder. If there is
+ * none that the caller may see, opens the only unarchived workspace that the caller may see. Throws `NOT_FOUND` if
+ * there is no such workspace, and `AMBIGUOUS` if the caller may see several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);

@@ -9,7 +9,7 @@ import { openPack } from "./pack-reader.ts";
 import { PackRewriter } from "./pack-rewriter.ts";
 import { scanPack, type PackPart } from "./pack-scan.ts";
 
-/** The share of kept bytes below which a pack is replaced by a pack with the kept contents alone. */
+/** If a smaller share of a pack's bytes is kept, a new pack with only the kept contents replaces the pack. */
 const LEAST_LIVE_SHARE = 0.7;
 
 export interface CollectWish {
@@ -20,11 +20,11 @@ export interface CollectWish {
 
 /**
  * Frees everything that is not kept. The caller holds the collector's lock exclusively, so that no batch is open. Other
- * processes may still hold lanes that they do not write to. The packs there are not changed; only the contents that are
- * not kept are removed from the index.
+ * processes may still hold lanes that they do not write to. The packs in these lanes are not changed. Their contents
+ * that are not kept are only removed from the index.
  *
  * Order for each pack: The kept contents are written to a new pack and synced. Then the index gets their new places,
- * durably, because it would otherwise name freed contents after a power cut. Only then is the old pack removed. Packs
+ * durably. Otherwise, the index would name freed contents after a power cut. Only then is the old pack removed. Packs
  * without kept contents come first, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
@@ -49,7 +49,7 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-/** `setDamagedAside` has stored everything readable in these files elsewhere. */
+/** `setDamagedAside` has stored all readable contents of these files anew. */
 function removeQuarantine({ disk, layout }: BlobFiles): void {
   if (disk.lstat(layout.quarantine) === undefined) return;
   withTrouble(`cleaning ${layout.quarantine}`, () => {
@@ -68,8 +68,8 @@ function collectLarge(
   withTrouble(`cleaning ${layout.large}`, () => {
     for (const { hash, packed, path } of largeFiles(files)) {
       const place = index.find(hash);
-      // A file that the index does not name is removed. Its content is freed, or is stored in another form or in a
-      // pack. A damaged file that may be all that is left of a needed content stays.
+      // Remove a file that the index does not name: its content is not kept, or is stored in another form or in a pack.
+      // Leave a damaged file if it may be all that is left of a kept content.
       if (place?.kind === "large" && place.packed === packed) continue;
       if (place === undefined && keep(hash)) continue;
       freedBytes += disk.lstat(path)?.size ?? 0;
@@ -137,7 +137,7 @@ class PackCollector {
       : undefined;
   }
 
-  /** Returns true if the pack has garbage, or any content besides `live` (at its place in the index). */
+  /** True if the pack has garbage, or a content that is not in `live` with the same place. */
   #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
     const { disk, layout } = this.#files;
     const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));
@@ -168,7 +168,8 @@ class PackCollector {
       this.#freedBytes += size;
     } else if (dead.length > 0 || (rewrite && this.#wish.thorough)) {
       this.#files.index.apply({ forget: dead.map(({ hash }) => hash) });
-      // The pack may still hold contents that earlier collections have removed from the index.
+      // Count at least one, because the pack may still hold contents that earlier collections have removed from the
+      // index.
       this.#pendingBlobs += Math.max(1, dead.length);
       this.#pendingBytes += dead.reduce((sum, { place }) => sum + place.stored, 0);
     }

@@ -271,8 +271,8 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 }
 
 /**
- * Returns the container of a large content; `undefined` if it has none that may be passed on, or if it cannot be read.
- * A request for that content alone then reports the error, or finds its new place.
+ * Returns the container of a large content; `undefined` if the content has no container, or if the container is too
+ * long or cannot be read. A request for that content alone then reports the error, or finds the content's new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;

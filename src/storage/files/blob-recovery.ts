@@ -63,16 +63,16 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
   const paths = unknown.map((ulid) => layout.sealedPack(ulid));
   makeNamesSure(files, [layout.packs, layout.active], paths);
   for (const ulid of unknown) learnSealed(files, ulid);
-  // Taking a lane settles its tail, and publishes it.
+  // Taking a lane checks its tail, makes it durable, and publishes it (`settleLane`).
   for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
   const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
   if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
 }
 
 /**
- * Publishes the contents of lanes that other processes hold, if the index does not know these lanes because it was lost
- * while these processes run. The caller holds the collector's lock exclusively. Nobody is writing then, so no writer
- * removes a block that is read here.
+ * Publishes the contents of lanes that other processes hold and that the index does not know. The index does not know a
+ * lane if it was lost while the lane's process ran. The caller holds the collector's lock exclusively, so nobody is
+ * writing, and no writer removes a block that is read here.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -94,7 +94,7 @@ export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
 
 /**
  * Makes the names of large files durable, then publishes their contents. The names say which contents the files hold.
- * Every read checks the bytes.
+ * The bytes are not checked here, because every read checks them.
  */
 export function catchUpLarge(files: BlobFiles): void {
   const { layout, index } = files;
@@ -155,7 +155,7 @@ function listLarge(files: BlobFiles): LargeRow[] {
 }
 
 /**
- * True if the pack is nowhere on the disk. The lane is checked first, because a running writer may seal the pack at any
+ * True if the pack is nowhere on the disk. The lane is checked first, because a running writer can seal the pack at any
  * time. Nobody removes the sealed pack meanwhile, because the caller holds the collector's lock, at least shared.
  */
 export function isLost(files: BlobFiles, row: PackRow): boolean {
@@ -168,17 +168,21 @@ function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
   return !index.packs().some((other) => other.lane === row.lane && other.id > row.id);
 }
 
-/** The packs that a reader has found in a store that it cannot write: a text, which is different once others exist. */
+/**
+ * The packs that a reader has found in a store that it cannot write, as a text. The text differs once other packs
+ * exist.
+ */
 export type FoundPacks = string;
 
 /**
  * Fills the empty index of a store that cannot be written, from block heads and file names alone. Takes no lock, so
- * writers may seal packs, and a collector may remove some, at any time. `catchUpReadOnly` finds what replaces these.
+ * writers can seal packs, and a collector can replace packs, at any time. `catchUpReadOnly` finds the new packs.
  */
 export function learnReadOnly(files: BlobFiles): FoundPacks {
   const found = findPacks(files);
   if (found === NO_PACKS) return found;
-  // A pack that is sealed before its lane is read is among the sealed ones, because these are listed afterwards.
+  // List the sealed packs after the lanes are read. So a pack that is sealed before its lane is read is found among the
+  // sealed packs.
   for (const { lane } of listPacks(files).active) learnLane(files, lane);
   for (const ulid of listPacks(files).sealed) learnSealed(files, ulid, "may be gone");
   const { index } = files;
@@ -189,7 +193,7 @@ export function learnReadOnly(files: BlobFiles): FoundPacks {
 
 /**
  * Updates the index of a store that cannot be written, for one content that a read has not found. `known`: the packs
- * from which the index was filled. If others exist now, fills the index anew.
+ * from which the index was filled. If other packs exist now, fills the index anew.
  */
 export function catchUpReadOnly(files: BlobFiles, hash: Hash, known: FoundPacks): FoundPacks {
   return withTrouble(`reading ${files.layout.folder}`, () => {
@@ -249,8 +253,8 @@ function isKnownSealed(row: PackRow | undefined): boolean {
 }
 
 /**
- * Skips the bytes that the index knows already. If the index knows more bytes than exist, reads all bytes. `may be
- * gone`: a pack that does not exist is skipped.
+ * Publishes the contents of a sealed pack. Skips the bytes that the index knows already. If the index knows more bytes
+ * than exist, reads all bytes. `may be gone`: does nothing if the pack does not exist.
  */
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string, how?: "may be gone"): void {
   const row = index.packOf(ulid);

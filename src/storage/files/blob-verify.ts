@@ -153,7 +153,9 @@ function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
 }
 
-/** A torn tail may be at the end of a pack that is in a lane and not in the index. */
+/**
+ * True if bytes up to `to` can be a torn tail: they are at the end of a pack that is in a lane and not in the index.
+ */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
 }
@@ -186,8 +188,8 @@ function garbage(
 }
 
 /**
- * Yields the fault of a damaged content. Yields nothing if the index names another copy. That copy is checked at its
- * own place, and the collector frees this one.
+ * Yields the fault of a damaged content. Yields nothing if the index names another copy. The other copy is checked at
+ * its own place, and the collector frees the damaged copy.
  */
 function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): Generator<BlobProblem> {
   const place = index.find(hash);
@@ -208,7 +210,10 @@ interface FoundParts {
   readonly told: { readonly from: number; readonly to: number }[];
 }
 
-/** Returns the bytes after those that are checked. They were cut off, or were published after the packs were listed. */
+/**
+ * Returns the range after the checked bytes. These bytes are missing from the file, or were published after the packs
+ * were listed.
+ */
 function uncheckedBytes({ index }: BlobFiles, pack: PackFile): { readonly from: number; readonly to: number } {
   const promised = promisedBytes(pack);
   const published = index.packs().find(({ id }) => id === pack.row?.id)?.bytes ?? 0;

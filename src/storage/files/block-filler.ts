@@ -33,7 +33,7 @@ export class BlockFiller {
     this.#writer = writer;
   }
 
-  /** Adds a content of at most 8 MiB. Its bytes are copied or written before this returns. */
+  /** Adds a content of at most 8 MiB. Its bytes are copied or written before `add` returns. */
   add(hash: Hash, content: Uint8Array): void {
     if (content.length > SHARED_BLOCK_BYTES) {
       this.#append({ hashes: hashToBytes(hash), lengths: [content.length], raw: content });
@@ -48,7 +48,7 @@ export class BlockFiller {
     this.#hashes.push(hashToBytes(hash));
   }
 
-  /** Adds a block unchanged. The caller has checked its contents. The block is written before this returns. */
+  /** Adds a block unchanged. The caller has checked its contents. The block is written before `addBlock` returns. */
   addBlock(bytes: Uint8Array, head: BlockHead): void {
     const { headBytes, storedLength, rawLength, entries } = head;
     const encoded = { head: asBuffer(bytes.subarray(0, headBytes)), stored: bytes.subarray(headBytes) };
@@ -59,7 +59,7 @@ export class BlockFiller {
     }
   }
 
-  /** Writes the contents in memory as a block. If that fails, they stay in memory. */
+  /** Writes the contents in memory as a block. If the write fails, the contents stay in memory. */
   flush(): void {
     if (this.#lengths.length === 0) return;
     this.#append({

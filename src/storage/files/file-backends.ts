@@ -29,7 +29,10 @@ export interface FileBackendsOptions {
   /** Removes the files of an index. Default: does nothing, for an index without files. */
   readonly discardIndex?: (path: string) => void;
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
-  /** Opens a temporary blob index, for reading while the disk takes no writes. Default: what needs that index fails. */
+  /**
+   * Opens a temporary blob index, for reading while the disk takes no writes. Default: operations that need such an
+   * index fail.
+   */
   readonly scratchBlobIndex?: () => BlobIndex;
   readonly lock: (path: string) => Lock;
 }

@@ -96,7 +96,7 @@ export class FileBlobStore implements BlobStore {
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   #readOnly: boolean;
-  /** True if the index is a scratch one of this object, because the disk takes no writes to its file. */
+  /** True if the index is a scratch index of this object, because the disk takes no writes to the index file. */
   #isScratch: boolean;
   /** The packs from which a scratch index was filled. */
   #foundPacks: FoundPacks | undefined;
@@ -213,7 +213,7 @@ export class FileBlobStore implements BlobStore {
     return this.#reading.blocks(hashes, mostBytes);
   }
 
-  /** A place is wrong once a collector has moved the content, so each reader must check what it reads. */
+  /** A place is wrong once a collector has moved the content, so each reader must check the bytes that it reads. */
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
     const { index } = this.#files;
@@ -322,7 +322,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Switches to the present index file if the opened one was replaced, because it was lost or found damaged. Does
+   * Switches to the present index file if that file has replaced the opened one, which was lost or found damaged. Does
    * nothing while something is being written. The contents of this process's lane enter the new index when the lane is
    * taken again.
    */
@@ -337,7 +337,10 @@ export class FileBlobStore implements BlobStore {
     return this.#following;
   }
 
-  /** If the read has found the index damaged, and has removed it, opens a new index and reads again. */
+  /**
+   * If the read fails because the index is damaged, and the damaged index was removed, opens a new index and reads
+   * again.
+   */
   async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -377,9 +380,10 @@ export class FileBlobStore implements BlobStore {
   }
 
   /**
-   * Continues without the index file if it cannot be updated because the disk takes no writes: fills a scratch index
-   * from the heads of blocks and the names of large files, and makes the store read-only. Throws the error if it has
-   * another cause, something is being written, the store is poisoned, or there is no `scratchIndex`.
+   * Called with the error of an update of the index file. If the disk takes no writes, continues without that file:
+   * fills a scratch index from the heads of blocks and the names of large files, and makes the store read-only. Throws
+   * the error if it has another cause, if something is being written, if the store is poisoned, or if there is no
+   * `scratchIndex`.
    */
   async #readWithoutFile(error: unknown): Promise<void> {
     const { scratchIndex, tell } = this.#options;
@@ -436,7 +440,7 @@ export class FileBlobStore implements BlobStore {
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
     if (writing === undefined) return;
-    // Some batches may have no caller waiting for them. They must be durable before another process gets the lane.
+    // A commit may have no caller that still waits for it. It must end before another process gets the lane.
     await this.#commits.rest();
     this.#poisoned ||= writing.writer.poisoned;
     this.#writing = undefined;
@@ -500,9 +504,9 @@ export class FileBlobStore implements BlobStore {
 
   /**
    * Drops all unsynced bytes. The index stays as it is, because it names only synced contents. A content that is not in
-   * the index is not stored. Bytes after the settled part of the lane are cut, or rewritten when the lane is next
-   * taken. A file whose name could not be synced is written anew before it is published (`makeNamesSure`). A large
-   * content that is put again replaces its file.
+   * the index is not stored. Bytes of the lane that are not known to be durable are cut off, or rewritten when the lane
+   * is next taken. A file whose name could not be synced is written anew before it is published (`makeNamesSure`). A
+   * large content that is put again replaces its file.
    */
   async #giveUpUnsynced(): Promise<void> {
     await this.#endWriting();

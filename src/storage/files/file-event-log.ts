@@ -41,16 +41,18 @@ interface Poison {
 /**
  * The log as one NDJSON file (`docs/format.md`).
  *
- * Crashes: A crash during `append` leaves the file at any length between the old and the new one, so that whole lines
- * of an unacknowledged call may remain, followed by a partial one. A crash during `quarantine` leaves the log as it
- * was, or cut off with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with
- * the old one in the archive. The log's name always points to a file, because the old file is linked into the archive
- * before the new one is renamed over it. The file system must therefore support hard links.
+ * Crashes:
+ * - A crash during `append` leaves the file at any length between the old and the new one. Whole lines of an
+ *   unacknowledged call can remain, followed by a partial line.
+ * - A crash during `quarantine` leaves the log unchanged, or cut off with its tail in quarantine.
+ * - A crash during `rotate` leaves the old log in place, or the new log in place and the old one in the archive. The
+ *   log's name always points to a file, because the old file is linked into the archive before the new file is renamed
+ *   over it. Therefore, the file system must support hard links.
  *
  * Failures: The lines of a failed write or sync are cut off, because nobody may read lines that are not durable. A
- * failed sync also poisons the log, which then takes no writes until the disk takes a write and a sync again. The log
- * stays poisoned if the lines could not be cut off, or if the failure concerned anything else, such as lines of another
- * process, a file name, or a sealing.
+ * failed sync also poisons the log: the log takes no writes until the disk takes a write and a sync of another file.
+ * The log stays poisoned if the lines could not be cut off. It also stays poisoned if the failure concerned anything
+ * else, such as lines of another process, a file name, or a sealing.
  */
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
@@ -76,8 +78,8 @@ export class FileEventLog implements EventLog {
   #closed = false;
 
   /**
-   * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO`. `start`: the event that the
-   * first line follows, for a log that does not begin at event 1.
+   * Finds the end of the log; a missing file is an empty log. Writes nothing. Throws `IO` if the file cannot be read.
+   * `start`: the event that the first line follows, for a log that does not begin at event 1.
    */
   constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, scheduler = new FsyncScheduler(disk)) {
     this.#disk = disk;
@@ -262,7 +264,10 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  /** Also syncs the folder once: the process that made the file may have ended before it synced the folder. */
+  /**
+   * Syncs the file and, the first time, its folder: the process that made the file may have ended before it synced the
+   * folder.
+   */
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
       this.#disk.sync(fd);
@@ -270,7 +275,7 @@ export class FileEventLog implements EventLog {
     });
   }
 
-  /** Uses the scheduler, which may sync several logs at once in the background. */
+  /** Like `#makeDurable`, but uses the scheduler, which can sync several logs at once in the background. */
   async #makeDurableBeside(fd: number): Promise<void> {
     try {
       await this.#scheduler.sync(fd);
@@ -308,7 +313,7 @@ export class FileEventLog implements EventLog {
 
   #swap(first: SealedEvent): void {
     const { log, archive } = this.#paths;
-    // A crash must not bring back bytes that were cut off since the last sync, because a sealed log has no torn tail.
+    // Sync the file, so that a crash does not bring back bytes that were cut off: a sealed log must have no torn tail.
     const fd = this.#openToAppend();
     this.#orPoison(() => this.#disk.sync(fd));
     const fresh = prepareLog(this.#disk, log, first);
@@ -432,7 +437,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** It is not known which bytes of the file are durable. */
+/** The reason for a log whose durable bytes are not known. */
 const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {

@@ -9,7 +9,7 @@ interface Waiting {
 /**
  * Syncs the files of all logs that share this object. A single request is served by this thread, because that is
  * fastest. Several requests of one turn of the event loop, and requests during such syncs, are served concurrently in
- * the background, because a journaling file system makes many files durable in hardly more time than one.
+ * the background. A journaling file system needs hardly more time for many files than for one.
  */
 export class FsyncScheduler {
   readonly #disk: Disk;
@@ -20,11 +20,11 @@ export class FsyncScheduler {
     this.#disk = disk;
   }
 
-  /** Syncs a file as `Disk.sync`. The descriptor must stay open meanwhile. Rejects with the disk's error. */
+  /** Syncs a file as `Disk.sync` does. The descriptor must stay open meanwhile. Rejects with the disk's error. */
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // Serves after all other work had a turn. Logs whose contents became durable together then request their syncs
+      // Serve the requests after all other work had a turn. So logs whose contents became durable together are synced
       // together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });

@@ -21,7 +21,10 @@ export interface LargeSource {
   readonly hash: Hash;
 }
 
-/** `undefined` if there is no such file, or its header is invalid or names another content. */
+/**
+ * Returns the length of the content; `undefined` if there is no such file, or if its header is invalid or names another
+ * content.
+ */
 export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): number | undefined {
   const stat = disk.lstat(path);
   if (stat?.kind !== "file") return undefined;
@@ -59,7 +62,10 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
   }
 }
 
-/** Like `readLarge`, for a range. Checks the checksums of a container's pieces; a raw file has none. */
+/**
+ * Like `readLarge`, for a range, whose hash is not checked. Checks the checksums of a container's pieces; a raw file
+ * has none.
+ */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
   try {

@@ -15,8 +15,8 @@ const SAMPLE_PIECES = 8;
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync. If it fails, poisons the store. `name`: the file whose name the sync of its folder makes durable. If
- * that sync fails, the name is recorded as unsure (`UnsureNames`).
+ * Runs a sync. If it fails, poisons the store. `name` is given for the sync of a folder: it is the file whose name this
+ * sync makes durable. If the sync fails, the name is recorded as unsure (`UnsureNames`).
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
@@ -28,7 +28,7 @@ export interface LargeTemp {
 
 /**
  * Writes one large content, piece by piece, to a temporary file: as a container if compression saves at least 5% of the
- * first 8 MiB, else raw. Needs about 16 MiB of memory.
+ * first 8 MiB, and otherwise raw. Needs about 16 MiB of memory.
  */
 export class LargeWriter {
   readonly #disk: Disk;
@@ -126,7 +126,10 @@ export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guar
   }
 }
 
-/** Hashes the clone, because the original may change meanwhile. `undefined` if the file system cannot clone. */
+/**
+ * Clones a file, and hashes the clone, because the original may change meanwhile. Returns `undefined` if the file
+ * system cannot clone.
+ */
 export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
   const fd = disk.open(path, "update");
@@ -161,7 +164,9 @@ export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTe
   guard(() => disk.syncFolder(folder), place);
 }
 
-/** If the sync fails, removes the folder if it is empty, so that the next writer makes it anew. */
+/**
+ * Syncs the folder `above`. If the sync fails, removes `folder` if it is empty, so that the next writer makes it anew.
+ */
 function syncOrRemove(disk: Disk, above: string, folder: string): void {
   try {
     disk.syncFolder(above);

@@ -37,7 +37,7 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 
 /**
  * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
- * left there. Such a link is to the present log, which may have grown since, so that the name of the link is wrong. The
+ * left there. Such a link is to the present log. The log may have grown since, so the name of the link is wrong. The
  * link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION` if another file has the name.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
@@ -99,8 +99,8 @@ function archiveNames(disk: Disk, folder: string): string[] {
 
 /**
  * Yields the lines from an event to the end. Reads the archive as well if the present log does not have the event.
- * Opens all files before the first line, and the present log before it lists the archive. Therefore no line is left out
- * if the present log is sealed, or the archive dropped, during the read.
+ * Opens the present log before it lists the archive, and opens all files before it yields the first line. Therefore, no
+ * line is left out if the present log is sealed, or the archive is dropped, during the read.
  */
 export async function* readHistory(
   disk: Disk,
@@ -134,8 +134,8 @@ interface OpenSealed extends OpenLog {
 }
 
 /**
- * Opens the sealed logs, the newest first. Stops at one that is gone, because `removeArchive` removes the oldest first:
- * the older ones are gone as well, or are about to be.
+ * Opens the sealed logs, the newest first. Stops at a log that is gone: `removeArchive` removes the oldest logs first,
+ * so all older logs are gone as well.
  */
 function openSealed(disk: Disk, folder: string, sealed: readonly ArchivedLog[], opened: OpenSealed[]): void {
   for (const { name, first } of sealed.toReversed()) {

@@ -60,9 +60,9 @@ export interface OpenLogFile {
 }
 
 /**
- * Finds the end of the log in this open file, which is after the last line that ends a commit. Everything after it is
- * torn: a line without its newline, lines that cannot be events, the beginning of a commit. With `anyLine`, any event
- * may be the last, because a copy of another store's history may end in the middle of a commit.
+ * Finds the end of the log in this open file: the end of the last line that ends a commit. Everything after that line
+ * is torn: a line without its newline, lines that cannot be events, or the beginning of a commit. With `anyLine`, any
+ * event can be the last, because a copy of another store's history can end in the middle of a commit.
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;

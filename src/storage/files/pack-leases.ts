@@ -23,11 +23,11 @@ export interface BlobFiles {
 export interface PackLease {
   /** The grant for the one writer of the lane, which may be in a worker thread. */
   readonly grant: LaneGrant;
-  /** The writer must have been closed. */
+  /** Releases the lane. The lane's writer must be closed before. */
   release(): void;
 }
 
-/** Takes lanes for this process, and settles the tail of each. */
+/** Takes lanes for this process. Makes each taken lane ready for appending (`settleLane`). */
 export class PackLeases {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
@@ -121,10 +121,12 @@ interface SeenPack {
  * earlier calls have found in the lanes, by lane. This call updates the map, so that a file whose header was read once
  * is not opened again.
  *
- * The index knows how many bytes are settled. The contents of the blocks after these bytes are hashed. Blocks before
- * the first damaged one are kept and published, and everything after them is cut off. If the index does not know the
- * pack, or has more bytes of it than exist, no byte counts as settled. Damage may then be older than the last write, so
- * a pack with sound contents after the damage is sealed as it is.
+ * The index knows how many bytes of the pack are settled: durable and checked. The bytes after these are the tail. The
+ * contents in the tail are hashed. The blocks before the first damaged block are made durable and published, and
+ * everything after them is cut off.
+ *
+ * If the index does not know the pack, or states more bytes than exist, no byte counts as settled. Damage can then be
+ * older than the last write. Therefore, a pack with sound contents after the damage is sealed unchanged.
  */
 export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
@@ -172,7 +174,7 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
 
 /**
  * Makes a sound tail durable, and cuts off the bytes after it. Writes the tail again, because after a failed sync the
- * system may take pages for clean although they never reached the disk.
+ * system can mark pages as clean although they never reached the disk.
  */
 function keepTail(
   parts: Parts,
@@ -180,7 +182,7 @@ function keepTail(
   tail: { readonly from: number; readonly end: number },
 ): void {
   const { disk, layout } = parts;
-  // If no block of a pack is settled, its header is not settled either.
+  // If no block of a pack is settled, its header is not settled either. Write the header again, too.
   writeOnceMore(disk, fd, tail.from === PACK_HEADER_BYTES ? 0 : tail.from, tail.end);
   if (tail.end < size) disk.truncate(fd, tail.end);
   disk.sync(fd);
@@ -188,9 +190,9 @@ function keepTail(
 }
 
 /**
- * Settles a lane whose header cannot be read. Removes a pack without a sound content. If the header is all zeros and
- * the index does not know the pack, the header did not reach the disk before a power cut, so a new header is written.
- * Seals any other pack as it is, so that `verify` reports the damage.
+ * Settles a lane in which the header of the pack cannot be read. Removes the pack if it has no sound content. Writes a
+ * new header if the header is all zeros and the index does not know the pack. The header then did not reach the disk
+ * before a power cut. Seals any other pack unchanged, so that `verify` reports the damage.
  */
 function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
   const { disk, layout, newPackId } = parts;
@@ -202,8 +204,8 @@ function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefi
     writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
     return settlePack(parts, file);
   }
-  // The row may be that of the lane's former pack, which was sealed without an update of the index. The file of that
-  // pack, which has this ULID, must not be replaced.
+  // `row` may belong to the lane's former pack, which was sealed without an update of the index. Do not replace the
+  // file of that pack: choose a new ULID.
   const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
   return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
 }

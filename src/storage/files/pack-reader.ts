@@ -47,7 +47,10 @@ export class PackReader {
     return content !== undefined && this.#blocks.has(keyOf(place)) ? Buffer.from(content) : content;
   }
 
-  /** Like `read`, but perhaps a view of a cached block: not to be changed, and valid until the next call. */
+  /**
+   * Like `read`, but the result may be a view of a cached block. It must not be changed, and is valid only until the
+   * next call.
+   */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
     const known = this.#blocks.get(key);
@@ -127,7 +130,7 @@ function keyOf({ pack, block }: PackPlace): string {
   return `${pack}:${block}`;
 }
 
-/** Opens the pack in its lane or sealed, because it may have been sealed since the index was updated. */
+/** Opens the pack in its lane. If the pack was sealed since the index was updated, opens the sealed file. */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
   if (active === undefined) return openIfThere(disk, layout.sealedPack(pack.ulid));

@@ -10,8 +10,8 @@ import { PackWriter } from "./pack-writer.ts";
 
 /**
  * Copies contents of packs to a free lane: into the pack that is there, or into new packs. The caller holds the
- * collector's lock exclusively. Other processes may still hold lanes that they do not write to; the packs there are not
- * changed.
+ * collector's lock exclusively. Other processes may still hold lanes that they do not write to. The packs in these
+ * lanes are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -24,8 +24,8 @@ export class PackRewriter {
   }
 
   /**
-   * Seals those of the packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards.
-   * Must be called before any of them is copied, because the copy could be written to the lane of one of them.
+   * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. Must
+   * be called before any of these packs is copied. Otherwise, the copy could be written to the lane of one of them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -80,7 +80,7 @@ export class PackRewriter {
     if (lane === undefined) return false;
     try {
       const { index } = this.#files;
-      // Taking the lane has already sealed a damaged pack as it is, or removed one without a sound content.
+      // Taking the lane has already sealed a damaged pack unchanged, or removed a pack without a sound content.
       if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
       const writer = new PackWriter(this.#files, lane.grant);
       withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());

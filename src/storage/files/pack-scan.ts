@@ -85,7 +85,7 @@ export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number
   }
 }
 
-/** Uses the heads of the blocks alone. Requires that the whole pack is durable. */
+/** Returns the rows of all blocks. Reads only the heads of the blocks, so the whole pack must be durable. */
 export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
   const rows = new BlobRowsBuilder();
   for (const part of scanPack(disk, fd, from, to)) {

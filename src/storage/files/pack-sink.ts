@@ -13,8 +13,8 @@ export interface PackSinkOptions {
   readonly grant: LaneGrant;
   readonly newPackId: () => string;
   /**
-   * Returns true for a content that is stored already, so that it is only hashed. Called only while the opener of the
-   * sink holds a lease.
+   * Returns true for a content that is already stored. The sink only hashes such a content. Called only while the
+   * opener of the sink holds a lease.
    */
   readonly known?: (hash: Hash) => boolean;
   /** The length above which a content becomes a file of its own, in bytes. At most 8 MiB, the default. */

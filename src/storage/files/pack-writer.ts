@@ -11,8 +11,8 @@ import type { UnsureNames } from "./sure-names.ts";
 /** A pack of at least this many bytes is sealed before the next block is appended, or by the next background sync. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /**
- * The length up to which the head and the contents of a block are joined for one write, in bytes. Above it, joining
- * costs more than a second write.
+ * The length up to which the head and the contents of a block are joined for one write, in bytes. For a longer block,
+ * joining costs more than a second write.
  */
 const JOIN_BYTES = 512 * 1024;
 
@@ -104,9 +104,9 @@ export class PackWriter {
   }
 
   /**
-   * Does what `sync` does, in the background. Blocks may be appended meanwhile; they are durable after the next sync.
-   * The caller must not sync or close the writer meanwhile, and no append seals the pack during that time. A full pack
-   * is therefore sealed here first. Otherwise a series of such syncs without a pause would never let it be sealed.
+   * Does what `sync` does, in the background. Blocks that are appended meanwhile are durable after the next sync. The
+   * caller must not sync or close the writer meanwhile. An append does not seal the pack during this sync. Therefore,
+   * `syncBeside` first seals a full pack. Otherwise, a series of such syncs without a pause would prevent the sealing.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
@@ -168,7 +168,7 @@ export class PackWriter {
     const fd = this.#open();
     if (this.#hasRest) this.#disk.truncate(fd, this.#end);
     this.#hasRest = false;
-    // A crash must not bring back bytes that were cut off since the last sync, because a sealed pack has no torn tail.
+    // Sync the file, so that a crash does not bring back bytes that were cut off: a sealed pack must have no torn tail.
     this.#orPoison(() => this.#disk.sync(fd));
     this.sync();
     this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
@@ -212,7 +212,7 @@ export class PackWriter {
       this.#disk.truncate(fd, this.#end);
       this.#hasRest = false;
     } catch {
-      // The next write cuts these bytes off first, or else `close` does. Until then, or until the lane is taken again
+      // The next write, or `close`, cuts these bytes off first. Until then, or until the lane is taken again
       // (`settleLane`), they are an unpublished tail, which nobody reads.
     }
   }
@@ -264,7 +264,7 @@ export class PackWriter {
     }
   }
 
-  /** Returns the error to throw. */
+  /** Poisons the writer, cuts off the bytes that are not synced, and returns the error to throw. */
   #poison(error: unknown): unknown {
     this.#poisoned = true;
     // Bytes that are not on the disk are cut off, because later reads would find them in the page cache.

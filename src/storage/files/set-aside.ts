@@ -26,7 +26,7 @@ export async function setDamagedAside(
     const sealed = await rewriter.sealAll([...wish.files].flatMap((ulid) => files.index.packOf(ulid) ?? []));
     for (const file of wish.files) {
       const pack = files.index.packOf(file);
-      // A pack that is not sealed is in a lane that somebody holds.
+      // Skip a pack that could not be sealed, because its lane is held.
       if (pack !== undefined && !sealed.has(file)) continue;
       const isAside =
         pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });

@@ -9,7 +9,10 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
-/** The maximum number of blocks and large contents that are remembered. Any other one is read again. */
+/**
+ * The maximum number of blocks and large contents that are remembered. Those that are not remembered are read again on
+ * each use.
+ */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
@@ -114,7 +117,7 @@ export class SoundContents {
     this.#checked.clear();
   }
 
-  /** Returns `astray` if this content is not at its place. Nothing is known of the other contents then. */
+  /** Returns `astray` if this content is not at its place. Nothing is then known of the other contents of the block. */
   *#read(hash: Hash, place: BlobPlace): Generator<void, Damaged | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }

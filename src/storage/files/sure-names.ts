@@ -6,8 +6,8 @@ import type { BlobLayout } from "../layout.ts";
 const COPY_BYTES = 1024 * 1024;
 
 /**
- * The files of a store whose folder could not be synced in this process. Their names may not be durable, and another
- * sync of the folder may succeed all the same. Such a file is therefore written anew before anything relies on it.
+ * The files of a store for which a sync of their folder failed in this process. Their names may not be durable, even if
+ * a later sync of the folder succeeds. Therefore, such a file is written anew before anything relies on it.
  */
 export type UnsureNames = Set<string>;
 
@@ -38,9 +38,9 @@ export function makeNamesSure(parts: Parts, folders: readonly string[], paths: r
 }
 
 /**
- * Replaces a file, if it exists, by a copy of it, durably. The name counts as sure afterwards, because the pages of the
- * copy and its entry in the folder are new, so that no failed sync has concerned them. If a step fails, the bytes of
- * the file are unchanged.
+ * Durably replaces a file, if it exists, by a copy of itself. The name counts as sure afterwards: the pages of the copy
+ * and its entry in the folder are new, so no failed sync has concerned them. If a step fails, the bytes of the file are
+ * unchanged.
  */
 export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: string): void {
   if (disk.lstat(path) !== undefined) {

@@ -106,7 +106,7 @@ function framesBehind(
   frame: (path: WorkspacePath, id: number, behind?: Buffer) => Frame,
 ): Frame[] {
   if (after === undefined || after === path || !(everyRoot || isWithin(after, path))) {
-    // Further roots come before everything in the first one.
+    // Further roots come before everything in the first root.
     const isBefore =
       after === undefined || comparePaths(after, path) <= 0 || (path === ROOT && rootFolderOf(after) !== ROOT);
     return isBefore ? [frame(path, id)] : [];

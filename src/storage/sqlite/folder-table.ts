@@ -23,7 +23,9 @@ export class FolderTable {
     this.#sql = sql;
   }
 
-  /** Clears the cache. Call this if rows may be gone, after a rollback or a reset by another process. */
+  /**
+   * Clears the cache. Must be called after a rollback and after a reset by another process, because rows may be gone.
+   */
   forget(): void {
     this.#ids.clear();
     this.#paths.clear();
@@ -72,7 +74,10 @@ export class FolderTable {
     return id === ROOT_ID ? ROOT : this.#paths.get(id);
   }
 
-  /** Walks down from the nearest folder above with a cached number. `add`: adds missing folders. */
+  /**
+   * Returns a folder's number. Walks down to it from the nearest folder above whose number is cached. `add`: adds
+   * missing folders.
+   */
   #walk(folder: WorkspacePath, add: boolean): number | undefined {
     const pending: WorkspacePath[] = [];
     let at = folder;

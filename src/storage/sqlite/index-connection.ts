@@ -242,7 +242,7 @@ class EventTable {
   }
 }
 
-/** UTF-8 has no byte 0xFF, so the prefix with 0xFF sorts after all ids with the prefix. */
+/** UTF-8 has no byte 0xFF. So the prefix followed by 0xFF sorts after all ids with the prefix. */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);
   return [from, Buffer.concat([from, Buffer.from([0xff])])];

@@ -4,15 +4,16 @@ import type { DatabaseSync } from "node:sqlite";
 const FORMAT = 9;
 
 /**
- * `state`: the last event that the index includes. `frontier` ends with a checksum of `seq`, `hash`, `offset` and the
- *   frontier, because heads are signed from these. `generation` counts resets, so that a connection notices a reset
- *   by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was.
- * `events.open`: 1 only for the last event of an unfinished record: a running session, an open action.
- * `clock_jumps`: events whose time is before that of the previous event.
- * `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle root.
- * `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
- * `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
- * `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.
+ * The tables:
+ * - `state`: the last event that the index includes. `frontier` ends with a checksum of `seq`, `hash`, `offset` and the
+ *   frontier, because heads are signed from these values. `generation` counts resets, so that a connection notices a
+ *   reset by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was.
+ * - `events`: `open` is 1 only for the last event of an unfinished record: a running session, an open action.
+ * - `clock_jumps`: events whose time is before that of the previous event.
+ * - `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle root.
+ * - `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
+ * - `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
+ * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.
  *   `mtime_ns`: the nanoseconds after `mtime`, which is in milliseconds.
  */
 const TABLES = `
@@ -46,9 +47,10 @@ const TABLES = `
 
 /** Sets up the connection, and recreates the tables if they are missing or of another version. */
 export function prepareIndex(db: DatabaseSync): void {
-  // WAL with `synchronous = NORMAL` syncs checkpoints, but not commits. A power cut may set the index back to an
-  // earlier head, but never tears it. With OFF it could be torn without SQLite noticing. OFF is used only while an
-  // empty file becomes a database in WAL mode. A file that is torn in that time is no database, and is made anew.
+  // WAL with `synchronous = NORMAL` syncs checkpoints, but not commits. A power cut can set the index back to an
+  // earlier head, but never tears it. With OFF, a power cut could tear the index, and SQLite would not notice. OFF is
+  // used only while an empty file becomes a database in WAL mode. A file that is torn during that time is not a
+  // database, and is made anew.
   db.exec(
     "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
       "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",

@@ -26,18 +26,23 @@ const PROTECTED = 4;
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, mtime_ns, ${HASH}`;
 
-/** The rows of one page. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small. */
+/**
+ * The number of rows in one page. The first page of a folder is smaller (`FIRST_PAGE`), because most folders are small.
+ */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
 
 /**
- * `atEach` groups its paths by folder if there are at least `MANY`. In a folder with at least `SOME_IN_FOLDER` of them,
- * it reads ranges of names.
+ * If there are at least `MANY` paths, `atEach` groups them by folder. In a folder with at least `SOME_IN_FOLDER` of
+ * these paths, `atEach` reads ranges of names.
  */
 const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
-/** Rows that one query may read for each wanted row. Bounds the cost of other names and old iterations. */
+/**
+ * The maximum number of rows that one query reads for each wanted row. Bounds the cost of rows of other names and of
+ * old iterations.
+ */
 const SPARE_ROWS = 4;
 
 /** Sorts before every name. */
@@ -123,7 +128,7 @@ export class IterationTable {
     this.#folders = folders;
   }
 
-  /** Must be called if others may have added rows. */
+  /** Must be called if another connection may have added rows. */
   forget(): void {
     this.#last.forget();
   }
@@ -169,7 +174,7 @@ export class IterationTable {
     this.#sql.run("CREATE INDEX IF NOT EXISTS iterations_by_content ON iterations (hash, seq) WHERE hash IS NOT NULL");
   }
 
-  /** `ordinary`: passes over iterations of protected files. */
+  /** `ordinary`: skips iterations of protected files. */
   withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
     const among = ordinary ? `hash = ? AND kind <> ${PROTECTED}` : "hash = ?";
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
@@ -206,7 +211,10 @@ export class IterationTable {
     return paths.map((path) => found.get(path));
   }
 
-  /** Reads ranges of names as long as few other rows lie between the wanted rows, and then single paths. */
+  /**
+   * Reads ranges of names as long as few other rows lie between the wanted rows. Then reads the remaining paths one by
+   * one.
+   */
   #readFolder(
     found: Map<WorkspacePath, IterationRow>,
     { id, seq, wanted }: { readonly id: number; readonly seq: number; readonly wanted: readonly WorkspacePath[] },
@@ -231,7 +239,10 @@ export class IterationTable {
     }
   }
 
-  /** `wanted`: sorted by name. Answers for the names that one page reaches. */
+  /**
+   * Reads one page of the rows from the first to the last wanted name. `wanted`: sorted by name. `isAnswered` is true
+   * for a name of which the page has all rows.
+   */
   #between(
     folder: number,
     seq: number,

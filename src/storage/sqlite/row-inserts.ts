@@ -3,7 +3,7 @@ import type { Cell, Statements } from "./statements.ts";
 /** The number of rows inserted with one statement, to share its cost. */
 const ROWS = 32;
 
-/** Requires a transaction. The last rows are inserted only by `finish`. */
+/** Inserts rows in groups. Requires a transaction. The last rows are inserted only by `finish`. */
 export class RowInserts {
   readonly #sql: Statements;
   readonly #one: string;

@@ -35,15 +35,18 @@ const LARGE_PACKED = -1;
 const WAIT_FOR_WRITERS_MS = 10_000;
 
 /**
- * The index in an SQLite file. Its write-ahead log is synced on commit only for a `durable` change. A power cut may
- * lose other commits, which can be rebuilt, but never tears the file.
+ * The index in an SQLite file. Its write-ahead log is synced on commit only for a `durable` change. A power cut can
+ * lose other commits, but never tears the file. Lost commits can be rebuilt from the packs and the large files.
  */
 class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
-  /** Read only within `together`: elsewhere, checking its validity would cost as much as a query. */
+  /**
+   * Used only for reads within `together`. Elsewhere, checking whether the cache is valid would take as long as a
+   * query.
+   */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
 
@@ -171,7 +174,7 @@ class SqliteBlobIndex implements BlobIndex {
     return statement;
   }
 
-  /** Returns a number that differs from the last one if another connection has changed the database since. */
+  /** Returns a number that changes whenever another connection changes the database. */
   #dataVersion(): number {
     return numberOf(this.#prepare("PRAGMA data_version").get()?.["data_version"]);
   }
@@ -281,7 +284,10 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
   return undefined;
 }
 
-/** Leaves an existing file alone: closing a descriptor of it would drop this process's locks on it. */
+/**
+ * Creates the file (mode 0600) unless it exists. Does not open an existing file: closing a descriptor of it would drop
+ * this process's locks on it.
+ */
 function createPrivate(disk: Disk, path: string): void {
   if (path === TEMPORARY || disk.lstat(path) !== undefined) return;
   try {
@@ -361,14 +367,14 @@ function numberOf(value: unknown): number {
 const MOST_PLACES = 16_384;
 
 /**
- * The places of the contents that this connection added last, because the code that wrote them looks them up right
- * after. Must be cleared whenever a stored place may have changed, through this connection or another one.
+ * Caches the places of the contents that this connection added last. The code that wrote these contents looks them up
+ * right afterwards. Must be cleared whenever a stored place may have changed, through this connection or another one.
  */
 export class RecentPlaces {
   readonly #places = new RecentMap<Hash, BlobPlace>(MOST_PLACES);
   #version: number | undefined;
 
-  /** `version`: the current `PRAGMA data_version`. It changes when another connection changes the database. */
+  /** Clears the cache if another connection has changed the database. `version`: the current `PRAGMA data_version`. */
   look(version: number): void {
     if (version !== this.#version) this.forget();
     this.#version = version;

@@ -51,13 +51,13 @@ export class SqliteIndexStore implements IndexStore {
   readonly #options: SqliteIndexOptions;
   #on: IndexConnection;
   /**
-   * The connection to the file, once the index continues without the file; `undefined` before. It stays open, because a
-   * walk may still read there.
+   * The connection to the file, once the index continues without the file; `undefined` before. The connection stays
+   * open, because a walk may still read from it.
    */
   #file: IndexConnection | undefined;
   /** The number of resets that this object's caches reflect. */
   #generation = -1;
-  /** The seq that the cached iterations reflect. They are dropped if the head is found at another seq. */
+  /** The seq that the cached iterations reflect. The cache is dropped if the head is found at another seq. */
   #ownSeq = -1;
   /** The head in the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
@@ -107,7 +107,10 @@ export class SqliteIndexStore implements IndexStore {
     }
   }
 
-  /** Damaged pages may now be free, and would be reused. Requires a transaction. */
+  /**
+   * Throws `DamagedCell` if the database has damaged pages. After a reset, such pages can be free, and would be reused.
+   * Requires a transaction.
+   */
   #mustBeSound(): void {
     const found = this.#on.sql.first("PRAGMA quick_check(1)");
     if (found === undefined || textAt(found, 0) !== "ok") throw new DamagedCell("its free pages are damaged");
@@ -325,7 +328,10 @@ export class SqliteIndexStore implements IndexStore {
       yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
-  /** The index is made only when it is needed, because it slows down every recording. */
+  /**
+   * Makes the SQL index by content unless it exists. It is made only when it is needed, because it slows down every
+   * recording.
+   */
   #prepareContents(): void {
     const generation = this.#read(() => this.#generation);
     if (this.#contentsSince === generation) return;
@@ -377,7 +383,7 @@ export class SqliteIndexStore implements IndexStore {
     if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
   }
 
-  /** Runs without a caller, so the next read or change throws an error that occurs here. */
+  /** Runs without a caller. If an error occurs here, the next read or change throws it. */
   #endOfTurn(): void {
     try {
       this.#letGo();
@@ -451,7 +457,10 @@ function headOf(row: Row): IndexHead {
   return head;
 }
 
-/** The state row shows whether the log was replaced, so a flipped bit must not look like a replaced log. */
+/**
+ * Returns the checksum of the state row. That row shows whether the log was replaced, and a flipped bit must not look
+ * like a replaced log.
+ */
 function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
   return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
 }

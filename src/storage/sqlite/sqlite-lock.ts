@@ -96,7 +96,9 @@ export class SqliteLock implements Lock {
     }
   }
 
-  /** A journal file would be created and removed in each transaction, though nothing is ever written. */
+  /**
+   * Without this setting, each transaction would create and remove a journal file, although nothing is ever written.
+   */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;
     this.#run("PRAGMA journal_mode = MEMORY");
@@ -197,7 +199,10 @@ function isStopped(disk: Disk, pid: number): boolean {
   }
 }
 
-/** According to `/proc/locks`. `undefined` without `/proc`, or if the holder is in another container. */
+/**
+ * Returns the holder of the lock according to `/proc/locks`; `undefined` without `/proc`, or if the holder is in
+ * another container.
+ */
 function findLockHolder(disk: Disk, path: string): LockHolder | undefined {
   try {
     const ino = disk.lstat(path)?.ino.toString();

@@ -72,5 +72,5 @@ export function bytesAt(row: Row, at: number): Buffer {
   throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
 }
 
-/** The error for a cell whose type is not the one that was written. */
+/** The error for cells or rows that Chronicle never writes, which means that the database is damaged. */
 export class DamagedCell extends Error {}

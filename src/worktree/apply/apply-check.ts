@@ -22,7 +22,10 @@ export interface CheckContext {
   readonly together?: ApplyRequest["together"];
 }
 
-/** Runs before the first change. Requires steps in path order, folders before their contents. */
+/**
+ * Checks all steps before the first change: decides what each step does, or blocks it. Requires steps in path order,
+ * folders before their contents.
+ */
 export function checkSteps(context: CheckContext): void {
   const planned = new Map(context.steps.map((step) => [step.path, step]));
   for (const step of context.steps) {
@@ -65,7 +68,7 @@ export function changedText(before: Entry | undefined): string {
   return before === undefined ? "something that is not recorded is there" : "it is not what it was";
 }
 
-/** An apply does not clear the masked mode bits of an existing folder. */
+/** Adds the masked mode bits of an existing folder to `after`, because an apply does not clear these bits. */
 function keepOwnBits(step: Step): void {
   const { present, after, mask } = step;
   if (present?.kind !== "dir" || after?.kind !== "dir") return;
@@ -76,8 +79,8 @@ function keepOwnBits(step: Step): void {
 /**
  * Returns the stat of the entry with exactly the step's name; `undefined` if there is none. The disk may find an entry
  * of another name instead, because it takes both names for the same. If that entry is to be removed, notes its removal
- * as the step's `alias`, which must precede the step. If not, blocks the step. A step that is a removal itself ignores
- * the other entry.
+ * as the step's `alias`, which must precede the step. Otherwise, blocks the step. A step that is itself a removal
+ * ignores the other entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
@@ -90,8 +93,8 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
   const other = name === undefined ? undefined : planned.get(childOf(parentOf(step.path), name));
   if (other !== undefined && other.after === undefined) step.alias = other;
   else if (name !== undefined) block(step, "not-held", takenFor(name));
-  // The listed name of that entry is unknown. It may be any name to be removed, so all removals in the folder are
-  // blocked.
+  // The listed name of that entry is unknown. It may be any of the names to be removed, so the step and all removals in
+  // the folder are blocked.
   else for (const one of removedBeside(step, planned)) block(one, "not-held", takenFor(nameOf(step.path)));
   return undefined;
 }
@@ -119,7 +122,7 @@ function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): str
   return names.find((name) => isOneName(name, nameOf(inner), traits.names)) ?? names.find(isFound);
 }
 
-/** Blocks all but the first of several new names that the disk takes for the same name. */
+/** If the disk takes several new names for the same name, blocks all of them except the first. */
 function holdSecondNames(steps: readonly Step[]): void {
   for (const [root, own] of Map.groupBy(steps.filter(isCreated), (step) => step.root)) {
     if (!foldsNames(root.traits)) continue;
@@ -139,9 +142,10 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Blocks a step, the removal of its alias, and the contents of both, if the step, this removal or an entry that will
- * come with the step is blocked. Otherwise contents would vanish under one name and not appear under the other.
- * Exception: an entry in the new folder that the disk cannot hold (`not-held`) blocks nothing else.
+ * Blocks a step that has an alias, the removal of the alias, and the contents of both, if any of these is blocked: the
+ * step, the removal of the alias, or an entry that comes with the step. Otherwise contents would vanish under one name
+ * and not appear under the other. Exception: an entry in a new folder that the disk cannot hold (`not-held`) blocks
+ * nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -158,7 +162,7 @@ export function holdAliases(steps: readonly Step[]): void {
   }
 }
 
-/** Folders first. */
+/** Returns the steps that remove an alias and its contents, folders first. */
 export function removalsWith(steps: readonly Step[], alias: Step): Step[] {
   return inFolder(steps, alias).filter(({ after }) => after === undefined);
 }
@@ -169,7 +173,10 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
   return isFolder ? steps.filter(({ path }) => isWithin(path, step.path)) : [step];
 }
 
-/** An interrupted run leaves a path missing, equal to `after`, or as a folder whose mode is not set yet. */
+/**
+ * True if an interrupted run may have left the path as it is: missing, equal to `after`, or a folder whose mode is not
+ * set yet.
+ */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
   const { present, after } = step;
@@ -178,8 +185,8 @@ function mayResume(context: CheckContext, step: Step): boolean {
 }
 
 /**
- * True if an interrupted apply may have left the path missing. False only if one rename replaces a file by a file. On a
- * file system without hard links, an apply renames the old file away first.
+ * True if an interrupted apply may have left the path missing. False only if an apply replaces a file by a file in one
+ * rename. On a file system without hard links, an apply renames the old file away first.
  */
 function mayBeGone({ before, after, root }: Step): boolean {
   return before?.kind !== "file" || after?.kind !== "file" || !root.staging.hasLinks();
@@ -198,13 +205,16 @@ function decide(step: Step): void {
   } else step.todo = "replace";
 }
 
-/** Reads no content again, because the path is known to equal `before` or `after`. */
+/**
+ * True if the path already is as `after` says. Reads no content again, because the path is known to equal `before` or
+ * `after`.
+ */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || !hasMode(step, present, after)) return false;
   return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
-/** Sets `step.isAfter` if the path equals this entry and the entry is `after`. */
+/** True if the path equals this entry. If the entry is `after`, also sets `step.isAfter`. */
 function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
   const { present } = step;
   if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
@@ -214,7 +224,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
   return same;
 }
 
-/** A link always matches, and so does everything on a disk without modes. */
+/** True if the path has the entry's mode. Every mode matches for a link, and on a disk without modes. */
 function hasMode({ root }: Step, present: FileStat, entry: Entry): boolean {
   return present.mode === entry.mode || present.kind === "symlink" || !root.traits.modes;
 }
@@ -234,7 +244,7 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   return read.hash;
 }
 
-/** The errnos of `readlink` after somebody has replaced the link, or a folder above it. */
+/** The errnos of `readlink` after somebody has replaced the link or a folder above it. */
 const EXCHANGED: ReadonlySet<string> = new Set(["EINVAL", "ENOENT", "ENOTDIR", "ELOOP"]);
 
 function targetHash({ root, inner }: Step): string | undefined {
@@ -257,7 +267,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
-    // A removal may find that its folder was already replaced as planned. The path was removed before that.
+    // The folder of a removal may already have been replaced as planned. The path was removed before that.
     if (isGoing && above !== undefined) return true;
     const stat = fs.lstat(folder);
     if (above?.kind === "dir" || stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
@@ -302,9 +312,11 @@ function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): vo
 }
 
 /**
- * Blocks a step whose folder will not be made. Also blocks a step in a blocked folder that the plan was to make. If
- * there is a folder now, somebody has made it meanwhile, and the record cannot hold its contents without the folder
- * itself.
+ * Blocks a step in a blocked folder in two cases:
+ *
+ * - The folder is missing, and will not be made.
+ * - The folder is new to the record. If a folder is there now, somebody has made it meanwhile, and the record cannot
+ *   hold its contents without the folder itself.
  */
 function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -315,8 +327,8 @@ function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>):
 }
 
 /**
- * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a folder that this apply seems
- * to have removed already, because somebody may have exchanged the folder at that moment.
+ * Blocks the removal or replacement of a folder that holds a blocked path. Also blocks a removal that is already done,
+ * because somebody may have exchanged the folder at that moment.
  */
 function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   const above = planned.get(parentOf(step.path));
@@ -326,8 +338,8 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 }
 
 /**
- * Blocks folders and their contents together where the record would otherwise hold one without the other. Requires
- * steps in path order. Called again after the last step, because somebody may have exchanged a folder meanwhile.
+ * Blocks a folder and its contents together if the record would otherwise hold one without the other. Requires steps in
+ * path order. Called again after the last step, because somebody may have exchanged a folder meanwhile.
  */
 export function blockTogether(
   steps: readonly Step[],

@@ -27,9 +27,9 @@ export interface LandContext {
   readonly modes: LooseModes;
   readonly nowNs: () => bigint;
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
-  /** Undo actions, to be run in reverse order. */
+  /** Functions that undo the landed steps, to be called in reverse order. */
   readonly undo: (() => void)[];
-  /** Steps of units that were undone because one of their steps failed. Their names must be made durable again. */
+  /** The steps of each unit that was undone because one of its steps failed. Their names must be made durable again. */
   readonly givenBack: Step[];
 }
 
@@ -81,12 +81,11 @@ function isAsChecked({ root, inner, present, carrier, todo }: Step): boolean {
   if (carrier !== undefined) return true;
   try {
     const now = root.fs.lstat(inner);
-    // The disk may have found an entry of another name, which it takes for this one.
+    // `lstat` may have found an entry of another name, which the disk takes for this name.
     if (present === undefined && foldsNames(root.traits) && !root.fs.isNamedSo(inner)) return true;
     return now === undefined || present === undefined ? now === present : isSameContent(present, now);
   } catch (error) {
-    // The step reports the error when it runs. A step with nothing to do does not run, so its path is treated as
-    // changed.
+    // The step reports the error when it runs. A step with nothing to do never runs, so its path counts as changed.
     if (errnoOf(error) === undefined) throw error;
     return todo !== "nothing";
   }
@@ -141,7 +140,7 @@ function putBackAlias(context: LandContext, step: Step, { reason, detail }: Bloc
   for (const coming of inFolder(context.steps, step)) block(coming, reason, detail);
 }
 
-/** Puts a removed path back. A folder stays writable until its contents are back. */
+/** Puts a removed path back. A folder stays writable until its contents are also back. */
 function putBackRemoved({ modes }: LandContext, step: Step): void {
   const { root, inner, present } = step;
   if (present?.kind !== "dir") return putBack(step, removedTo(step));
@@ -174,7 +173,7 @@ function landNew(context: LandContext, step: Step): void {
   context.undo.push(() => undoCreation(context, step));
 }
 
-/** Reads the stat again, because a rename changes the ctime. */
+/** Reads the stat of a landed file again, because a rename changes the ctime. */
 function lookAtLanded(step: Step): void {
   const staged = step.stat;
   step.stat = step.root.fs.lstat(step.inner);
@@ -203,8 +202,8 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
 }
 
 /**
- * For a moment, the system may still find a removed alias under the new name. Therefore, if the step has an alias, the
- * listing of the folder decides.
+ * True if the step's name is taken by now. If the step has an alias, the listing of the folder decides, because for a
+ * moment the system may still find the removed alias under the new name.
  */
 function isTaken({ root: { fs, traits }, inner, alias }: Step): boolean {
   if (alias === undefined) return fs.lstat(inner) !== undefined;
@@ -230,8 +229,8 @@ function landReplaced(context: LandContext, step: Step): void {
 }
 
 /**
- * Keeps a file that was edited meanwhile as a conflict copy beside its path. If no copy can be made, gives the file its
- * name back and blocks the step. Throws the disk's error if neither is possible.
+ * Keeps a file in the trash that was edited meanwhile as a conflict copy beside its path. If no copy can be made, gives
+ * the file its name back and blocks the step. Throws the disk's error if neither is possible.
  */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
@@ -246,7 +245,7 @@ function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): v
   }
 }
 
-/** Ignores disk errors. The caller must check whether the file has left the trash. */
+/** Like `putBack`, but ignores errors of the disk. The caller must check whether the file has left the trash. */
 function tryPutBack(step: Step, from: WorkspacePath): void {
   try {
     putBack(step, from);
@@ -255,7 +254,10 @@ function tryPutBack(step: Step, from: WorkspacePath): void {
   }
 }
 
-/** Makes sure that the trash has the file to be replaced. Blocks the step if that file is gone or changed. */
+/**
+ * Makes sure that the trash has the file to be replaced. Returns the file's stat. Blocks the step if the file is gone
+ * or changed.
+ */
 function ensureAside(context: LandContext, step: Step): FileStat | undefined {
   const { fs, staging } = step.root;
   const now = fs.lstat(step.inner);
@@ -265,7 +267,7 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
     return undefined;
   }
   if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
-    // An editor saved by a rename, so the path now has another file than the one in the trash.
+    // An editor has saved by a rename, so the file at the path is no longer the file in the trash.
     staging.trash.unlink(aside(step));
     kept = undefined;
   }
@@ -281,14 +283,14 @@ function ensureAside(context: LandContext, step: Step): FileStat | undefined {
 }
 
 /**
- * Moves the old file into the trash, on a file system without hard links. The path is then missing for a moment. A
- * resumed apply takes this gap for its own doing.
+ * Moves the old file into the trash, on a file system without hard links. The path is then missing for a moment. If the
+ * apply is interrupted at that moment, a resumed apply accepts the missing path (see `mayBeGone`).
  */
 function moveAside(step: Step): void {
   step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
 }
 
-/** Compares bytes if the times could hide a write. */
+/** True if the file was not written since the earlier stat. Compares the bytes if the times could hide a write. */
 function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
   const isTold = step.isKnown || (step.root.traits.ctime && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs()));
   if (isTold && isSameContent(earlier, now)) return true;
@@ -362,7 +364,10 @@ function removeOne(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 
-/** Does nothing if the name has something that this apply did not put there, or that somebody has changed. */
+/**
+ * Moves a file from the trash back to its path. Does nothing if the path has an entry that this apply did not put
+ * there, or that somebody has changed.
+ */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
@@ -373,9 +378,9 @@ function putBack(step: Step, from: WorkspacePath): void {
 }
 
 /**
- * True if the path still has the file or link that the apply put there. The stat alone does not prove that: somebody
- * may have written before the path was inspected, or again within one tick of the clock. The bytes are therefore
- * compared.
+ * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat proves
+ * that. Otherwise the bytes are compared, because somebody may have written before the path was inspected, or again
+ * within one tick of the clock.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
   if (after?.hash === undefined || now.kind !== after.kind) return false;
@@ -389,8 +394,8 @@ function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Ste
 }
 
 /**
- * Undoes a creation, with the paths that were renamed along with a new folder. Leaves what somebody has changed or put
- * there.
+ * Undoes a creation. For a new folder, also undoes the paths that were renamed together with it. Leaves entries that
+ * somebody has changed or put there.
  */
 function undoCreation(context: LandContext, step: Step): void {
   const { fs } = step.root;
@@ -418,9 +423,9 @@ interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Gives a file in the trash, which somebody wrote at the last moment, a free name beside its path. Uses a folder above
- * if the path's own folder is gone or takes no new name. If no folder takes a name, throws the disk's error and leaves
- * the file in the trash.
+ * Keeps a file in the trash that somebody wrote at the last moment: gives it a free name beside its path. Uses a folder
+ * above if the path's own folder is gone or takes no new name. If no folder takes a name, throws the disk's error and
+ * leaves the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
@@ -471,7 +476,10 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
 /** The longest extension that a shortened name keeps, in bytes. */
 const MAX_ENDING_BYTES = 32;
 
-/** Splits no character. Keeps the beginning and the extension, by which secrets are recognised. */
+/**
+ * Shortens a name to this many bytes, without splitting a character. Keeps the beginning and the extension, by which
+ * secrets are recognised.
+ */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
   const ending = dot > 0 && pathToBytes(name.slice(dot)).length <= MAX_ENDING_BYTES ? name.slice(dot) : "";
@@ -481,8 +489,9 @@ function cutTo(bytes: number, name: string): string {
 }
 
 /**
- * Empties the trash of an interrupted run. A file is dropped if it belongs to no step, its bytes are recorded, or it
- * still has its own name. Any other file is kept as a conflict copy, because it was written at the last moment.
+ * Empties the trash of an interrupted run. Removes a file if it belongs to no step, if its bytes are recorded, or if
+ * its path still leads to the same file. Keeps any other file as a conflict copy, because it was written at the last
+ * moment.
  */
 export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
   const { staging } = root;
@@ -498,8 +507,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps the file as a conflict copy. If no folder takes a new name, gives the file its own name back, if that name is
- * free. An error here would make every later change of the workspace fail in the same way.
+ * Keeps the file as a conflict copy. If no folder takes a new name, but the file's own name is free, gives the file
+ * this name back. Without that, every later change of the workspace would fail with the same error.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {
@@ -510,7 +519,7 @@ function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): v
   }
 }
 
-/** True if the step's name is free, or has only what the run itself put there. */
+/** True if the step's path is free, or has only an entry that the run itself put there. */
 function isFree(step: Step): boolean {
   const now = step.root.fs.lstat(step.inner);
   return now === undefined || isOwn(step, now);

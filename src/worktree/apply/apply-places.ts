@@ -3,15 +3,15 @@ import type { ApplyContext } from "./apply-ready.ts";
 import { releaseRoots, rootsOf, type ApplyRoot, type Step } from "./apply-step.ts";
 import { receiversOf } from "../files/folder-places.ts";
 
-// This file chooses where new files are staged. A few files are staged in the folders that receive them, as an editor
-// does when it saves. They get the right group, access control list and security label there. Many files would wake the
-// watchers of these folders, and early-staged files already lie in `staging.fresh`. In both of these cases,
-// `Disk.makesAlike` first runs a program that finds the folders in which a new file gets the same attributes as in
-// `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
-// folders that receive them.
+// This file chooses where new files are staged. A few files are staged in the folders that receive them, where they get
+// the right group, access control list and security label. Many files are different, because they would wake the
+// watchers of these folders. Early-staged files are different, too, because they already lie in `staging.fresh`. In
+// both of these cases, `Disk.makesAlike` first runs a program that finds the folders in which a new file gets the same
+// attributes as in `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders
+// are staged in the folders that receive them.
 
 /**
- * For at most this many files, the program is not asked, unless files were staged early. Asking the program takes about
+ * For at most this many files, the program is not run, unless files were staged early. Running the program takes about
  * as long as staging 200 files in their folders.
  */
 const FEW = 256;
@@ -32,14 +32,17 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
   }
 }
 
-/** Removes the places of the interrupted apply. Looks into every receiving folder, because the notes may be lost. */
+/**
+ * Removes the places of the interrupted apply. Looks into every receiving folder, because the notes of the places may
+ * be lost.
+ */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
     staging.places.clear(receiversOf(those.filter(({ after }) => after !== undefined).map(({ inner }) => inner)));
   }
 }
 
-/** Returns the existing folders that receive new files. */
+/** Returns the folders of a root that receive new files and exist already. */
 function receivers(anew: readonly Step[], root: ApplyRoot): Set<WorkspacePath> {
   const made = new Set(anew.filter(({ after }) => after?.kind === "dir").map(({ path }) => path));
   const direct = anew.filter((step) => step.root === root && !made.has(parentOf(step.path)));

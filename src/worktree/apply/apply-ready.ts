@@ -23,7 +23,7 @@ export interface ApplyContext {
   readonly nowNs: () => bigint;
   readonly workers?: RestoreWorkers | undefined;
   readonly bin: TrashBin;
-  /** Files that are already staged. The apply uses or removes them, whether it succeeds or not. */
+  /** Files that are already staged. The apply takes or removes all of them, even if it fails. */
   readonly early?: EarlyTree | undefined;
 }
 
@@ -63,7 +63,7 @@ interface SpaceNeed {
   readonly freeBytes: number;
 }
 
-/** The bytes of the files that are still to be staged for a root. */
+/** Returns the number of bytes of the files that are still to be staged for a root. */
 function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
   let sum = 0;
   for (const { root, todo, after, early } of steps) {
@@ -74,12 +74,12 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
 }
 
 /**
- * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs both
- * together in hardly more time than one of them.
+ * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs the
+ * files and the intent together in hardly more time than one of them.
  */
 const BESIDE = 32;
 
-/** Stages new files, sets old ones aside and calls `begin`. Returns false if nothing may be put into place. */
+/** Stages new files, sets old files aside and calls `begin`. Returns false if nothing may be put into place. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
   const { begin } = asked.request;
   // Files that were staged early are synced all at once, which `readyBeside` does not do.
@@ -91,7 +91,10 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
   return mayGoOn(run.steps, asked.request);
 }
 
-/** Stages before the operation begins, so that a lack of space prevents its start. Syncs while `begin` runs. */
+/**
+ * Stages new files before `begin` is called, so that the operation does not begin if there is no space. Syncs the files
+ * while `begin` runs.
+ */
 async function readyBeside(
   context: ApplyContext,
   run: LandContext,
@@ -113,7 +116,7 @@ async function readyBeside(
   return (await staged(steps, () => syncs.end())) && mayGoOn(steps, asked.request);
 }
 
-/** Ignores errors, because a later removal reports them. */
+/** Empties staging. Ignores errors, because a later removal reports them. */
 function discardQuietly(steps: readonly Step[]): void {
   for (const { staging } of rootsOf(steps)) {
     try {
@@ -124,7 +127,10 @@ function discardQuietly(steps: readonly Step[]): void {
   }
 }
 
-/** These errors do not pass by themselves. Without a block, the operation would stay open forever. */
+/**
+ * The errors of staging that block all steps, because they do not go away by themselves. Without a block, the operation
+ * would stay open forever.
+ */
 const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
   ENOSPC: "no-space",
   EDQUOT: "no-space",
@@ -146,7 +152,10 @@ async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked
   return staged(steps, () => stageSteps({ disk, steps, request, workers, syncs, early, onStaged }));
 }
 
-/** For an error of `STAGE_REASONS`, blocks all steps and returns false. Rethrows any other error. */
+/**
+ * Returns true if `work` succeeds. For an error of `STAGE_REASONS`, blocks all steps and returns false. Rethrows any
+ * other error.
+ */
 async function staged(steps: readonly Step[], work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -165,7 +174,10 @@ interface Failure {
   readonly error: unknown;
 }
 
-/** Removes in the background the files that applies have set aside, one apply after another, in the order of `add`. */
+/**
+ * Removes the files that applies have set aside, in the background. Removes the files of one apply after another, in
+ * the order of `add`.
+ */
 export class TrashBin {
   /** The promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
@@ -179,7 +191,10 @@ export class TrashBin {
     this.#going.set(token, going);
   }
 
-  /** Resolves to false if the bin knows no such removal. Throws the error of a removal that failed. */
+  /**
+   * Waits until the files of this token are removed. Resolves to false if the bin knows no such removal. Throws the
+   * error of a removal that failed.
+   */
   async emptied(token: string): Promise<boolean> {
     const going = this.#going.get(token);
     if (going === undefined) return false;
@@ -208,8 +223,8 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
 const STEP = 64;
 
 /**
- * For people: the number of staged files at first, because staging takes most of the time; then the number of paths in
- * their final state, once that number is greater. Never decreases.
+ * The progress of an apply, for people. At first it is the number of staged files, because staging takes most of the
+ * time. Once more paths than that are in their final state, it is the number of these paths. It never decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;
@@ -227,12 +242,12 @@ export class ApplyProgress {
     this.#reached(this.#staged);
   }
 
-  /** `paths`: the number of all paths that are in their final state now. */
+  /** `paths`: the number of all paths that are now in their final state. */
   placed(paths: number): void {
     this.#reached(paths);
   }
 
-  /** Reports completion, whatever was reported before. */
+  /** Reports that all paths are in their final state. */
   finished(): void {
     this.#tell?.(this.#total, this.#total);
   }

@@ -12,19 +12,22 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
-/** More files than this are synced by one `syncAllBeside`, if the platform has it. */
+/** If there are more files than this, one `syncAllBeside` syncs all of them, if the platform has it. */
 const FEW = 256;
 
 /** Contents up to this size are read into memory whole, and shared by all steps that need them. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
-/** Yields to other tasks after this many bytes. `CONTENT_COST` is added for each content, as the cost of its name. */
+/**
+ * Yields to other tasks after this many bytes. Each content counts as its bytes plus `CONTENT_COST`, the cost of its
+ * name.
+ */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const SETGID = 0o2000;
 
-/** Every disk accepts this mode, even one that keeps no modes. */
+/** Every disk accepts this mode, even a disk that keeps no modes. */
 const OWN_MODE = 0o600;
 const OWN_FOLDER_MODE = 0o700;
 
@@ -33,7 +36,7 @@ interface StageContext {
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
   readonly workers: RestoreWorkers | undefined;
-  /** Set only if there are few files. The caller waits for the end of these syncs. */
+  /** Set only if there are few files. The caller of `stageSteps` waits for the end of these syncs. */
   readonly syncs?: SyncsBeside | undefined;
   readonly early: EarlyTree | undefined;
   /** Receives the number of files staged since the last call. */
@@ -68,11 +71,14 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
   if (staged !== undefined && blocked === undefined) stagedIn.syncFolder(staged);
 }
 
-/** While the workers stage plain files, this thread stages the others, and then those that the workers left out. */
+/**
+ * The workers stage plain files. Meanwhile, this thread stages the other files. Then this thread stages the files that
+ * the workers left out.
+ */
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
-  // Both must end before the staging folder may be emptied.
+  // Wait for both, because the staging folder must not be emptied while one of them still writes.
   const [left, here] = await Promise.allSettled([
     stageByWorkers(workers, forWorkers, context),
     stageContents(context, others, false),
@@ -211,7 +217,7 @@ async function stageContent(
   }
 }
 
-/** True if the process that makes the step's file may open the file again once its mode is set. */
+/** True if the step's file, once its mode is set, may be opened again by the process that made it. */
 function isReadable({ root, after }: Step): boolean {
   return !root.traits.modes || isReadableMode(after?.mode ?? OWN_MODE);
 }
@@ -327,8 +333,8 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
 }
 
 /**
- * Skips the files that were synced when they were written: with `each`, all files; otherwise, the files that may not be
- * opened again.
+ * Syncs a staged folder or file. Skips files that were synced when they were written. With `each`, these are all files;
+ * otherwise, they are the files that may not be opened again.
  */
 function syncStaged(disk: Disk, step: Step, each: boolean): void {
   const fs = step.stagedIn;
@@ -340,8 +346,9 @@ function syncStaged(disk: Disk, step: Step, each: boolean): void {
 }
 
 /**
- * A file that replaces another gets the owner of the replaced file. Any other file made by root gets the owner of its
- * folder, because a user who once ran Chronicle as root could not read it otherwise. `undefined`: no change.
+ * Returns the new owner of a staged file; `undefined` if the owner does not change. A file that replaces another gets
+ * the owner of the replaced file. Any other file made by root gets the owner of its folder. Otherwise, a user who once
+ * ran Chronicle as root could not read the file.
  */
 function ownerFor(step: Step, made: FileStat): Owner | undefined {
   const owner = replacedOwner(step) ?? (made.uid === 0 ? folderOwner(step) : undefined);
@@ -371,7 +378,10 @@ function giveToOwner(disk: Disk, step: Step, { fd }: OpenedFile): boolean {
   return true;
 }
 
-/** For a file that was staged early or by the workers. Does nothing if that file was not written. */
+/**
+ * Does the same as `giveToOwner` for a file that was staged early or by the workers. Does nothing if the file was not
+ * written.
+ */
 function giveStaged(disk: Disk, step: Step): void {
   const { stat, staged, stagedIn } = step;
   if (stat === undefined || staged === undefined) return;
@@ -445,7 +455,7 @@ async function stageByWorkers(
 function fileOf({ root, path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
   if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
   const { hash, size } = after;
-  // Some disks that keep no modes refuse to set one.
+  // Some disks that keep no modes refuse to set other modes.
   const mode = root.traits.modes ? after.mode : 0o600;
   return {
     hash,

@@ -23,7 +23,10 @@ export interface Blocked {
   readonly detail: string;
   /** True for a folder that is not empty only because its contents were changed meanwhile. */
   readonly isMeanwhile?: boolean;
-  /** The other path of the same unit whose block is the reason for this one. Both change together or not at all. */
+  /**
+   * The path whose block is the reason for this block. Both paths are in one unit, which changes as a whole or not at
+   * all.
+   */
   readonly with?: WorkspacePath;
 }
 
@@ -43,14 +46,14 @@ export interface Step {
   readonly mask: number;
   /** The stat found by the check. */
   present: FileStat | undefined;
-  /** True if `present` proves the content: it equals the cached stat, and every later write changes the mtime. */
+  /** True if `present` proves the content, because it equals a cached stat that can hide no later write. */
   isKnown: boolean;
   /** True if the path was found to be `after` already. */
   isAfter: boolean;
   todo: Todo;
-  /** True if something of another kind must be removed first. */
+  /** True if an entry of another kind must be removed first. */
   clear: boolean;
-  /** The removal of another name that the disk takes for this one. It must precede this step. */
+  /** The step that removes another name, which the disk takes for this step's name. It must precede this step. */
   alias: Step | undefined;
   blocked: Blocked | undefined;
   /** The stat of the file that was staged for this path before the apply began. */
@@ -71,9 +74,12 @@ export interface Step {
 }
 
 /**
- * True if the block of this path forbids all changes. With `skip`, no block does. With `skip-changed`, the block of a
- * path that was changed meanwhile does not. Two blocks never do: that of a folder that cannot be removed because it is
- * not empty, and that of an entry that the disk cannot hold.
+ * True if the block of this path forbids all changes. Exceptions:
+ *
+ * - With `skip`, no block does.
+ * - With `skip-changed`, the block of a path that was changed meanwhile does not.
+ * - The block of a folder that cannot be removed because it is not empty never does.
+ * - The block of an entry that the disk cannot hold never does.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
@@ -109,14 +115,14 @@ export function heldBy(
   return found;
 }
 
-/** Leaves out sets with fewer than two steps. */
+/** Returns the steps of each set of paths that change together. Leaves out sets with fewer than two steps. */
 export function unitsOf(steps: readonly Step[], together: ApplyRequest["together"] = []): (readonly Step[])[] {
   if (together.length === 0) return [];
   const byPath = new Map(steps.map((step) => [step.path, step]));
   return together.map((paths) => paths.flatMap((path) => byPath.get(path) ?? [])).filter((unit) => unit.length > 1);
 }
 
-/** If one step of a set is blocked, blocks the others that would still change something. */
+/** If one step of a set is blocked, blocks the other steps of the set that would still change something. */
 export function holdUnits(units: readonly (readonly Step[])[]): void {
   for (const unit of units) {
     const blocked = unit.filter((step) => step.blocked !== undefined);
@@ -128,7 +134,7 @@ export function holdUnits(units: readonly (readonly Step[])[]): void {
   }
 }
 
-/** Only the first reason is kept. */
+/** Blocks a step. If the step is already blocked, the first reason is kept. */
 export function block(step: Step, reason: BlockReason, detail: string): void {
   step.blocked ??= { reason, detail };
 }
@@ -137,7 +143,7 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EACCES: "not-permitted",
   EPERM: "not-permitted",
   EROFS: "not-permitted",
-  // This file system refuses the name, though another one takes it.
+  // This file system refuses the name, though other file systems accept it.
   EINVAL: "not-permitted",
   EILSEQ: "not-permitted",
   ENAMETOOLONG: "not-permitted",
@@ -173,7 +179,7 @@ export function releaseAll(steps: readonly Step[]): void {
   releaseRoots(rootsOf(steps));
 }
 
-/** Like `releaseAll`, but saves the search for the roots, because `rootsOf` visits every step. */
+/** Like `releaseAll`, for known roots. This is faster, because `rootsOf` visits every step. */
 export function releaseRoots(roots: readonly ApplyRoot[]): void {
   for (const { fs, staging } of roots) {
     fs.release();

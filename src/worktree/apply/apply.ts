@@ -31,7 +31,10 @@ import { entryOf, inspectPath } from "../files/inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
-/** Mode bits that an apply leaves out by default. In a folder, setgid and sticky give nobody any rights. */
+/**
+ * Mode bits that an apply leaves out by default. A folder keeps setgid and sticky, because there they give nobody any
+ * rights.
+ */
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
@@ -42,9 +45,14 @@ const TURN = 2048;
 const FEW_FOLDERS = 256;
 
 /**
- * Changes paths from `before` to `after`: see `Worktree.apply`. A power loss may end any of these phases: check
- * everything; stage all new files durably and set old files aside (`makeReady`); put new files into place, folders
- * first; remove old ones, children first; make names durable; empty the trash.
+ * Changes paths from `before` to `after`: see `Worktree.apply`. A power loss may interrupt each of these phases:
+ *
+ * 1. Check everything.
+ * 2. Stage all new files durably, and set old files aside (`makeReady`).
+ * 3. Put new files into place, folders first.
+ * 4. Remove old files, children first.
+ * 5. Make names durable.
+ * 6. Empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
   makeRoots(context.disk, context.roots, request);
@@ -86,7 +94,10 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** Takes the changes in missing roots for possible without a check, because an apply makes these roots. */
+/**
+ * Reports what an apply of these changes would do: see `Worktree.check`. Changes in a missing root count as possible
+ * without a check, because an apply makes the root.
+ */
 export function checkChanges(context: ApplyContext, request: CheckRequest): CheckReport {
   const { changes, onBlocked, permissions = false } = request;
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
@@ -109,7 +120,10 @@ export function checkChanges(context: ApplyContext, request: CheckRequest): Chec
   }
 }
 
-/** Removes what an apply with this token left in staging, and restores the folder modes that it had loosened. */
+/**
+ * Removes the files that an apply with this token left in staging, and restores the modes of the folders that it made
+ * writable.
+ */
 export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
     using fs = open.fs;
@@ -131,8 +145,7 @@ function purgeLeftovers(root: ApplyRoot): void {
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
-  // A resumed apply probes again, because the first one may have been interrupted by a remount of the root or the
-  // store.
+  // A resumed apply probes again, because a remount of the root or the store may have interrupted the first run.
   const probesAgain = request.resume === true;
   const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
@@ -203,7 +216,7 @@ async function putIntoPlace(
   const unitOf = new Map<Step, readonly Step[]>();
   for (const unit of unitsOf(steps, request.together)) {
     holdUnits([unit]);
-    // A unit lands path by path if something else must be removed first: the contents of a folder that a file replaces,
+    // A unit lands path by path if another entry must be removed first: the contents of a folder that a file replaces,
     // or another name that the disk takes for one of the unit's names.
     if (unit.every((step) => !step.clear && step.alias === undefined && !early.has(step)))
       for (const step of unit) unitOf.set(step, unit);
@@ -237,8 +250,11 @@ async function putIntoPlace(
 }
 
 /**
- * Returns the steps whose old entries must be removed first: those of another kind than the new entry (`clear`), and
- * other names that the disk takes for a new one (`alias`), each with the removals beneath it.
+ * Returns the steps whose old entries are removed before any new entry is put into place, each with the removals
+ * beneath it:
+ *
+ * - entries of another kind than the new entry (`clear`)
+ * - other names that the disk takes for a new name (`alias`)
  */
 function earlyRemovals(steps: readonly Step[]): Set<Step> {
   const early = new Set<Step>();
@@ -295,7 +311,10 @@ function setFolderModes(steps: readonly Step[]): void {
   }
 }
 
-/** Makes the names in the folders of these steps durable. Calls `onLost` with the error of a folder that failed. */
+/**
+ * Makes the names in the folders of these steps durable. If that fails for a folder, calls `onLost` with its steps and
+ * the error.
+ */
 async function syncNames(
   disk: Disk,
   steps: readonly Step[],
@@ -324,8 +343,9 @@ async function syncNames(
 const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * Blocks the steps whose folder somebody has exchanged. What these steps changed is in the old folder, not in the
- * folder that has its name now. A folder that this run itself removed needs no sync.
+ * Returns the `onLost` for `syncNames`, which blocks the steps whose folder somebody has exchanged. The changes of
+ * these steps are in the old folder, not in the folder that has its name now. A folder that this run itself removed
+ * needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
@@ -337,8 +357,8 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
 }
 
 /**
- * Remembers the applied paths. A file that was written since shortly before the apply began counts as racy, unless the
- * step is `isCertain`. The next scan then reads the file, because somebody may have written to it unseen.
+ * Remembers the applied paths. A file with recent times (see `isRacy`) counts as racy, unless the step is `isCertain`.
+ * The next scan reads a racy file, because somebody may have written to it unseen.
  */
 function rememberAll({ cache, others }: ApplyContext, applied: readonly Step[], startedNs: bigint): void {
   for (const { path, after } of applied) if (after === undefined) cache.remove(path);
@@ -363,7 +383,7 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   return reportOf(run, []);
 }
 
-/** Undoes all steps, because one of them failed. Leaves paths alone that somebody has changed since. */
+/** Undoes all steps, because one of them failed. Leaves paths as they are if somebody has changed them since. */
 async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {
@@ -407,8 +427,8 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 }
 
 /**
- * Returns the path, and the difference in ns, if the file did not get the wanted time. Returns nothing if the wanted
- * time is outside the range that is kept.
+ * Returns the path and the difference in ns if the file did not get the wanted time. Returns an empty list if the
+ * wanted time is outside the range that is kept.
  */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
@@ -447,10 +467,10 @@ export function doneTogether<C extends Change>(changes: readonly C[], isDone: (c
 }
 
 /**
- * Makes the missing tracked folders that will hold something. Requires that the caller's scan has refused a missing
- * folder with recorded contents (see `ScanRequest.absentRoot`). A resumed apply makes no folder, because the disk may
- * not be mounted. Only the user can access a new folder, because the old mode is not recorded and a wider mode could
- * expose files.
+ * Makes the missing tracked folders in which a change creates an entry. Requires that the caller's scan has refused a
+ * missing folder with recorded contents (see `ScanRequest.absentRoot`). A resumed apply makes no folder, because the
+ * disk may not be mounted. Only the user can access a new folder, because the old mode is not recorded and a wider mode
+ * could expose files.
  */
 function makeRoots(disk: Disk, roots: readonly OpenRoot[], { changes, resume }: ApplyRequest): void {
   if (resume === true) return;
@@ -509,7 +529,10 @@ function isMountedAbove(step: Step): boolean {
   return fs.lstat(innermost(step))?.dev !== fs.lstat(ROOT)?.dev;
 }
 
-/** Accepts a mode that denies the owner access: `LooseModes` makes the folder writable during the apply. */
+/**
+ * Throws the disk's error if names in the folder cannot be changed. Accepts a mode that denies the owner access,
+ * because `LooseModes` makes the folder writable during the apply.
+ */
 function checkFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {
     fs.checkWrite(folder);

@@ -11,7 +11,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 /** No operation has this token, because the token of an operation begins with a generated id. */
 const TOKEN = "early";
 
-/** The number of bytes after which a sync starts while more is being written, so that little is left at the end. */
+/** Each time that this many bytes were written, a sync starts, so that little is left to sync at the end. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
 interface EarlyFile {
@@ -19,15 +19,15 @@ interface EarlyFile {
   readonly stat: FileStat;
 }
 
-/** Files that an apply may take over, at their paths beneath `folder`. */
+/** Early-staged files that an apply may take over, at their paths beneath `folder`. */
 export interface EarlyTree {
   readonly staging: Staging;
   /** The folder beneath which the files lie. */
   readonly folder: WorkspacePath;
   readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
   /**
-   * The last sync that was started for these files. Rejects if it failed. Await it before syncing the other files,
-   * because the kernel reports a write error to only one of two syncs.
+   * The last sync that was started for these files. Rejects if the sync failed. Await this promise before syncing the
+   * other files, because the kernel reports a write error to only one of two syncs.
    */
   readonly syncing: Promise<void>;
 }
@@ -41,9 +41,9 @@ interface EarlyStageOptions {
 
 /**
  * Stages files while their contents are being fetched, before it is decided whether the files come into the folder. No
- * intent covers them yet, so the next process that begins an early stage removes them. They do not count as durable: an
- * apply that takes them over syncs them together with its own files. Only the process that follows the origin has an
- * early stage.
+ * intent covers these files yet, so the next process that begins an early stage removes them. The files do not count as
+ * durable: an apply that takes them over syncs them together with its own files. Only the process that follows the
+ * origin has an early stage.
  */
 export class EarlyStage {
   readonly #options: EarlyStageOptions;
@@ -60,7 +60,9 @@ export class EarlyStage {
     this.#options = options;
   }
 
-  /** Prepares for writing files. Returns their folder, as an absolute base and the path beneath it. */
+  /**
+   * Prepares for writing files. Returns the folder for the files, as an absolute base and the path beneath the base.
+   */
   begin(): { readonly base: string; readonly folder: WorkspacePath } {
     this.#isWhole = false;
     this.#staging ??= this.#prepared();
@@ -94,7 +96,10 @@ export class EarlyStage {
     await this.#syncing.catch(() => undefined);
   }
 
-  /** `undefined` if no writing was begun, or the writing has not ended. */
+  /**
+   * Hands the staged files over to the caller. Returns `undefined` if `begin` was never called, or if `end` was not
+   * called after it.
+   */
   take(): EarlyTree | undefined {
     const staging = this.#staging;
     if (staging === undefined || !this.#isWhole) return undefined;
@@ -104,7 +109,7 @@ export class EarlyStage {
     return { staging, folder: folderIn(staging), files, syncing };
   }
 
-  /** Removes everything, including what an earlier process has left. */
+  /** Removes all early-staged files, including the files that an earlier process has left. */
   clear(): void {
     this.#forget();
     for (const staging of stagingPlaces(this.#options.open, { ...this.#options, token: TOKEN })) {
@@ -119,7 +124,8 @@ export class EarlyStage {
   #forget(): void {
     this.#staging = undefined;
     this.#files = new Map();
-    // A failure concerns files that this stage no longer has. Whoever took these files has the promise that rejects.
+    // A failed sync concerns files that this stage no longer has. The apply that took these files has the promise that
+    // rejects.
     this.#syncing = this.#syncing.catch(() => undefined);
   }
 
@@ -152,7 +158,7 @@ function folderIn(staging: Staging): WorkspacePath {
   return parentOf(staging.newPath("any"));
 }
 
-/** Parents first. */
+/** Returns the folders above these files, parents first. */
 function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const folders = new Set<WorkspacePath>();
   const add = (folder: WorkspacePath): void => {
@@ -164,7 +170,7 @@ function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return folders;
 }
 
-/** Removes what an apply has not taken over. */
+/** Removes the early-staged files that an apply has not taken over. */
 export function dropEarly({ staging }: EarlyTree): void {
   try {
     staging.purge();
@@ -185,8 +191,8 @@ export interface AdoptedTree {
 }
 
 /**
- * Notes in each step of the first root the early-staged file that has the step's content and mode, if there is one.
- * Notes none if files are to get their recorded times, because the staged files have the time of their staging.
+ * Gives each step of the first root the early-staged file with the step's content and mode, if there is one. Does
+ * nothing with `keepMtime`, because the staged files have the time of their staging, not the recorded time.
  */
 export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepMtime }: ApplyRequest): void {
   if (keepMtime === true) return;
@@ -194,7 +200,7 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
     const { after, todo } = step;
     if (step.blocked !== undefined || after?.kind !== "file" || (todo !== "create" && todo !== "replace")) continue;
     const early = step.root.root.id === undefined ? files.get(step.inner) : undefined;
-    // A file that its maker may not open could not be synced with the others.
+    // A file that its maker may not open again could not be synced with the others.
     if (!isReadableMode(after.mode)) continue;
     if (early === undefined || early.entry.hash !== after.hash || early.entry.mode !== after.mode) continue;
     if (early.stat.size === after.size) step.early = early.stat;
@@ -223,7 +229,10 @@ export function adoptEarly(steps: readonly Step[], tree: EarlyTree): AdoptedTree
   return adopted;
 }
 
-/** A folder that is renamed into place must hold only what the steps ask for. */
+/**
+ * Removes the files and folders that no step asks for, because a folder that is renamed into place must hold nothing
+ * else.
+ */
 function removeOthers(steps: readonly Step[], { files }: EarlyTree, { root, folders, pathOf }: AdoptedTree): void {
   const { fresh } = root.staging;
   const asked = new Set(steps.filter((step) => step.early !== undefined).map((step) => step.inner));

@@ -5,7 +5,10 @@ import { foldersWith, parentOf, pathFromBytes, pathToBytes } from "../../core/va
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Folders made writable for a while. An existing folder is noted in staging before it is made writable. */
+/**
+ * Folders that are writable only during an apply. The mode of an existing folder is noted in staging before the folder
+ * is made writable.
+ */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
 
@@ -81,8 +84,8 @@ export function loosened(modes: LooseModes, step: Step, act: () => void): void {
 }
 
 /**
- * Leaves out invalid pairs. Returns no pair for a torn note. That is right, because no folder is made writable before
- * its note is synced.
+ * Decodes a note. Leaves out invalid pairs. A torn note gives no pairs, and that is safe, because no folder is made
+ * writable before its note is synced.
  */
 function notedIn(text: string): [WorkspacePath, number][] {
   try {

@@ -21,13 +21,13 @@ export interface StageFile {
  *
  * Contract
  * - A file that is reported as written holds exactly the content of its hash. It is not durable yet.
- * - A file that cannot be written is skipped. All files are skipped if there are too few for the workers to be faster.
- *   The name of a skipped file is still free.
+ * - A file that cannot be written is skipped. If there are so few files that the workers would not be faster, all files
+ *   are skipped. The name of a skipped file is still free.
  */
 export interface RestoreWorkers {
   /**
-   * Returns the stat of each file that was written, by position, or `undefined` for each that was skipped. After every
-   * few files, calls `onWritten` with the number of those that were written. Must not throw.
+   * Returns, by position, the stat of each file that was written, and `undefined` for each file that was skipped. Calls
+   * `onWritten` after every few files, with the number of these files that were written. Must not throw.
    */
   write(
     base: string,

@@ -24,7 +24,10 @@ const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
  * `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged there (`places`).
  */
 export class Staging {
-  /** Two views of the same folder, so that alternating between new and old files does not reopen folders. */
+  /**
+   * `fresh` and `trash` are two views of the same folder, so that alternating between new and old files does not reopen
+   * folders.
+   */
   readonly fresh: ConfinedFs;
   readonly trash: ConfinedFs;
   readonly places: FolderPlaces;
@@ -60,7 +63,7 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. If no run is resumed, an
+   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. Without a resumed run, an
    * earlier run with this token has changed nothing, so `old` holds only second names of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
@@ -79,12 +82,15 @@ export class Staging {
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
 
-  /** True if the staging folder exists, whether an earlier run or this one made it. */
+  /** True if the staging folder exists, made by this run or an earlier one. */
   exists(): boolean {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
 
-  /** Tries to make a link, because some file systems refuse links with the errno for "not permitted". */
+  /**
+   * True if the file system has hard links. Tries to make one, because some file systems refuse links with the errno
+   * for "not permitted".
+   */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
     return this.#hasLinks;
@@ -119,7 +125,9 @@ export class Staging {
     this.purge();
   }
 
-  /** Removes only what a normal apply leaves. Returns false if the folders hold something else. */
+  /**
+   * Removes only the files and folders that a normal apply leaves. Returns false if the folders hold something else.
+   */
   #purgeKnown(): boolean {
     const old = childOf(this.#prefix, "old");
     try {
@@ -157,7 +165,7 @@ export class Staging {
   }
 }
 
-/** Returns every place where a token's staging for a root may have been left. */
+/** Returns every place where staging of this token may have been left for a root. */
 export function stagingPlaces({ root }: Pick<OpenRoot, "root">, options: StagingOptions): Staging[] {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
@@ -180,7 +188,7 @@ interface StagingOptions {
   /** A folder in the store, created when it is needed. */
   readonly candidate: string | undefined;
   readonly token: string;
-  /** True if earlier findings about these folders may no longer hold. */
+  /** True if it must be tested again whether the candidate can be used. */
   readonly probesAgain?: boolean;
 }
 
@@ -193,7 +201,7 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
   return stagingInRoot({ root }, disk, own);
 }
 
-/** Makes nothing yet. */
+/** Returns staging inside the root. Makes no folder yet. */
 export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
   return new Staging(disk, root.folder, { prefix: `${STAGING_FOLDER}/${own}`, root: root.folder, own });
 }
@@ -267,9 +275,9 @@ interface StagingFolders {
 }
 
 /**
- * Removes staging folders that are older than `LONG_AGO_NS`. Their runs were interrupted before the log mentioned them,
- * so no later process resumes these runs. Their old files still have their own names, and their new files were never
- * put into place. Called after an apply, when no interrupted operation is open.
+ * Removes staging folders that are older than `LONG_AGO_NS`. The runs of these folders were interrupted before the log
+ * mentioned them, so no later process resumes these runs. The old files in the folders still have their own names, and
+ * the new files were never put into place. Called after an apply, when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {
@@ -280,7 +288,7 @@ export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): 
 }
 
 /**
- * Removes the staging folders that scans have met, if they have not changed for `LONG_AGO_NS`. Some file systems
+ * Removes the staging folders that scans have found, if they have not changed for `LONG_AGO_NS`. Some file systems
  * (btrfs) do not persist a folder and its note in the order in which they were made, so a folder without a note may be
  * left.
  */
@@ -304,14 +312,15 @@ export function sweepMet(
 }
 
 /**
- * Removes what interrupted runs left in the folders that receive files, as noted in the store's staging folder. A
- * workspace runs one operation at a time, so no other operation needs these files when the caller begins.
+ * Removes the staged files that interrupted runs left in the folders that receive files. The store's staging folder
+ * notes these folders. A workspace runs one operation at a time, so no other operation needs these files when the
+ * caller begins.
  */
 export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): void {
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
 }
 
-/** True if any run, running or interrupted, has noted a place in the store's staging folder. */
+/** True if any current or interrupted run has noted a place in the store's staging folder. */
 export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
   for (const staging of stagingsOf(disk, roots, candidate)) {
     try {
@@ -345,13 +354,13 @@ function clearPlaces(staging: Staging): void {
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
-  /** Called before the removal, to remove the run's files in other places. */
+  /** Called before a staging folder is removed, to remove the files of the same run in other places. */
   readonly clear?: (own: string) => void;
 }
 
 /**
- * Removes the old staging folders in `folder`. If the removal of a staging folder fails, that folder and the ones after
- * it are left for the next sweep.
+ * Removes the old staging folders in `folder`. If the removal of a staging folder fails, that folder and the folders
+ * after it are left for the next sweep.
  */
 function sweep(disk: Disk, { base, folder, clear }: Place): void {
   if (disk.lstat(base)?.kind !== "dir") return;
@@ -380,7 +389,7 @@ export function isReadableMode(mode: number): boolean {
   return (mode & 0o400) !== 0;
 }
 
-/** Permission bits, which a folder's default access control list may clear in new files. */
+/** The permission bits. A folder's default access control list may clear some of them in new files. */
 const PLAIN = 0o777;
 
 /**

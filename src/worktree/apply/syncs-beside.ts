@@ -11,7 +11,7 @@ export class SyncsBeside {
     this.#disk = disk;
   }
 
-  /** Takes over a file until `end`. Returns a handle of it that closes nothing when it is disposed of. */
+  /** Takes over a file until `end`. Returns a handle of the file that can be disposed of without closing the file. */
   keep(file: OpenedFile): OpenedFile {
     this.#open.use(file);
     return { fd: file.fd, [Symbol.dispose]: () => undefined };

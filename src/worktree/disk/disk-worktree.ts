@@ -53,15 +53,15 @@ export interface DiskWorktreeOptions {
   readonly cacheFile: string;
   /** A folder in the store for staging. It is used for the roots on its device, and made when it is needed. */
   readonly staging: string | undefined;
-  /** Folders of the store, which are never captured, wherever they lie. */
+  /** Folders of the store. They are never captured, even if they lie in a root. */
   readonly storeFolders: readonly string[];
   /** The workspace's id, for the hint of an error. */
   readonly workspace?: string;
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
   /**
-   * The user whose git configuration and ignore files apply. Default: no user. The configurations and ignore files of
-   * the repositories themselves apply in any case.
+   * The user whose git configuration and ignore files apply. Default: no user. The configuration and ignore files of a
+   * repository always apply.
    */
   readonly git?: GitUser | undefined;
   readonly workers?: RestoreWorkers | undefined;
@@ -71,8 +71,8 @@ export interface DiskWorktreeOptions {
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
-   * `cacheFile` share their folders: if one of them has put a file into place, the others need not read it. Default:
-   * none.
+   * `cacheFile` have the same folders: if one worktree has put a file into place, the other worktrees need not read it.
+   * Default: none.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
@@ -106,7 +106,7 @@ export class DiskWorktree implements Worktree {
   readonly #stagingMet = new Set<WorkspacePath>();
   /** True once the store notes no leftovers of applies that were interrupted before this object was made. */
   #holdsNoPlaces = false;
-  /** The start of the last scan. `remember` without a time assumes that no path was read before it. */
+  /** The start of the last scan. `remember` without a time assumes that every path was read after it. */
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
@@ -146,7 +146,8 @@ export class DiskWorktree implements Worktree {
     if (request.only === undefined) {
       this.#excludes = excludes;
       this.#unapplied = report.unapplied;
-      // Only a full scan tells which folders the rules leave out. Folders that they no longer leave out get watched.
+      // Only a full scan tells which folders the rules leave out. Folders that the rules no longer leave out get
+      // watched.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -156,7 +157,10 @@ export class DiskWorktree implements Worktree {
     return this.#git.files.moved() || (this.#excludes !== undefined && this.#excludes !== this.#excludesNow());
   }
 
-  /** The watcher does not watch git's folder, so it does not report a change of the exclude file in it. */
+  /**
+   * Returns a text that changes with the exclude files in the git folders, because the watcher does not watch git
+   * folders.
+   */
   #excludesNow(): string {
     const stats = this.roots.map(({ folder }) => this.#git.files.peek(join(folder, EXCLUDE_FILE)));
     return stats.map((stat) => [stat?.ino, stat?.size, stat?.mtimeNs, stat?.ctimeNs].join(" ")).join("\n");
@@ -183,7 +187,7 @@ export class DiskWorktree implements Worktree {
 
   forgetAll(): void {
     const cache = new StatCache();
-    // The known git folders are kept, because they are not derived from what was recorded. Each is checked at its next
+    // The known git folders are kept, because they are not derived from the record. Each folder is checked at its next
     // use.
     for (const folder of this.#load().cache.gitFolders.keys()) cache.gitFolders.set(folder, true);
     this.#loaded = { cache, seq: undefined, file: undefined };
@@ -308,13 +312,14 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     // A resumed apply stages its files anew, because the early-staged files may belong to another state.
     const early = request.resume === true ? undefined : this.#early?.take();
-    // The system reports a failed sync only once, so a sync of the early stage, which nobody awaits, must end first.
+    // The system reports a failed sync only once. Nobody awaits a sync of the early stage, so it must end before this
+    // apply syncs.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
-    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions: what an earlier run of
-    // a resumed apply has left may be anywhere, and with `emptiesLater` files are still being removed.
+    // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions: the earlier run of a
+    // resumed apply may have left files in another place, and with `emptiesLater` files are still being removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -374,7 +379,10 @@ export class DiskWorktree implements Worktree {
     this.#watches.clear();
   }
 
-  /** The store's folders, and those that the last scan found excluded and in which git tracks no path. */
+  /**
+   * Returns the folders that need no watch: the store's folders, and the folders that the last scan found excluded and
+   * in which git tracks no path.
+   */
   #unwatched(root: TrackedRoot): string[] {
     const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
     const { cache } = this.#load();
@@ -398,7 +406,10 @@ export class DiskWorktree implements Worktree {
     return { disk, roots: this.#open, cache, others: this.#othersCaches(), staging, nowNs, workers, bin };
   }
 
-  /** Only caches that are loaded or filled. */
+  /**
+   * Returns the stat caches of the other open worktrees with the same folders. Leaves out caches that remember nothing
+   * or are not loaded.
+   */
   #othersCaches(): readonly StatCache[] {
     const { openHere = [], cacheFile } = this.#options;
     return [...openHere].flatMap((one) => {
@@ -411,7 +422,7 @@ export class DiskWorktree implements Worktree {
     return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
   }
 
-  /** The traits are read each time they are needed, because another disk may be mounted by then. */
+  /** The traits are read at each use, because another disk may be mounted by then. */
   #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
     const { traitsOf = () => HOLDS_ALL } = this.#options;
     return {
@@ -427,7 +438,7 @@ export class DiskWorktree implements Worktree {
     return { git: this.#gitNow(), onStaging: (path) => void this.#stagingMet.add(path) };
   }
 
-  /** Git's own folders are given as they are on disk now. */
+  /** Returns git's part in the rules, with the git folders that are on disk now. */
   #gitNow(): GitNow {
     return { ...this.#git, folders: new GitFolders(this.#git.files, this.#load().cache.gitFolders) };
   }

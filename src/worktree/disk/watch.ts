@@ -21,13 +21,13 @@ import { errnoOf } from "../../core/values/errors.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "../worktree.ts";
 import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 
-/** Events within this time make one hint. */
+/** Events within this time make one hint, in ms. */
 const COALESCE_MS = 40;
 
-/** The first events after a pause make a hint after this shorter time, because mostly no others follow. */
+/** The first events after a pause make a hint after this shorter time, in ms, because mostly no other events follow. */
 const TOGETHER_MS = 5;
 
-/** The interval between hints of everything while events may be missed. */
+/** The interval in ms between hints of everything while events may be missed. */
 const BLIND_MS = 3000;
 
 /** The first delay before a refused watch is tried again, in milliseconds. */
@@ -39,10 +39,10 @@ const LONGEST_RETRY_MS = 600_000;
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
 
-/** After more than `MANY` events, a pause of this length causes a hint of everything. */
+/** After more than `MANY` events, a pause of this length, in ms, causes a hint of everything. */
 const QUIET_MS = 1500;
 
-/** The most folders that @parcel/watcher is told to ignore. It checks each of them for each event. */
+/** The most folders that @parcel/watcher is told to ignore. It compares each event with each of these folders. */
 const MOST_IGNORED = 400;
 
 interface WatchOptions {
@@ -56,16 +56,18 @@ interface WatchOptions {
 }
 
 export interface RootsWatchHandle extends WatchHandle {
-  /** Call this after a full scan. Skipped folders that are no longer ignored are watched from then on. */
+  /** To be called after a full scan. Skipped folders that are no longer ignored are watched from then on. */
   looked(): void;
 }
 
 /**
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
  * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
- * `degraded`, until a later `settled` can watch the roots again. On a file system that other machines also change, the watch and these hints run together, and the handle
- * is `degraded`, too. No watcher reports an overflow of the kernel's queue. Only many events can cause an overflow, so
- * a hint of everything follows many events, in whichever watched folder of this process they were.
+ * `degraded`, until a later `settled` can watch the roots again. On a file system that other machines also change, the
+ * watch and these hints run together, and the handle is `degraded`, too.
+ *
+ * No watcher reports an overflow of the kernel's queue. Only many events in the watched folders of this process can
+ * cause an overflow, so a hint of everything follows many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -81,8 +83,8 @@ export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandl
 interface Watching {
   readonly ordered: boolean;
   /**
-   * Absolute paths of unwatched folders. If the watch is ordered, a path removed from the set is watched once it
-   * appears.
+   * Absolute paths of the folders that are not watched. If the watch is ordered, a folder that is removed from the set
+   * is watched once it appears on disk.
    */
   readonly skipped: Set<string>;
   close(): Promise<void>;
@@ -138,7 +140,8 @@ class RootsWatch implements RootsWatchHandle {
       const still = new Set(this.#skipped(root));
       const tracked = [...skipped].filter((folder) => !still.has(folder));
       for (const folder of tracked) skipped.delete(folder);
-      // A folder that is gone needs no watch, and a build may remove ignored folders all the time.
+      // A folder that is gone needs no new watch. Without this check, a build that keeps removing ignored folders would
+      // renew the watch all the time.
       if (tracked.some((folder) => disk.lstat(folder)?.kind === "dir")) void this.#renew(root);
     }
   }
@@ -259,8 +262,8 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches the root anew, and then hints at everything, because folders that were not watched may be tracked or new by
-   * now.
+   * Watches the root anew. Then makes a hint of everything, because folders that were not watched may be tracked or new
+   * by now.
    */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
@@ -320,7 +323,10 @@ class RootsWatch implements RootsWatchHandle {
   }
 }
 
-/** The watcher throws if the watched folder was removed, because the kernel has ended the watch already. */
+/**
+ * Ends a subscription. Ignores the watcher's error, because the kernel may already have ended the watch of a removed
+ * folder.
+ */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
 }
@@ -334,7 +340,10 @@ function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
   return events.flatMap(({ path }) => (isMeant(path) ? (hintOf(root, path) ?? []) : []));
 }
 
-/** Returns an event's path as a workspace path. For a name that is not UTF-8, only its folder is known. */
+/**
+ * Returns an event's path as a workspace path. If a name in it is not UTF-8, returns the folder above that name,
+ * because the event does not have the exact name.
+ */
 function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   if (path === root.folder) return pathInRoot(root.id, ROOT);
   if (!path.startsWith(`${root.folder}/`)) return undefined;
@@ -344,15 +353,15 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   return pathInRoot(root.id, inner);
 }
 
-/** The barrier's event counts as lost after this time. */
+/** The barrier's event counts as lost after this time, in ms. */
 const WAIT_MS = 500;
 
 /**
- * Detects when all past events have been delivered. It makes a folder in a watched folder that only barriers use.
- * Events of one process come in order, so all earlier events precede that folder's event.
+ * Detects when all past events have been delivered. To do so, it makes a folder in a watched folder that only barriers
+ * use. The events of all watches of a process come in order, so all earlier events precede that folder's event.
  *
- * The kernel drops events when its queue is full. The events in a full queue are still reported, so the disk knows of
- * that by the time at which the barrier's event comes.
+ * The kernel drops events when its queue is full. The disk recognises a full queue by the number of events in it (see
+ * `Disk.watchLosses`), before it reports the barrier's event.
  */
 class WatchBarrier {
   /** Numbers the names of all barriers, because several barriers may use the same folder. */
@@ -375,8 +384,8 @@ class WatchBarrier {
   }
 
   /**
-   * Starts the barrier. If that is not possible here, or the system refuses it (no room, no watches left), no `pass`
-   * will be true, so that callers scan everything.
+   * Starts the barrier. If the disk cannot watch, or the system refuses (no room, no watches left), every `pass`
+   * resolves to false, so that callers scan everything.
    */
   start(): void {
     if (this.#watch !== undefined) return;
@@ -390,7 +399,7 @@ class WatchBarrier {
     }
   }
 
-  /** True if events may have been dropped since the last call, so that new folders may be unwatched. */
+  /** True if events may have been dropped since the last call. New folders may then be unwatched. */
   takeLoss(): boolean {
     const before = this.#taken;
     this.#taken = this.#disk.watchLosses();
@@ -466,7 +475,10 @@ interface Watched {
   readonly path: WorkspacePath;
   readonly ino: bigint;
   readonly watch: DiskWatch;
-  /** True if the folder and its watch may be gone. A new folder in its place may have the same inode number. */
+  /**
+   * True if the folder and its watch may be gone. The inode number does not show that, because a new folder in the same
+   * place may have the same number.
+   */
   mayHaveEnded: boolean;
   readonly children: Map<string, Watched>;
 }
@@ -503,7 +515,7 @@ class FolderWatch {
     }
   }
 
-  /** Ends the watches in several turns, because each one leaves an event in the kernel's queue. */
+  /** Ends the watches in several turns, because each ended watch leaves an event in the kernel's queue. */
   async close(): Promise<void> {
     this.#closed = true;
     const open = this.#top === undefined ? [] : [this.#top];
@@ -530,7 +542,7 @@ class FolderWatch {
     return watched;
   }
 
-  /** Watches the folders in a folder. Returns the newly watched ones. */
+  /** Watches the subfolders of a folder. Returns the newly watched folders. */
   #enter(above: Watched): Watched[] {
     const found: Watched[] = [];
     for (const { name, kind } of this.#options.disk.list(this.#absolute(above.path))) {
@@ -557,7 +569,7 @@ class FolderWatch {
     const name = decodeName(bytes);
     const path = childOf(folder.path, name);
     const isMeant = this.#isMeant(folder, name);
-    // A removed folder reports its own end as an event with its own name, as if a child with that name were gone.
+    // A removed folder reports its end as an event with its own name, as if a child of that name were gone.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
       // The name was added, removed or replaced, so there may be a new folder with it.
@@ -600,8 +612,8 @@ class FolderWatch {
   }
 
   /**
-   * True if the top folder itself may have been removed or replaced. A change of a child with the same name causes the
-   * same event, but such a child mostly still exists.
+   * True if the top folder itself may have been removed or replaced. A change of a child with the same name as the top
+   * folder causes the same event, but such a child mostly still exists.
    */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;

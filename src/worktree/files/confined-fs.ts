@@ -23,8 +23,8 @@ const LONGEST_NAME = 255;
 const provenDisks = new WeakSet<Disk>();
 
 /**
- * True if one name in the path is too long to exist. A path of short names may exist even if it is too long to look up
- * as a whole.
+ * True if a name in the path is too long to exist. A path of short names can exist even if the path is too long for one
+ * look-up.
  */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
@@ -37,17 +37,19 @@ export interface OpenedFile extends Disposable {
 
 interface OpenFolder {
   readonly name: string;
-  /** -1 after it was closed to save descriptors. */
+  /** -1 once the folder was closed to save descriptors. */
   fd: number;
 }
 
 /**
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
- * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by name from the one before
- * it, never following a link, and resolves names from there by `/proc/self/fd/<fd>/<name>`. Paths longer than 4096
- * bytes and names that are not UTF-8 are reached in the same way. Some platforms have no `/proc/self/fd` (`confined` is
- * false). There, the class opens each folder on the way without following a link at the end of the path, and then uses
- * a plain path. This is best effort, because somebody may replace a folder in between.
+ * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by its name in the folder
+ * before it (`/proc/self/fd/<fd>/<name>`), and never follows a link. In this way, it also reaches paths longer than
+ * 4096 bytes and names that are not UTF-8.
+ *
+ * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class opens each folder on the way without
+ * following a link at the end of the path, and then uses a plain path. Such an access is not safe, because somebody may
+ * replace a folder in between.
  *
  * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
  * before other tasks get a turn, because a folder that is moved away meanwhile would otherwise still be used under its
@@ -60,7 +62,10 @@ export class ConfinedFs implements Disposable {
   readonly #chain: OpenFolder[] = [];
   #here: string | undefined;
   #confined: boolean | undefined;
-  /** Listed by the last `isNamedSo`. Forgotten at `release`, and when this object changes a name there. */
+  /**
+   * The folder that the last `isNamedSo` has listed. Forgotten at `release`, and when this object changes a name in the
+   * folder.
+   */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
   constructor(disk: Disk, root: string) {
@@ -68,14 +73,20 @@ export class ConfinedFs implements Disposable {
     this.root = root;
   }
 
-  /** If false, the folders on the way are only checked before a plain path is used. */
+  /**
+   * True if paths are resolved from open folders. If false, the folders on the way are only checked before a plain path
+   * is used.
+   */
   get confined(): boolean {
     this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
     if (this.#confined) provenDisks.add(this.#disk);
     return this.#confined;
   }
 
-  /** Faster, but follows links on the way. Use it only to compare a known path with its remembered stat. */
+  /**
+   * Like `lstat`, but faster, because it follows links on the way. Use it only to compare a known path with its
+   * remembered stat.
+   */
   peek(path: WorkspacePath): FileStat | undefined {
     if (this.root.length + path.length > PLAIN_CHARS || !path.isWellFormed()) return this.lstat(path);
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
@@ -93,8 +104,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * False if the folder lists the entry under another spelling, because some disks accept several spellings. True if
-   * nothing has the name, or the folder cannot be listed.
+   * True if the folder lists the entry under exactly this name. False if it lists another spelling, because some disks
+   * accept several spellings of a name. Also true if nothing has the name, or the folder cannot be listed.
    */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
@@ -128,7 +139,7 @@ export class ConfinedFs implements Disposable {
     return this.#opened(this.#disk.open(this.at(path), "read"));
   }
 
-  /** Returns 0 at the end. */
+  /** Returns the number of bytes read; 0 at the end of the file. */
   read(file: OpenedFile, into: Uint8Array, at: number): number {
     return this.#disk.read(file.fd, into, at);
   }
@@ -210,14 +221,17 @@ export class ConfinedFs implements Disposable {
     this.#disk.syncFolder(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, path));
   }
 
-  /** Valid until this object is used for another path. Throws if something on the way is no real folder. */
+  /**
+   * Returns the address of a path for the disk. The address is valid until this object is used for another path. Throws
+   * if something on the way is no real folder.
+   */
   at(path: WorkspacePath): DiskPath {
     const fd = this.#enter(parentOf(path));
     if (!this.confined) return plain(this.root, path);
     return childAddress(fd, nameOf(path));
   }
 
-  /** The object stays usable. */
+  /** Closes the open folders. The object stays usable. */
   release(): void {
     this.#here = undefined;
     this.#listed = undefined;
@@ -228,7 +242,10 @@ export class ConfinedFs implements Disposable {
     this.release();
   }
 
-  /** Makes a folder readable that its owner may not read, because opening and syncing require that. */
+  /**
+   * Opens a folder. If its owner is not permitted to read it, first makes it readable, because opening and syncing
+   * require that.
+   */
   #openUnread(path: WorkspacePath): OpenedFile {
     try {
       return this.openFolder(path);
@@ -244,7 +261,7 @@ export class ConfinedFs implements Disposable {
     return { fd, [Symbol.dispose]: () => disk.close(fd) };
   }
 
-  /** Called for a path that is about to be made or removed. */
+  /** To be called for a path that is about to be made or removed. */
   #changes(path: WorkspacePath): void {
     if (this.#listed?.folder === parentOf(path)) this.#listed = undefined;
   }
@@ -260,7 +277,7 @@ export class ConfinedFs implements Disposable {
     act(this.at(from), other.at(to));
   }
 
-  /** This object owns the descriptor. */
+  /** Opens a folder, unless it is open. Returns the descriptor, which this object owns. */
   #enter(folder: string): number {
     const last = this.#chain.at(-1);
     if (last !== undefined && this.#here === folder && last.fd >= 0) return last.fd;
@@ -272,7 +289,7 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** Closes the folders that are not on the way to the new one. The last folder that remains is open. */
+  /** Closes the folders that are not on the way to the new folder. The last folder that remains is open. */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;

@@ -6,7 +6,7 @@ import type { Disk, NodeKind } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
-/** Files up to this size stay in memory once read. Larger files are read again when their content is asked for. */
+/** Files up to this size stay in memory once read. Larger files are read again when their contents are asked for. */
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 /** Yields to other tasks after this many bytes. */
@@ -27,8 +27,8 @@ export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
  * Searches all files and links below a folder (absolute, with links resolved) for the wanted contents. Does not follow
- * links, and opens no special file. Reads a file only if its size is wanted, and no further than its length when it was
- * opened. Skips what cannot be read.
+ * links, and opens no special file. Reads a file only if its size is wanted, and at most up to the length that it had
+ * when it was opened. Skips files and folders that cannot be read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);

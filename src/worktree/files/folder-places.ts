@@ -13,13 +13,13 @@ import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** The target of a note about the tracked folder itself. No folder has this path. */
+/** The target of the note about the tracked folder itself. No folder has `.` as its path. */
 const TOP = Buffer.from(".");
 
 /**
- * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links for the note. Files
- * for the folder are then staged elsewhere. Little is lost, because a disk without links seldom has groups and access
- * control lists.
+ * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links for the note. In both
+ * cases, files for the folder are staged elsewhere. On a disk without links, little is lost, because such a disk seldom
+ * has groups and access control lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -52,9 +52,9 @@ export interface FolderPlacesOptions {
  * default access control list and security label of the receiving folder, and a rename keeps these. Each place is a
  * folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
  *
- * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal both in order, so after a power
- * cut the link exists if the place does, without a sync. On btrfs the link may be missing (see `sweepMet`). The caller
- * must remove the places before it empties the staging folder.
+ * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal the link and the place in order,
+ * so even without a sync, no place exists after a power cut without its link. On btrfs the link may be missing (see
+ * `sweepMet`). The caller must remove the places before it empties the staging folder.
  */
 export class FolderPlaces {
   /** Access to the tracked folder, for these places alone. */
@@ -72,7 +72,10 @@ export class FolderPlaces {
     this.#name = stagingBeside(options.own);
   }
 
-  /** Makes no places in these folders. A file for one of them gets the same attributes if it is staged elsewhere. */
+  /**
+   * From now on, makes no places in these folders, because a file for one of them gets the same attributes if it is
+   * staged elsewhere.
+   */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
     this.#plain = folders;
   }
@@ -86,7 +89,7 @@ export class FolderPlaces {
   }
 
   /**
-   * Removes every place that was made or noted, and any place in `folders`. A place that cannot be removed stays, and
+   * Removes every place that was made or noted, and every place in `folders`. A place that cannot be removed stays, but
    * is never captured. Throws for EIO, and if the notes cannot be read.
    */
   clear(folders: Iterable<WorkspacePath> = []): void {
@@ -130,7 +133,7 @@ export class FolderPlaces {
     }
   }
 
-  /** The folders with places, by the paths of their notes. */
+  /** Returns the folders with noted places, by the paths of the notes. */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();
@@ -145,7 +148,7 @@ export class FolderPlaces {
   }
 }
 
-/** Returns false if the name is taken. */
+/** Makes a folder. Returns false if the name is taken. */
 function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   try {
     fs.makeFolder(folder, 0o700);

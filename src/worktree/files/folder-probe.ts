@@ -26,13 +26,16 @@ interface Known {
   readonly dev: bigint;
   readonly traits: FolderTraits;
   /**
-   * True if the rules for names were observed in the folder or in another one of its mount, not derived from its parent
-   * or assumed.
+   * True if the rules for names were observed in this folder or in another folder of the same mount. False if they were
+   * derived from the parent or assumed.
    */
   readonly isWhole: boolean;
 }
 
-/** Reuses a complete result while the folder is on the same device. Determines any other result anew. */
+/**
+ * Finds the traits of folders. Reuses a complete result (`isWhole`) while the folder is on the same device. Does not
+ * reuse any other result.
+ */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;
   readonly #known = new Map<string, Known>();
@@ -84,12 +87,12 @@ export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | und
   return foldsNames(traits) ? traits.names : undefined;
 }
 
-/** The number of names that are searched for a name with letters. */
+/** The number of names among which a name with letters is searched. */
 const MOST_NAMES = 16;
 
 /**
- * The time 2001-09-09 01:46:41.001953125 UTC. A double can hold its seconds exactly. Their number is odd, so that a step
- * of one second differs from one of two.
+ * The time 2001-09-09 01:46:41.001953125 UTC. As seconds in a double, it is exact. The number of whole seconds is odd,
+ * so that a time step of one second can be told from a step of two.
  */
 const PAST_NS = 1_000_000_001_001_953_125n;
 const SECOND_NS = 1_000_000_000;
@@ -99,7 +102,10 @@ const COARSE_NS = 2 * SECOND_NS;
 
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
-/** `undefined` if the folder cannot be written. `mark`: unique among the probes of this folder. */
+/**
+ * Finds the traits of a folder by writing to it; `undefined` if the folder cannot be written. `mark`: unique among the
+ * probes of this folder.
+ */
 export function probeByWriting(disk: Disk, folder: string, mark: string): ProbedTraits | undefined {
   using fs = new ConfinedFs(disk, folder);
   const wasThere = fs.lstat(STAGING_FOLDER as WorkspacePath) !== undefined;
@@ -171,7 +177,7 @@ class Probe {
     });
   }
 
-  /** Tests whether the ctime stays later than an mtime that was set back, and estimates the step of times. */
+  /** Tests whether the ctime stays later than an mtime that was set to the past, and estimates the step of times. */
   #times(file: WorkspacePath): Pick<FolderTraits, "ctime" | "timeStepNs"> {
     using opened = this.#fs.openRead(file);
     const isSet = this.#can(() => this.#disk.setMtime(opened.fd, PAST_NS));
@@ -223,8 +229,9 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
 }
 
 /**
- * For a folder that holds no name with letters: assumes that it treats names as its parent treats the folder's own
- * name. `undefined` if that name has no letters, or if the parent is on another device.
+ * Returns how a folder treats the case of names if it holds no name with letters. Assumes that the folder treats names
+ * as its parent treats the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on
+ * another device.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
@@ -248,7 +255,10 @@ function swappedCase(name: string): string {
   return upper === name ? name.toLowerCase() : upper;
 }
 
-/** The kind of the file system decides whether the folder lacks modes and a reliable ctime. */
+/**
+ * Returns the traits of a folder that was not probed. The kind of the file system decides whether the folder has modes
+ * and a reliable ctime.
+ */
 function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;
   if (!WITHOUT_MODES.has(kind)) return known;

@@ -15,12 +15,14 @@ export interface Inspected {
 
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** The stat belongs to the hashed content. */
+/** Hashes a file. The stat in the result belongs to the hashed content. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
-/** The content of a small file or the target of a link; `undefined` for all else and for unreadable files. */
+/**
+ * Returns the content of a small file or the target of a link; `undefined` for anything else and for unreadable files.
+ */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);
   if (stat?.kind === "symlink") return fs.readlink(inner);
@@ -42,7 +44,10 @@ export function entryOf(path: WorkspacePath, stat: FileStat, hash: Hash | undefi
   return { path, kind, mode, size: stat.size, ...entryTime(stat.mtimeNs), hash };
 }
 
-/** `undefined` if nothing or a special file is there. `inner`: the path relative to the root. Throws `IO`. */
+/**
+ * Returns the entry at a path; `undefined` if nothing or a special file is there. `inner`: the path relative to the
+ * root. Throws `IO` if a file cannot be read.
+ */
 export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {
   const stat = fs.lstat(inner);
   if (stat === undefined || stat.kind === "special") return undefined;

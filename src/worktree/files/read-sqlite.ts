@@ -13,8 +13,8 @@ import { isSameStat } from "./same-stat.ts";
 //
 // The database is read before its companion file. A checkpoint writes a page into the database only after the page is
 // in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
-// read afterwards, has every page that changed during the read of the database. This holds only if the companion file
-// is still of the same generation. A restarted `-wal` has other salts, and a new `-journal` has another nonce. A
+// read afterwards, has every page that changed while the database was read. This holds only if the companion file is
+// still of the same generation: a restarted `-wal` has other salts, and a new `-journal` has another nonce. A
 // half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a
 // companion file, the database must not have changed at all.
 
@@ -38,7 +38,10 @@ export interface UnitRead {
 
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
-/** Files up to this size are read into memory and given to the sink after the last attempt, to shorten the read. */
+/**
+ * Files up to this size are read into memory, which shortens the read. They are given to the sink after the last
+ * attempt.
+ */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The header of a database, which contains its change counter. */
 const HEADER_BYTES = 100;
@@ -48,7 +51,7 @@ const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** `undefined` if the path has no file that can be read. */
+/** Reads a database and its companion files; `undefined` if the path has no file that can be read. */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -160,7 +163,7 @@ function isEqual(one: Buffer, other: Buffer | undefined): boolean {
   return other !== undefined && one.equals(other);
 }
 
-/** `undefined` if the path has no file that can be read. */
+/** Returns the stat and the first bytes of a file; `undefined` if the path has no file that can be read. */
 function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
   using file = openedFile(fs, path);
   if (file === undefined) return undefined;
@@ -192,8 +195,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads at most `size` bytes, the size at the opening. This leaves out the frames that were appended to a `-wal` since:
- * the database was read earlier, and needs none of them.
+ * Reads at most `size` bytes, the size of the file when it was opened. This leaves out frames that were appended to a
+ * `-wal` since then. The database was read earlier, and needs none of these frames.
  */
 function readUpTo(
   fs: ConfinedFs,

@@ -14,11 +14,16 @@ const PIECE_BYTES = 1024 * 1024;
 /** The number of times that a changing file is reread before it counts as `unstable`. */
 const RETRIES = 3;
 
-/** Both methods return the hash of the bytes. They also store the bytes, unless the sink only hashes. */
+/**
+ * Takes the content of files. Both methods return the hash of the bytes, and store the bytes unless the sink only
+ * hashes.
+ */
 export interface StableSink {
   /** `content` is only valid during the call, because the next file overwrites it. */
   small(content: Uint8Array): Hash;
-  /** Each piece is only valid until the next one is asked for. `source` is the open file, for a clone. */
+  /**
+   * Each piece is only valid until the next piece is requested. `source` is the open file, for a sink that clones it.
+   */
   large(pieces: Iterable<Uint8Array>, source: { readonly fd: number }): { readonly hash: Hash; readonly size: number };
 }
 
@@ -26,7 +31,7 @@ export interface StableSink {
  * The result of reading one file.
  *
  * - `read`: the sink got the content; `stat` was read after the last byte. `unstable`: the file changed during every
- *   attempt. The content matches its hash, but may never have been the whole file at one moment.
+ *   attempt. The content matches its hash, but perhaps the file never had exactly this content.
  * - `gone`: the path does not exist (any more), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or something special.
@@ -45,7 +50,10 @@ export type StableRead =
   | { readonly kind: "unreadable"; readonly detail: string }
   | { readonly kind: "other"; readonly stat: FileStat };
 
-/** Each thread has one buffer, because modules are loaded per thread. It grows with the small files that are read. */
+/**
+ * Each thread has one buffer, because modules are loaded per thread. The buffer grows with the small files that are
+ * read.
+ */
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
@@ -94,7 +102,7 @@ function openFor(fs: ConfinedFs, path: WorkspacePath): OpenedFile | StableRead {
       errno = errnoOf(error);
       if (errno === undefined) throw error;
     }
-    // The path may have been replaced for a moment: look again once, then report what is there.
+    // The path may have been replaced at this moment. Try once more, and then report what is there.
     const stat = fs.lstat(path);
     if (stat === undefined) return { kind: "gone" };
     if (stat.kind !== "file") return { kind: "other", stat };

@@ -1,6 +1,9 @@
 import type { FileStat } from "../../disk/disk.ts";
 
-/** In ns. Clocks are coarse: a file that is read so soon after a change may have changed again unseen. */
+/**
+ * Clocks are coarse: if a file is read within this time (ns) after a change, a further change may not show in its
+ * times.
+ */
 const RACY_NS = 2_000_000_000n;
 
 /** The least difference that every file system with sub-second times records, in ns. */
@@ -23,7 +26,7 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   );
 }
 
-/** True if two stats show one inode with the same bytes, whatever happened to its names and mode. */
+/** True if two stats show one inode with the same bytes. Its names and mode may differ. */
 export function isSameContent(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeNs === b.mtimeNs && a.kind === b.kind;
 }
@@ -38,9 +41,9 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
  * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
  * the file was written where nobody else could reach it. `named` is the stat after the file got its name, which changed
  * only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every write changes at
- * least one of them. This holds within one tick of the clock, and if the clock is set back. (The only exception is a
- * writer that sets the mtime to the old nanosecond, within the tick of the naming.) False if the two times may differ
- * only because the file system rounds them differently.
+ * least one of them. This holds even within one tick of the clock, and even if the clock is set back. (The only
+ * exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.) False if the two
+ * times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

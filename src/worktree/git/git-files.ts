@@ -9,7 +9,7 @@ import { isRacy, isSameStat } from "../files/same-stat.ts";
 /** The largest index that is read, in bytes. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
-/** The text of a git file, or the problem that keeps it from being used. */
+/** The text of a git file, or the reason why the file is not used. */
 export type GitText = { readonly text: string } | { readonly problem: string };
 
 export interface NamedIndex {
@@ -23,7 +23,10 @@ interface Known<T> {
   readonly value: T;
 }
 
-/** `stat`: at the last full scan. `read`: set for an index, with the digest of its paths. */
+/**
+ * A path that the last full scan asked for. `stat`: the stat at that time. `read`: set for an index, with the digest of
+ * its paths.
+ */
 interface Seen {
   readonly path: string;
   readonly stat: FileStat | undefined;
@@ -31,9 +34,9 @@ interface Seen {
 }
 
 /**
- * Reads the files from which git's rules follow: configurations, ignore files and indexes. Some lie outside of the
- * workspace, and some where an agent can write. Therefore every read is bounded, only regular files are read, and git
- * is never run. Results are cached by stat.
+ * Reads the files that determine git's rules: configurations, ignore files and indexes. Some of these files lie outside
+ * of the workspace, and an agent can write some of them. Therefore every read is bounded, only regular files are read,
+ * and git is never run. Results are cached by stat.
  */
 export class GitFiles {
   readonly #disk: Disk;
@@ -49,7 +52,9 @@ export class GitFiles {
     this.#clock = clock;
   }
 
-  /** Begins a full scan: `moved` checks the paths that are asked for from this call until `noted`. */
+  /**
+   * Begins a full scan. From this call until `noted`, every requested path is noted. `moved` checks the noted paths.
+   */
   note(): void {
     this.#seen.clear();
     this.#isNoting = true;
@@ -81,7 +86,9 @@ export class GitFiles {
     return this.#stat(path);
   }
 
-  /** `undefined` if the path does not exist or cannot be read. Does not follow a link. */
+  /**
+   * Returns the stat of a path without following a link; `undefined` if there is nothing, or the stat cannot be read.
+   */
   stat(path: string): FileStat | undefined {
     const stat = this.#stat(path);
     if (this.#isNoting) this.#seen.set(path, { path, stat });
@@ -97,7 +104,10 @@ export class GitFiles {
     }
   }
 
-  /** `undefined` if the path cannot be resolved. Returns a path that is not UTF-8 as it is. */
+  /**
+   * Returns the path with its links resolved; `undefined` if it cannot be resolved. Returns a path that is not UTF-8
+   * unchanged.
+   */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
     try {
@@ -108,7 +118,10 @@ export class GitFiles {
     }
   }
 
-  /** A file of more than `mostBytes` is a problem. Bytes that are not UTF-8 become lone surrogates. */
+  /**
+   * Returns the text of a file, or why it is not used; `undefined` if there is no file. A file of more than `mostBytes`
+   * is not used. Bytes that are not UTF-8 become lone surrogates.
+   */
   text(path: string, mostBytes: number): GitText | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
@@ -181,7 +194,10 @@ export class GitFiles {
   }
 }
 
-/** A folder's times change with each name that is made in it. Names that matter are looked at by themselves. */
+/**
+ * True if two stats show no change. The times of folders are not compared, because they change with each name that is
+ * made in a folder. The names that matter have stats of their own.
+ */
 function isSame(a: FileStat | undefined, b: FileStat | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (a.kind !== "dir" || b.kind !== "dir") return isSameStat(a, b);

@@ -10,16 +10,16 @@ export type KnownGitFolders = NotedMap<true, string>;
 
 /**
  * The folders in which git keeps its own state ("git folders"), each known by device and inode. A git folder need not
- * be called `.git`: a repository may be made with `--separate-git-dir`, a bare one may have separate working trees, and
- * a mount gives a second name. A git folder stays known after the `.git` that led to it is gone, because its contents
- * are still git's own state.
+ * be called `.git`: a repository may be made with `--separate-git-dir`, a bare repository may have separate working
+ * trees, and a mount may give a folder a second name. A git folder stays known after the `.git` that led to it is gone,
+ * because its contents are still git's own state.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;
   readonly #known: KnownGitFolders;
   readonly #devices = new Map<bigint, Set<bigint>>();
 
-  /** Checks every known folder. Forgets a folder that is gone or no longer holds a repository's state. */
+  /** Checks every known folder. Forgets folders that are gone or no longer hold a repository's state. */
   constructor(files: Pick<GitFiles, "peek">, known: KnownGitFolders) {
     this.#files = files;
     this.#known = known;
@@ -56,21 +56,24 @@ interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
   /**
-   * True if the folder is recorded. A recorded folder is never taken for a git folder. Otherwise somebody could keep it
-   * out of the record by writing a `.git` file that leads to it.
+   * True if the folder is recorded. A recorded folder never counts as a git folder. Otherwise somebody could keep the
+   * folder out of the record by writing a `.git` file that leads to it.
    */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
 
 interface Looked {
   readonly isFolder: boolean;
-  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or if it is recorded. */
+  /**
+   * The outermost git folder that is this path or contains it; `undefined` if there is none, or if that folder is
+   * recorded.
+   */
   readonly top: WorkspacePath | undefined;
-  /** True if the path is a recorded git folder, or lies in one. */
+  /** True if the path is a recorded git folder, or lies in a recorded git folder. */
   readonly isRecorded: boolean;
 }
 
-/** Finds the paths of one root that lie in a git folder which is not recorded. Looks up each path once. */
+/** Finds the paths of one root that lie in git folders that are not recorded. Looks up each path once. */
 export class GitsOwn {
   readonly #parts: GitsOwnParts;
   readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined, isRecorded: false }]]);
@@ -79,7 +82,10 @@ export class GitsOwn {
     this.#parts = parts;
   }
 
-  /** The outermost git folder that is the path or contains it; `undefined` if there is none, or it is recorded. */
+  /**
+   * Returns the outermost git folder that is the path or contains it; `undefined` if there is none, or if that folder
+   * is recorded.
+   */
   topOf(path: WorkspacePath): WorkspacePath | undefined {
     return this.#look(path).top;
   }
@@ -92,7 +98,7 @@ export class GitsOwn {
     return looked;
   }
 
-  /** Looks up a path, given its parent. The stat is skipped if the parent decides the result. */
+  /** Looks up a path, given the result for its parent. Reads no stat if the parent decides the result. */
   #within(path: WorkspacePath, above: Looked): Looked {
     const { folders, isRecorded } = this.#parts;
     const isSettled = !above.isFolder || above.top !== undefined || above.isRecorded;

@@ -7,10 +7,13 @@ import type { GitFiles } from "./git-files.ts";
 import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
-/** The most bytes read of an ignore file: one more than allowed, so that the filter can report a longer file. */
+/**
+ * The most bytes that are read of an ignore file: one byte more than allowed, so that the filter can report a longer
+ * file.
+ */
 export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
-/** The most bytes read of a `.git` file, `commondir` or `HEAD`, which are one line each. */
+/** The most bytes that are read of a `.git` file, `commondir` or `HEAD`. Each of these files has one line. */
 const MOST_LINK_BYTES = 64 * 1024;
 
 export interface GitNow {
@@ -28,7 +31,7 @@ export interface GitRepository extends GitPlaces {
 /** `undefined` if there is no repository. */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
-/** Finds the repositories of one root by git's rules. */
+/** Finds the repositories of one root in the way that git finds them. */
 export class RepositoryFinder {
   readonly #files: GitFiles;
   readonly #user: GitUser;
@@ -42,7 +45,10 @@ export class RepositoryFinder {
     this.#folders = folders;
   }
 
-  /** The repository begins in the root, or in the nearest folder above on the same file system. */
+  /**
+   * Finds the repository around the root. It begins in the root, or in the nearest folder above on the same file
+   * system.
+   */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
     let top = this.#root;
@@ -72,8 +78,8 @@ export class RepositoryFinder {
     const kind = stat.kind === "symlink" ? this.#files.stat(real)?.kind : stat.kind;
     const gitDir = kind === "file" ? this.#linked(real, top) : real;
     const commonDir = gitDir === undefined ? undefined : this.#commonDir(gitDir);
-    // As in git, the search goes on after a `.git` folder that is no repository, but ends at a `.git` file that leads
-    // to none.
+    // As in git, the search goes on after a `.git` folder that is no repository. It ends at a `.git` file that leads to
+    // no repository.
     if (gitDir === undefined || commonDir === undefined) {
       return kind === "file" ? { problem: { source, detail: "it leads to no git repository" } } : undefined;
     }
@@ -84,7 +90,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** `undefined` if the file names no folder that exists. */
+  /** Returns the git folder to which a `.git` file leads; `undefined` if the file names no existing folder. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -93,7 +99,7 @@ export class RepositoryFinder {
     return this.#files.real(path.startsWith("/") ? path : `${top}/${path}`);
   }
 
-  /** The folder that all working trees share; `undefined` if `gitDir` is no git folder. */
+  /** Returns the git folder that all working trees of a repository share; `undefined` if `gitDir` is no git folder. */
   #commonDir(gitDir: string): string | undefined {
     const found = this.#files.text(`${gitDir}/commondir`, MOST_LINK_BYTES);
     if (found !== undefined && "problem" in found) return undefined;
@@ -111,8 +117,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Returns the reason why the rules are not applied, for people; `""` if there is no working tree, and `undefined` if
-   * the rules are applied.
+   * Returns why the rules of a repository are not applied, for people; `""` if the repository has no working tree, and
+   * `undefined` if the rules are applied.
    */
   #refusal(places: GitPlaces, { isBare, workTree, safe }: GitSettings): string | undefined {
     const { top, gitDir, commonDir } = places;
@@ -126,8 +132,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if the repository lies in the tracked root or belongs to the user that this process acts for, or if that user
-   * is unknown. If that user is the superuser, the owner of the tracked root is trusted as well.
+   * True if the repository lies in the tracked root, if it belongs to the user that this process acts for, or if that
+   * user is unknown. If that user is the superuser, a repository of the tracked root's owner is trusted as well.
    */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;
@@ -140,7 +146,7 @@ export class RepositoryFinder {
 
 /**
  * Returns the ignore files of a repository that lie outside of the root or in its git folder, lowest precedence first.
- * `problems` names those that cannot be used.
+ * `problems` names the files that cannot be used.
  */
 export function repositoryRules(
   files: GitFiles,
@@ -159,8 +165,8 @@ export function repositoryRules(
   };
   if (excludesFile !== undefined) {
     const { path, isOwn } = excludesFile;
-    // A person's own file is often a link, so links are followed. If the repository names the file, an agent may have
-    // done so, and no link is followed.
+    // A person's own file is often a link, so links are followed. If the repository's configuration names the file, an
+    // agent may have written that, so no link is followed.
     const isThere = files.stat(path) !== undefined;
     take(path, isOwn || !isThere ? path : files.real(path), place.above);
   }
@@ -175,8 +181,8 @@ export function repositoryRules(
 }
 
 /**
- * Returns the rule that leaves out the root, itself or with a folder above it; `undefined` if no rule does. Such a root
- * is tracked nevertheless, because a person asked for it.
+ * Returns the rule that leaves out the root or a folder above it; `undefined` if no rule does. Such a root is tracked
+ * nevertheless, because a person asked for it.
  */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");

@@ -12,7 +12,7 @@ const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
 export interface GitUser {
-  /** The user's home folder. If unknown, the user's own configuration is not read. */
+  /** The user's home folder. If it is unknown, the user's own configuration is not read. */
   readonly home?: string | undefined;
   /** The folder for configurations (`~/.config`). */
   readonly configHome?: string | undefined;
@@ -37,12 +37,15 @@ export interface GitSettings {
   readonly isBare: boolean;
   /** `core.worktree`, absolute. */
   readonly workTree: string | undefined;
-  /** Folders whose repositories the user trusts, whoever owns them (`safe.directory`). */
+  /** Folders whose repositories the user trusts, even if another user owns them (`safe.directory`). */
   readonly safe: readonly string[];
   readonly problems: readonly UnappliedRules[];
 }
 
-/** Settings of the system, then of the user, then of the repository itself. */
+/**
+ * Returns the settings of a repository. The repository's own settings override the user's settings, and the user's
+ * settings override the system's.
+ */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
   reader.file(SYSTEM, "user");
@@ -53,7 +56,7 @@ export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlace
   return reader.settings();
 }
 
-/** The possible writers of a file: only the user, or anybody who works in the repository, including an agent. */
+/** Who can write a file: only the user, or anybody who works in the repository, including an agent. */
 type Whose = "user" | "repository";
 
 interface Said extends GitSetting {
@@ -91,7 +94,7 @@ class SettingsReader {
   }
 
   #settingsIn(path: string, whose: Whose): readonly GitSetting[] {
-    // A user's dotfiles are often links, so links are followed there. Files that an agent can write are read without
+    // A user's dotfiles are often links, so links are followed. Files that an agent can write are read without
     // following links.
     const real = whose === "user" ? (this.#files.stat(path) === undefined ? undefined : this.#files.real(path)) : path;
     const found = real === undefined ? undefined : this.#files.text(real, MOST_CONFIG_BYTES);
@@ -138,7 +141,10 @@ class SettingsReader {
     return accepts(glob, advance(glob, startState(glob), ignoreCase === undefined ? text : foldCase(text)));
   }
 
-  /** True if the path lies in the repository, so that naming it reveals nothing. */
+  /**
+   * True if the path lies in the repository. The repository's own configuration may name only such a file, because it
+   * reveals nothing from outside.
+   */
   isInside(path: string): boolean {
     if (path.split("/").some((part) => part === ".." || part === ".")) return false;
     const { top, gitDir, commonDir } = this.#places;
@@ -152,7 +158,10 @@ class SettingsReader {
     return path.startsWith("/") ? path : `${folder}/${path}`;
   }
 
-  /** `undefined` for another user's home, for git's own folder, or if this user's home is not known. */
+  /**
+   * Returns the path with `~` expanded; `undefined` for another user's home, for git's installation folder, or if this
+   * user's home is unknown.
+   */
   #expanded(value: string): string | undefined {
     if (value === "~" || value.startsWith("~/")) {
       return this.#user.home === undefined ? undefined : `${this.#user.home}${value.slice(1)}`;

@@ -18,14 +18,20 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The cached state of a repository. The ignore files in the root are not part of it: they are in `StatCache.rules`. */
+/**
+ * The cached state of a repository. `StatCache.rules` has the ignore files in the root, so they are not part of this
+ * state.
+ */
 export interface KnownGit {
-  /** The ignore files, as `repositoryRules` returns them. Empty if these leave out the root itself. */
+  /** The ignore files, as `repositoryRules` returns them. Empty if these files leave out the root itself. */
   readonly rules: readonly RuleFile[];
   readonly ignoreCase: boolean;
-  /** The index as it was last read. `names`: digest of the paths in it. `problem`: why the index is not used. */
+  /** The index as it was last read. `names`: digest of the paths in the index. `problem`: why the index is not used. */
   readonly index?: { readonly stat: FileStat; readonly names: string; readonly problem?: string };
-  /** Paths that the repository tracks against the rules. A path that ends with `/` is a repository of its own. */
+  /**
+   * Paths that the repository tracks although rules leave them out. A path that ends with `/` is a repository of its
+   * own.
+   */
   readonly tracked: readonly string[];
   /** Digest of the filter (options and rules) with which `tracked` was computed. */
   readonly mark: string;
@@ -42,11 +48,17 @@ export interface MetRepository {
 
 export interface RootGitParts extends GitNow {
   readonly root: Pick<TrackedRoot, "folder" | "filter">;
-  /** For the root, also the state of a repository that begins above it. */
+  /**
+   * Returns the cached state of the repository that begins in a folder; for the root, also of a repository that begins
+   * above it.
+   */
   readonly known: (folder: WorkspacePath) => KnownGit | undefined;
 }
 
-/** The git repositories that one scan of a root meets: the one that contains the root, and those inside the root. */
+/**
+ * The git repositories that one scan of a root meets: the repository that contains the root, and the repositories
+ * inside the root.
+ */
 export class RootGit {
   readonly problems: UnappliedRules[] = [];
   readonly #parts: RootGitParts;
@@ -59,7 +71,7 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /** Call this if a rule has changed. The cached `tracked` may then be wrong, so each index is read instead. */
+  /** To be called if a rule has changed. The cached `tracked` may then be wrong, so each index is read instead. */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }
@@ -68,7 +80,9 @@ export class RootGit {
     return this.#rulesChanged;
   }
 
-  /** Notes only the folders in which a repository keeps git's own state, for roots where no ignore files apply. */
+  /**
+   * Finds the repository that begins in a folder, only to learn its git folders. For roots where no ignore files apply.
+   */
   meet(folder: WorkspacePath): void {
     this.#find(folder);
   }
@@ -78,8 +92,8 @@ export class RootGit {
   }
 
   /**
-   * Opens the repository that begins in a folder; for the root, also one that begins above it. Returns `undefined` if
-   * there is no repository. If the repository is unusable, notes the problem and returns `undefined`.
+   * Opens the repository that begins in a folder; for the root, also a repository that begins above it. Returns
+   * `undefined` if there is no repository. If the repository is unusable, notes the problem and returns `undefined`.
    */
   open(folder: WorkspacePath): MetRepository | undefined {
     const found = this.#find(folder);
@@ -133,7 +147,7 @@ export class RootGit {
     return isSameStat(index.stat, stat) ? known : undefined;
   }
 
-  /** No paths if there is no usable index. */
+  /** Returns the paths of a repository's index. `paths` is `undefined` if there is no usable index. */
   indexOf({ gitDir, settings, place }: GitRepository): {
     readonly paths: TrackedPaths | undefined;
     readonly names: string;
@@ -214,7 +228,10 @@ export class RootGit {
   }
 }
 
-/** Answers from the cached state while that is valid. Otherwise reads the index, which may be large. */
+/**
+ * The paths that a repository tracks. Answers from the cached state while it is valid. Otherwise reads the index, which
+ * may be large.
+ */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;
   readonly #repository: GitRepository;

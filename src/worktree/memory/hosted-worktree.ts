@@ -21,7 +21,7 @@ import { SMALL_BYTES } from "../files/read-stable.ts";
 import type { LiveDatabase } from "../live-databases.ts";
 
 interface HostedWorktreeOptions {
-  /** The roots. The folder of each is `""`. */
+  /** The roots, each with `""` as its folder. */
   readonly roots: readonly TrackedRoot[];
   readonly files: RecordedFiles;
   /** Milliseconds since the epoch. */
@@ -29,9 +29,9 @@ interface HostedWorktreeOptions {
 }
 
 /**
- * The worktree of a hosted workspace, which has no folder. Its files are exactly those in its history. So a scan finds
- * no changes, and there are no stats to remember. `apply` writes nothing, because the commit after it changes the
- * files.
+ * The worktree of a hosted workspace, which has no folder. The files of such a workspace are exactly the files in its
+ * history. So a scan finds no changes, and there are no stats to remember. `apply` writes nothing, because the commit
+ * after it changes the files.
  */
 export class HostedWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];
@@ -51,7 +51,7 @@ export class HostedWorktree implements Worktree {
     return HOLDS_ALL;
   }
 
-  /** Larger than any seq, so that no recorded event counts as one that is still to be remembered. */
+  /** Larger than any seq, because the worktree never lags behind the recorded events. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;
   }
@@ -164,14 +164,14 @@ export class HostedWorktree implements Worktree {
 type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
 /**
- * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks the changes
- * that the commit must not record:
+ * An apply without a disk. It writes nothing, because the commit after it changes the files. It only blocks a change
+ * that the commit must not record, for one of these reasons:
  *
  * - The present state of the path is not the `before` of the change.
  * - The new content is not in the store.
  * - The change would leave a path without its folder.
  * - The change would add or change state of a git repository.
- * - The change must be made together with one that is blocked.
+ * - The change must be made together with a blocked change.
  */
 class HostedApply {
   readonly #files: RecordedFiles;
@@ -188,7 +188,7 @@ class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Does not check that the contents are in the store. */
+  /** Checks the changes, but not that their contents are in the store. */
   async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
@@ -234,9 +234,11 @@ class HostedApply {
   }
 
   /**
-   * A blocked path blocks those that must change together with it. A folder that is blocked, or not there, blocks the
-   * paths in it. A path that stays blocks the deletion of the folders above it. Repeats these three checks until they
-   * block nothing more.
+   * Repeats three checks until they block nothing more:
+   *
+   * - A blocked path blocks the paths that must change together with it.
+   * - A folder that is blocked or missing blocks the paths in it.
+   * - A path that stays blocks the deletion of the folders above it.
    */
   async #checkUntilFits(changes: readonly Change[]): Promise<void> {
     for (let before = -1; before < this.#blocked.size;) {

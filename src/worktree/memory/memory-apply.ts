@@ -18,14 +18,14 @@ export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   return { path, kind, mode, size: content.length, ...entryTime(stat.mtimeNs), hash: sha256(content) };
 }
 
-/** The parts of a request that `check` and `run` use. `contents` is absent for a check, which reads none. */
+/** The parts of a request that `check` and `run` use. `contents` is absent for a check, which reads no contents. */
 type MemoryRequest = Pick<
   ApplyRequest,
   "changes" | "together" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
 > &
   Partial<Pick<ApplyRequest, "contents">>;
 
-/** One apply to files in memory: checks every change, reads every content, then makes all changes at once. */
+/** One apply to files in memory. Checks every change, reads every content, and then makes all changes at once. */
 export class MemoryApply {
   readonly #files: MemoryFiles;
   readonly #request: MemoryRequest;
@@ -45,7 +45,7 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Leaves out the masked bits, except those that an existing folder has. */
+  /** Returns the mode of an entry without the masked bits. An existing folder keeps the masked bits that it has. */
   #modeOf({ path, kind, mode }: Entry): number {
     const mask = this.#request.maskMode ?? (kind === "dir" ? DEFAULT_FOLDER_MASK : DEFAULT_MASK);
     const present = this.#files.get(path);
@@ -53,7 +53,7 @@ export class MemoryApply {
     return (mode & ~mask) | kept;
   }
 
-  /** Answers as if all contents were available. */
+  /** Checks the changes as if all contents were available. */
   check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
@@ -106,8 +106,8 @@ export class MemoryApply {
   }
 
   /**
-   * True if the present entry must be removed first: it is deleted, a folder replaces it, or it is a folder that
-   * something else replaces.
+   * True if the present entry must be removed first: nothing replaces it, a folder replaces it, or it is a folder that
+   * a file or link replaces.
    */
   #goes({ path, after }: Change): boolean {
     const kind = this.#files.get(path)?.kind;

@@ -24,7 +24,7 @@ export class MemoryFiles {
     this.#clock = clock;
   }
 
-  /** An existing file keeps its inode. Makes the folders above it. */
+  /** Writes a file, and makes the folders above it. An existing file keeps its inode. */
   write(path: WorkspacePath, content: string | Uint8Array, mode?: number): void {
     const old = this.#nodes.get(path);
     const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
@@ -52,7 +52,7 @@ export class MemoryFiles {
     this.#tell(path);
   }
 
-  /** Renames a path with everything beneath it. Replaces whatever had the new name. */
+  /** Renames a path with everything beneath it. Replaces any entry at the new path. */
   move(from: WorkspacePath, to: WorkspacePath): void {
     const moved = [from, ...this.beneath(from)].map((path) => [path, this.#nodes.get(path)] as const);
     this.remove(to);
@@ -85,22 +85,22 @@ export class MemoryFiles {
     return this.#nodes.get(path);
   }
 
-  /** The target for a link; empty for a folder; `undefined` if nothing is there. */
+  /** Returns the content of a file or the target of a link. Empty for a folder; `undefined` if nothing is there. */
   read(path: WorkspacePath): Buffer | undefined {
     return this.#nodes.get(path)?.content;
   }
 
-  /** In path order. */
+  /** Returns all paths, in path order. */
   list(): WorkspacePath[] {
     return [...this.#nodes.keys()].sort(comparePaths);
   }
 
-  /** In path order. */
+  /** Returns the paths beneath a folder, in path order. */
   beneath(folder: WorkspacePath): WorkspacePath[] {
     return [...this.#nodes.keys()].filter((path) => path !== folder && isWithin(path, folder)).sort(comparePaths);
   }
 
-  /** For tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder. */
+  /** Returns all nodes, for tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder. */
   tree(): Record<string, string> {
     const shown: Record<string, string> = {};
     for (const path of this.list()) {
@@ -111,7 +111,10 @@ export class MemoryFiles {
     return shown;
   }
 
-  /** Does not report changes by `setMtime`, nor the paths beneath a removed or moved folder. */
+  /**
+   * Calls `onChange` for each change. Does not report changes by `setMtime`, and does not report the paths beneath a
+   * removed or moved folder.
+   */
   watch(onChange: (path: WorkspacePath) => void): () => void {
     this.#watchers.add(onChange);
     return () => this.#watchers.delete(onChange);

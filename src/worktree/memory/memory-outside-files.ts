@@ -32,7 +32,7 @@ const MOST_LINKS = 40;
 const NEVER_SET = 0o7000;
 const NOT_WHAT_IT_WAS = "it is not what it was a moment ago";
 
-/** Outside files of a workspace whose machine is in memory. */
+/** The outside files of a workspace on a simulated machine in memory. */
 export class MemoryOutsideFiles implements OutsideFiles {
   readonly home: string | undefined;
   readonly #files: MemoryFiles;
@@ -120,7 +120,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
 
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
-    // A request in a root is for git's own state, which the workspace does not record.
+    // A path in a root is requested only for git's own state, which the workspace does not record.
     const skip = [...this.#own, ...this.#roots.filter((root) => !isWithin(top, root))];
     return this.#files.beneath(top).filter((path) => !skip.some((other) => isWithin(path, other)));
   }
@@ -142,8 +142,8 @@ export class MemoryOutsideFiles implements OutsideFiles {
   }
 
   /**
-   * Returns the path with its links resolved. No part of the path need exist. `undefined` if there are more than
-   * `MOST_LINKS` links, as in a circle.
+   * Returns the path with its links resolved. No part of the path need exist. Returns `undefined` if there are more
+   * than `MOST_LINKS` links, as in a cycle.
    */
   #real(absolute: string): string | undefined {
     let at = "/";
@@ -167,7 +167,7 @@ export class MemoryOutsideFiles implements OutsideFiles {
   }
 }
 
-/** The outermost first. */
+/** Returns the folders above a path, the outermost first. */
 function foldersTo(path: WorkspacePath): WorkspacePath[] {
   const folders: WorkspacePath[] = [];
   for (const at of foldersAbove(path)) folders.unshift(at);

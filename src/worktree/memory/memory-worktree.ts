@@ -64,7 +64,7 @@ interface MemoryWorktreeOptions {
   readonly kept?: KeptMemory;
 }
 
-/** A worktree whose files are in memory. An edit of `files` acts like a change by another program. */
+/** A worktree whose files are in memory. An edit of `files` has the same effect as a change by another program. */
 export class MemoryWorktree implements Worktree {
   #roots: readonly TrackedRoot[];
   readonly files: MemoryFiles;
@@ -294,7 +294,10 @@ class MemoryScan {
   readonly #root: TrackedRoot;
   readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
   readonly #paranoid: boolean;
-  /** Requested paths that are taken with all their contents whatever the rules say, except for git's own state. */
+  /**
+   * Requested paths. The scan takes them with all their contents, whatever the rules say, but never takes git's own
+   * state.
+   */
   readonly #named: readonly WorkspacePath[];
   /** True if the contents of a named folder are taken only as the rules say. */
   readonly #alone: boolean;
@@ -422,8 +425,8 @@ class MemoryScan {
   }
 
   /**
-   * Keeps only what concerns the paths of `only`: these paths, the folders above them, and the contents beneath them.
-   * Unless `exact`, a new or gone folder above such a path is kept with all its contents.
+   * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
+   * `exact`, also keeps all contents of a new or gone folder above such a path.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

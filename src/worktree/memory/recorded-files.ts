@@ -3,8 +3,8 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 
 /**
- * A workspace's current files according to its history, used instead of a disk. Answers come from the index, which a
- * commit updates to the head before anything is applied. Backend: `IndexedFiles`.
+ * A workspace's current files according to its history, used instead of a disk. The answers come from the index. Before
+ * an apply, a commit has brought the index up to the head. Backend: `IndexedFiles`.
  */
 export interface RecordedFiles {
   entries(paths: readonly WorkspacePath[]): Promise<readonly (Entry | undefined)[]>;

@@ -67,8 +67,8 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   /**
-   * Returns the name of a path that leads into `/proc`. This is the path's own name if only its last part is a link
-   * that leads there. Otherwise it is `own`, the path in `/proc`.
+   * Returns the `name` of a path that leads into `/proc`. If only the last part of the path is a link into `/proc`, the
+   * name is that of the link. Otherwise, the name is `own`, the path in `/proc`.
    */
   #nameBefore(absolute: string, own: string): string {
     return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
@@ -112,7 +112,10 @@ export class DiskOutsideFiles implements OutsideFiles {
     }
   }
 
-  /** The folder need not exist: resolves the deepest existing folder, and appends the missing part. */
+  /**
+   * Returns a folder with its links resolved. If it does not exist, resolves the deepest existing folder, and appends
+   * the missing part.
+   */
   #realFolder(folder: string): string {
     for (let at = folder, rest = ""; ;) {
       const real = this.#real(at);
@@ -165,7 +168,8 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
-    // The count precedes all reading. Otherwise an excess would be refused only after everything was read.
+    // The limits are checked before any content is read. Otherwise an excess would be found only after everything was
+    // read.
     const { deep, whole } = this.#request;
     const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);
@@ -175,8 +179,7 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // The paths that were not read may lie anywhere beneath the top, and may be very many. So the top stands for
-        // them.
+        // The unread paths can be very many, anywhere beneath the top. So the top stands for all of them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }
@@ -186,7 +189,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** In words; `undefined` if no limit is exceeded. */
+  /** Returns which limit is exceeded, for people; `undefined` if none is. */
   #excess(top: WorkspacePath): string | undefined {
     const { maxEntries, maxBytes } = this.#given.limits;
     const stat = this.#stat(top);
@@ -232,7 +235,7 @@ class Walk implements OutsideLook {
     }
   }
 
-  /** `undefined` if the path is absent, left out or omitted. */
+  /** Reads one path. Returns its stat; `undefined` if the path is absent, skipped or omitted. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
     if (isSystemPath(path)) {
       this.#omit(path, "special", "it belongs to the system");
@@ -275,7 +278,7 @@ class Walk implements OutsideLook {
 
   async #file(fs: ConfinedFs, path: WorkspacePath): Promise<FileStat | undefined> {
     using file = fs.openRead(path);
-    // Release the folders, because other tasks may rename them while the content is stored.
+    // The folders are released, because other tasks may rename them while the content is stored.
     fs.release();
     for (let attempt = 0; ; attempt += 1) {
       const before = fs.fstat(file);
@@ -316,7 +319,7 @@ class Walk implements OutsideLook {
 
 function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> {
   for (let at = 0; at <= most;) {
-    // Use a new buffer each time, because the consumer may still need the last one.
+    // Each piece has a new buffer, because the consumer may still need the last one.
     const buffer = Buffer.allocUnsafe(at === 0 ? 64 * 1024 : PIECE);
     const count = disk.read(fd, buffer, at);
     if (count === 0) return;

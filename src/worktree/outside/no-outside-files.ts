@@ -1,7 +1,10 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { OutsideFiles, OutsideLook } from "../outside-files.ts";
 
-/** A path that a client names is never searched for on the machine that hosts the workspace. */
+/**
+ * The outside files of a hosted workspace, which has none. A path that a client names is never looked up on the machine
+ * that hosts the workspace.
+ */
 export class NoOutsideFiles implements OutsideFiles {
   readonly home = undefined;
 

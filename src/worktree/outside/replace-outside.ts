@@ -29,7 +29,7 @@ export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideCha
   }
 }
 
-/** Replaces an entry whose folder exists, if there is a new one. */
+/** Replaces or removes an entry. Requires that the folder of a new entry exists. */
 async function replaceIn(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, after } = change;
   const isKept = keptOf(change);
@@ -80,7 +80,7 @@ function putStaged(disk: Disk, fs: ConfinedFs, { change, staged }: Staged): stri
   }
 }
 
-/** Makes an empty folder again, with the mode that it had, and if permitted with its owner. */
+/** Makes a removed empty folder again, with its old mode and, if permitted, its old owner. */
 function remakeFolder(disk: Disk, fs: ConfinedFs, path: WorkspacePath, { mode, uid, gid }: FileStat): void {
   fs.makeFolder(path, mode);
   {
@@ -100,7 +100,7 @@ interface Exchange {
   readonly after: Entry | undefined;
 }
 
-/** The errnos of `link` on a file system without hard links, or for a file that has too many. */
+/** The errnos of `link` on a file system without hard links, or for a file that has too many links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /** Gives a file a second name. On a file system without hard links, renames it instead. */
@@ -135,7 +135,7 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
 }
 
 /**
- * Removes an entry that was moved aside. If somebody wrote to the entry since it was seen, leaves it there, and returns
+ * Removes an entry that was moved aside. If somebody has written to the entry since it was seen, keeps it, and returns
  * a sentence about that.
  */
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
@@ -155,9 +155,9 @@ interface Placing {
 }
 
 /**
- * Renames the staged entry over the old file, or to its place if the old file was renamed. If the rename fails, gives
- * the old file its own name again. If somebody else's entry has taken that name, this entry stays, and the old file
- * stays aside.
+ * Renames the staged entry over the old file, or to the free path if the old file was renamed. If that fails, gives the
+ * old file its name back. If somebody has put another entry at the path, that entry stays, and the old file stays
+ * aside.
  */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
@@ -177,7 +177,9 @@ function isOneFile(a: FileStat | undefined, b: FileStat | undefined): boolean {
   return a !== undefined && a.ino === b?.ino && a.dev === b.dev;
 }
 
-/** Adds the folders that it makes to `made`, the topmost one first. */
+/**
+ * Makes a folder and the missing folders above it. Adds the folders that it makes to `made`, the topmost folder first.
+ */
 function makeParents(fs: ConfinedFs, folder: WorkspacePath, made: WorkspacePath[]): void {
   if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return;
   makeParents(fs, parentOf(folder), made);
@@ -187,8 +189,8 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath, made: WorkspacePath[
 }
 
 /**
- * Removes folders that were made for an entry that was not put there. A folder that holds something by now stays.
- * Ignores any other failure, because the reason why the entry was not put there is what is reported.
+ * Removes folders that were made for an entry that was then not put there. A folder that holds something by now stays.
+ * Ignores any other failure, because the caller reports why the entry was not put there.
  */
 function dropMade(fs: ConfinedFs, made: readonly WorkspacePath[]): void {
   try {
@@ -265,8 +267,8 @@ interface Made {
 }
 
 /**
- * Returns the owner of the replaced file, or, for a new file that root makes, the owner of the folder. `undefined` if
- * the owner need not change.
+ * Returns the owner that a new file must get; `undefined` if its owner need not change. A file that replaces another
+ * gets the owner of that file. Any other file made by root gets the owner of its folder.
  */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
@@ -275,7 +277,7 @@ function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefi
   return { uid: model.uid, gid: model.gid };
 }
 
-/** Ignores a failure, because the next attempt removes the entry. */
+/** Removes the staged entry. Ignores a failure, because the next attempt removes the entry. */
 function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   try {
     dropOwn(fs, staged);
@@ -284,13 +286,15 @@ function dropStaged(fs: ConfinedFs, staged: WorkspacePath): void {
   }
 }
 
-/** Removes a file or link under a staging name, for example one that an interrupted attempt left. */
+/** Removes a file or link under a staging name, for example after an interrupted attempt. */
 function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
   const stat = fs.lstat(path);
   if (stat?.kind === "file" || stat?.kind === "symlink") fs.unlink(path);
 }
 
-/** Returns a name derived from the path, so that the next attempt finds what an interrupted one left. */
+/**
+ * Returns a name that is derived from the path, so that the next attempt finds the entries of an interrupted attempt.
+ */
 function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
 }
@@ -310,7 +314,10 @@ async function dropLeft(
   }
 }
 
-/** Returns the entries that attempts left aside. If the folder cannot be listed, returns the first possible path. */
+/**
+ * Returns the entries that earlier attempts left aside. If the folder cannot be listed, returns the first possible
+ * path.
+ */
 function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
   try {

@@ -12,12 +12,12 @@ import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { RootGit } from "../git/root-git.ts";
 
-/** What git contributes to the rules of one root, and the root's paths that belong to git. */
+/** Git's part in the rules of one root, and the root's paths that belong to git. */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
 
-/** Uses no remembered rules. */
+/** Returns a reader of the ignore files that are on disk now. It uses no remembered rules. */
 function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   const enabled = root.filter.useGitignore;
   const ofRoot = new RootGit({ ...git, root, known: () => undefined });
@@ -47,8 +47,8 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
 }
 
 /**
- * Returns a function that tells whether a path is left out by the ignore files that are on disk now. The function reads
- * the rules of each folder once.
+ * Returns a function that is true for a path that the ignore files on disk now leave out. The function reads the rules
+ * of each folder once.
  */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
@@ -72,14 +72,14 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** True for a file whose name says that it forms one unit with the database of a single-file root. */
+/** True if the name of a file says that the file forms one unit with the database of a single-file root. */
 function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
 
 /**
- * Returns `GITS` for a path in one of git's own folders, unless a rule includes that folder by name. Otherwise returns
- * the verdict of the rules.
+ * Returns `GITS` for a path in a git folder, unless a rule includes that folder by name. Returns the verdict of the
+ * rules for any other path.
  */
 function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict {
   if (verdict.rule === "git") return verdict;
@@ -88,8 +88,8 @@ function orGits(gits: GitsOwn, inner: WorkspacePath, verdict: Verdict): Verdict 
 }
 
 /**
- * Returns the errno if the file cannot be opened, or the folder cannot be listed; `undefined` also if the path is gone,
- * or is neither a file nor a folder.
+ * Returns the errno if a file cannot be opened or a folder cannot be listed. Returns `undefined` if it can, if the path
+ * is gone, or if it is neither a file nor a folder.
  */
 export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
   try {
@@ -107,7 +107,10 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 /** Errnos of opening a path that was removed or replaced after its stat was read. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** False if the stat may not be read. The rules then judge the path as a file. */
+/**
+ * True if the path is a folder. False if this user is not permitted to read the stat: the rules then judge the path as
+ * a file.
+ */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {
     return fs.lstat(inner)?.kind === "dir";

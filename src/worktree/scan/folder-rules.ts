@@ -20,7 +20,7 @@ export interface RuleGround {
   readonly repository?: MetRepository | undefined;
 }
 
-/** A fingerprint of everything that the filter of a folder depends on, as two 32-bit numbers. */
+/** A fingerprint of all rules on which the filter of a folder depends, as two 32-bit numbers. */
 export type RuleMarks = readonly [number, number];
 
 /** The rules for the children of one folder. The scope is compiled when it is first needed. */
@@ -88,7 +88,10 @@ interface RuleReaderParts {
   readonly git: RootGit;
 }
 
-/** Rereads only files with a changed or racy stat. Ignores an ignore file that is a link, as git does. */
+/**
+ * Reads the ignore files of folders. Rereads only files with a changed or racy stat. Skips an ignore file that is a
+ * link, as git does.
+ */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
   /** Every ignore file met, by its path beneath the root; `undefined` for a file that has vanished. */
@@ -99,7 +102,7 @@ export class RuleReader {
     this.#parts = parts;
   }
 
-  /** `mayBegin`: false if no repository can begin there. */
+  /** Returns the rules that begin in a folder. `mayBegin`: false if no repository can begin there. */
   read(folder: WorkspacePath, mayBegin = true): RuleGround {
     const { enabled, git } = this.#parts;
     if (!enabled) {

@@ -7,7 +7,7 @@ import type { KnownGit } from "../git/root-git.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
-/** The ignore file in a repository's git folder. Clones of the repository do not get this file. */
+/** The ignore file in a repository's git folder. A clone of the repository does not get this file. */
 export const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
 
 /** Returns the known repositories of a root, each with its folder beneath the root. */
@@ -18,7 +18,7 @@ export function gitOf(cache: StatCache, root: Pick<TrackedRoot, "id">): [Workspa
   });
 }
 
-/** Returns the filter of a root: its options, its last known rules, and these repositories. */
+/** Returns the filter of a root: its options, its last known rules, and the given repositories. */
 export function filterOf(
   cache: StatCache,
   root: TrackedRoot,
@@ -61,7 +61,7 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   });
 }
 
-/** Returns each unapplied rule file once per reason. A source in a further root is shown with its whole path. */
+/** Returns the problems without duplicates. The source of a problem in a further root is shown with its whole path. */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {

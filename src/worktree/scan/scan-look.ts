@@ -33,7 +33,7 @@ export interface RootScanParts {
   readonly gitFolders: GitFolders;
 }
 
-/** A folder to be scanned, or one on the way to such a folder. */
+/** A folder to be scanned, or a folder on the way to such a folder. */
 export interface FolderWork {
   readonly path: WorkspacePath;
   /** The path beneath the root. */
@@ -44,17 +44,17 @@ export interface FolderWork {
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False for a folder that is no entry so far, and is walked because something in it may be tracked. */
+  /** False while the folder is no entry itself, and is walked only because something in it may be tracked. */
   tracked: boolean;
-  /** True if everything in the folder is recorded, whatever the rules say, except for git's own state. */
+  /** True if the rules do not apply, so that everything in the folder except git's own state is recorded. */
   readonly named: boolean;
-  /** True if children can change without a change of the folder's times. The next scan lists it again. */
+  /** True if children can change without a change of the folder's times. The next scan then lists the folder again. */
   unsettled: boolean;
   /** The number of new paths in the folder that the limits leave out. */
   overLimit: number;
 }
 
-/** A name in a folder, and what the stat cache knows of it. */
+/** A name in a folder, and what the stat cache knows of the name. */
 export interface Found {
   readonly name: string;
   readonly path: WorkspacePath;
@@ -64,11 +64,11 @@ export interface Found {
   readonly named?: boolean;
   /** True if the path was held back until everything else was walked. */
   readonly isHeld?: boolean;
-  /** The reason why the path is left out if it forms no unit with a database (see `ScannedPath`). */
+  /** Why the path is left out if it forms no unit with a database (see `ScannedPath`). */
   readonly unlessInUnit?: string;
 }
 
-/** The names that every git folder of a repository holds. */
+/** The names that exist in every git folder. */
 const GIT_NAMES: readonly string[] = ["HEAD", "objects", "refs"];
 
 /** The detail of an omitted git folder, for people. */
@@ -88,7 +88,7 @@ export class ScanLook {
   /** Files with several links. */
   readonly linked: LinkedFile[] = [];
   readonly gone: WorkspacePath[] = [];
-  /** Folders in which an apply stages files, or left staged files. */
+  /** Folders in which an apply stages files or has left staged files. */
   readonly staging: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   changed: ScannedPath[] = [];
@@ -108,8 +108,8 @@ export class ScanLook {
   }
 
   /**
-   * True if the name forms one unit with a remembered database. Committed data may be only in such a file, while the
-   * database itself is unchanged.
+   * True if the file with this name forms one unit with a remembered database. Such a file may have the only copy of
+   * committed data, while the database itself is unchanged.
    */
   isOfUnit(work: FolderWork, name: string): boolean {
     const database = unitDatabaseOf(name as WorkspacePath);
@@ -136,7 +136,10 @@ export class ScanLook {
     else this.#lookAtLeaf(work, found, stat);
   }
 
-  /** Notes an omission, and returns `omitted`, if the path is too long or cannot be read. */
+  /**
+   * Returns the stat of a path. If the path is too long or the stat cannot be read, notes an omission and returns
+   * `omitted`.
+   */
   statOf(work: FolderWork, found: Found, byPath: boolean): FileStat | undefined | "omitted" {
     const { fs } = this.#p;
     try {
@@ -177,7 +180,9 @@ export class ScanLook {
     });
   }
 
-  /** True if the folder may hold a `.git`. The cache answers for a folder that is unchanged since it was listed. */
+  /**
+   * True if the folder may hold a `.git`. For a folder that is unchanged since it was listed, the cache has the answer.
+   */
   #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
     const { cache } = this.#p;
     const listing = cache.listing(path, child?.row ?? NO_ROW);
@@ -202,7 +207,10 @@ export class ScanLook {
     this.enter(work, found, stat, { tracked: true, named });
   }
 
-  /** True for the store, a folder on another device, and git's own state that is not recorded. Notes the omission. */
+  /**
+   * True for the store, for a folder on another device, and for git's own state that is not recorded. Notes the
+   * omission.
+   */
   #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
     const { store, stat: root } = this.#p;
     if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
@@ -225,7 +233,7 @@ export class ScanLook {
     return true;
   }
 
-  /** Returns true if the folder was held back. */
+  /** Holds back a new folder that looks like a git folder. Returns true if the folder was held back. */
   #isHeld(work: FolderWork, found: Found): boolean {
     if (found.isHeld === true || found.named === true || work.named || this.isKnown(found)) return false;
     if (!GIT_NAMES.every((name) => this.#isThere(childOf(found.inner, name)))) return false;
@@ -235,8 +243,8 @@ export class ScanLook {
   }
 
   /**
-   * Looks at a folder that was held back. If the folder has linked working trees, wherever they are, git uses the
-   * folder, and it counts as git's own.
+   * Looks at a folder that was held back. If the folder has linked working trees anywhere, git uses the folder, so it
+   * counts as a git folder.
    */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
@@ -279,8 +287,8 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Even a file may have remembered paths beneath it. A torn batch may have recorded that a folder became a file, but
-    // not that its contents are gone.
+    // Even a file may have remembered paths beneath it: a torn batch may have recorded that a folder became a file, but
+    // not that the folder's contents are gone.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
@@ -313,7 +321,7 @@ export class ScanLook {
     }
   }
 
-  /** True if a name on disk matches what the cache knows of it, as far as a stat can tell. */
+  /** True if the stat proves that a path is as the cache knows it. */
   #isAsKnown(found: Found, stat: FileStat): boolean {
     const { cache } = this.#p;
     const { child } = found;
@@ -322,7 +330,7 @@ export class ScanLook {
     return !this.#p.traits.modes || cache.modeOf(child) === stat.mode;
   }
 
-  /** True if the limits have room for a new path. If not, counts the path as over the limit. */
+  /** True if the limits have room for a new path. Otherwise, counts the path as over the limit. */
   #admit(work: FolderWork, bytes: number): boolean {
     if (this.#p.tally.admits(bytes)) return true;
     work.overLimit += 1;

@@ -21,7 +21,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** `rules`: those for the contents of the root's folder. */
+  /** Returns the work for the root's folder. `rules`: the rules for the contents of that folder. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -40,7 +40,7 @@ export class RootScan {
     };
   }
 
-  /** Returns false if no folder is left. */
+  /** Walks the next folder. Returns false if no folder is left. */
   step(): boolean {
     const { folders } = this.look;
     const work = folders.pop();
@@ -48,7 +48,7 @@ export class RootScan {
     const depth = folders.length;
     this.#visit(work);
     this.tellOverLimit(work);
-    // The new folders are reversed, because the last folder in the list is walked first.
+    // The newly found folders are reversed, because the last folder in the list is walked first.
     for (const next of folders.splice(depth).reverse()) folders.push(next);
     return true;
   }
@@ -65,13 +65,19 @@ export class RootScan {
     return true;
   }
 
-  /** Call it after all requested paths in the folder were scanned. */
+  /**
+   * Reports how many new paths in a folder the limits leave out. To be called after all requested paths in the folder
+   * were scanned.
+   */
   tellOverLimit(work: FolderWork): void {
     if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
     work.overLimit = 0;
   }
 
-  /** Returns the folder to walk, if any. `named`: takes all but git's own state, whatever the rules say. */
+  /**
+   * Looks at one name. If it is a folder to walk, returns the folder. `named`: takes everything except git's own state,
+   * whatever the rules say.
+   */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
     const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
@@ -94,8 +100,8 @@ export class RootScan {
   }
 
   /**
-   * Enters a folder on the way to a requested path, without walking it. `undefined` if the folder is missing, on
-   * another device, the store's or git's own.
+   * Enters a folder on the way to a requested path, without walking the folder. Returns `undefined` if it is missing,
+   * on another device, a store folder or a git folder.
    */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
@@ -143,7 +149,10 @@ export class RootScan {
     for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
   }
 
-  /** Looks at the file of a single-file root and, if it is a database, at the files that form one unit with it. */
+  /**
+   * Looks at the file of a single-file root. If that file is a database, also looks at the files that form one unit
+   * with it.
+   */
   #visitOnly(work: FolderWork, only: string): void {
     for (const name of unitOf(only as WorkspacePath)) {
       const found = foundIn(work, name, this.#p.cache.child(childOf(work.path, name)));
@@ -154,8 +163,8 @@ export class RootScan {
   }
 
   /**
-   * True if git tracks an excluded name of the folder, or may track something beneath it. The folder's times do not
-   * tell, because a change of git's index does not change them.
+   * True if git tracks an excluded name of the folder, or may track something beneath such a name. The folder's times
+   * do not show that, because a change of git's index does not change them.
    */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
@@ -165,7 +174,10 @@ export class RootScan {
     });
   }
 
-  /** If true, the remembered names are still complete. */
+  /**
+   * True if the remembered names are still complete: the folder's stat, the rules and the names are as at the last
+   * listing.
+   */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
     const same =
@@ -206,7 +218,7 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** The parent of a staging folder is listed again in each scan until that folder is gone. */
+  /** Notes a staging folder. Its parent is listed again in each scan until the staging folder is gone. */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;
@@ -240,7 +252,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** True for a repository's own state, which is not taken even if it is named. */
+  /** True for the name of a repository's own state, which is not taken even if it is named. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }

@@ -2,12 +2,12 @@ import type { CaptureLimits } from "../../core/filter/filter.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../worktree.ts";
 
-/** The depth up to which folders are counted separately, to name the heaviest. */
+/** Folders are counted separately down to this depth, so that the heaviest can be named. */
 const DEPTH = 3;
-/** The number of folders that are named. */
+/** The number of heaviest folders that are named. */
 const HEAVIEST = 10;
 
-/** The number and size of what is in one folder, without the folders beneath it that are counted separately. */
+/** The number and total size of the paths in one folder, without the folders beneath it that are counted separately. */
 export interface Weight {
   readonly path: WorkspacePath;
   readonly depth: number;
@@ -47,7 +47,7 @@ export class ScanTally {
     weight.bytes += bytes;
   }
 
-  /** True if the limits have room for one more path with its bytes. Once false, always false. */
+  /** True if the limits have room for one more path of this size. Once false, it stays false. */
   admits(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#limits;
     const fits = (maxEntries === 0 || this.entries < maxEntries) && (maxBytes === 0 || this.bytes + bytes <= maxBytes);

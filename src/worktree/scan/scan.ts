@@ -33,7 +33,7 @@ import { ScanTally } from "./scan-tally.ts";
 /** The approximate number of changed paths in one batch for `onChanged`. */
 const BATCH = 512;
 
-/** The number of paths after which a scan yields to other tasks. */
+/** After this many paths, a scan yields to other tasks. */
 const TURN = 4096;
 
 export interface OpenRoot {
@@ -69,7 +69,7 @@ interface Running {
   readonly at: FileStat;
 }
 
-/** Compares the disk with what is remembered: see `Worktree.scan`. */
+/** Compares the disk with the remembered state: see `Worktree.scan`. */
 export async function scanRoots(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
   const { files } = context.git;
   if (request.only === undefined) files.note();
@@ -188,9 +188,9 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
 }
 
 /**
- * True if the remembered files are not recognised in the root's folder, and the folder is on another device or mount.
- * Then its disk is not mounted, or another disk is. A different device number alone is no proof, because it may change
- * at boot.
+ * True if the root's folder is on another device or mount, and the remembered files are not recognised in it. In that
+ * case, the disk of the root is not mounted, or another disk is mounted there. A different device number alone is no
+ * proof, because it may change at boot.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -210,12 +210,12 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
   return known !== undefined && known !== dev;
 }
 
-/** The most remembered files to look for, spread over the root. */
+/** The most remembered files that are looked for, spread over the root. */
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if the folder is recognised by a sample of its files: one file has its remembered size and time, or half of the
- * paths exist with their remembered kinds. Also true if no file is remembered.
+ * True if the folder is recognised by a sample of its remembered files and links: one of them has its remembered size
+ * and time, or half of them exist with their remembered kinds. Also true if no file or link is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -233,7 +233,7 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
   return looked === 0 || found * 2 >= looked;
 }
 
-/** The device of an entry that is known only from the record, and so has no stat. */
+/** The device of an entry that has no stat, because it is known only from the record. */
 const NO_DEVICE = 0n;
 
 /** Throws `NOT_FOUND` if paths were not found in a folder that was exchanged or removed: they may still exist. */
@@ -271,7 +271,7 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    // Close the open folders, because other tasks may rename them during their turn.
+    // The open folders are closed, because other tasks may rename them during their turn.
     fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
@@ -285,7 +285,10 @@ async function drive(
   await hand();
 }
 
-/** Leaves out paths beneath others. Unless `exact`, an ignore file or `.git` stands for its folder. */
+/**
+ * Returns the requested paths in a root, relative to the root. Leaves out paths beneath other requested paths. Without
+ * `exact`, an ignore file or `.git` stands for its folder.
+ */
 function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
   for (const path of only) {
@@ -303,7 +306,7 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
   return outermost;
 }
 
-/** Names of entries that affect which other paths of their folder are captured. */
+/** Names of entries that decide which other paths in their folder are captured. */
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
 /**
@@ -318,7 +321,7 @@ interface Asked {
   readonly holders: boolean;
 }
 
-/** Looks at the requested paths, and queues those that are folders. */
+/** Looks at the requested paths, and queues the folders among them. */
 function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
   const { only, named, exact, holders } = asked;
@@ -406,13 +409,13 @@ const IN_PLACE: Readonly<Record<NodeKind, string | undefined>> = {
   dir: undefined,
 };
 
-/** For people; `undefined` if a folder or nothing is there. */
+/** Returns what is in the place of a folder, for people; `undefined` if a folder or nothing is there. */
 export function standsInPlace(disk: Disk, folder: string): string | undefined {
   const stat = disk.lstat(folder);
   return stat === undefined ? undefined : IN_PLACE[stat.kind];
 }
 
-/** The hint depends on whether anything is recorded in the folder. */
+/** Returns the error for a missing root. The hint depends on whether anything is recorded in the folder. */
 async function rootAway(
   { disk, cache, workspace, recordedSeq }: Pick<ScanContext, "disk" | "cache" | "workspace" | "recordedSeq">,
   { id, folder }: TrackedRoot,
@@ -443,7 +446,9 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
   );
 }
 
-/** Names the seq, because there may be no snapshot of the last recorded state. */
+/**
+ * Returns the command that restores a root. Names the seq, because there may be no snapshot of the last recorded state.
+ */
 function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
   const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;
   return `chronicle restore ${moment} ${id === undefined ? quotePath(folder) : `@${id}:`}`;

@@ -12,25 +12,30 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** Up to this many changes are appended. For more, the file is rewritten. */
+/** Up to this many changes are appended. If there are more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
  * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. The limit is
- * low because each load parses all of them as text, even in a process that makes a single call.
+ * low, because each load parses all appended changes as text, even in a process that makes a single call.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
 
 /**
- * The file format. The first part begins with a prefix of 24 bytes: magic (8 bytes), length of the first part with the
- * prefix (f64 LE), CRC-32 of the bytes after the prefix (u32 LE), length of the header (u32 LE). Then come the header
- * as JSON, padded with spaces to a multiple of eight; the columns of the table one after the other (`slots` elements
- * each, native byte order); and the bytes of all names. Any number of changes follows the first part. Each change has a
- * length (u32 LE), a CRC-32 (u32 LE) and JSON. Later changes win.
+ * The file format. The first part consists of:
+ *
+ * - a prefix of 24 bytes: magic (8 bytes), length of the first part with the prefix (f64 LE), CRC-32 of the bytes after
+ *   the prefix (u32 LE), length of the padded header (u32 LE)
+ * - the header as JSON, padded with spaces to a multiple of eight bytes
+ * - the columns of the table one after the other (`slots` elements each, native byte order)
+ * - the bytes of all names
+ *
+ * Any number of changes follows the first part. Each change has a length (u32 LE), a CRC-32 (u32 LE) and JSON. Later
+ * changes win.
  *
  * The file is disposable and not synced. If the first part is damaged, there is no cache. A damaged change is ignored,
  * with all changes after it. Two processes may write in turn, because each row was true when it was written, and a stat
- * shows whether it still is.
+ * shows whether the row is still true.
  */
 interface Header {
   readonly format: number;
@@ -51,7 +56,9 @@ interface Header {
   readonly totals?: readonly RootTotal[];
 }
 
-/** As last read or rewritten: the length of the first part, and the checksum that identifies it. */
+/**
+ * The file as it was last read or rewritten: the length of the first part, and the checksum that identifies that part.
+ */
 export interface CacheFile {
   readonly bytes: number;
   readonly crc: number;
@@ -84,7 +91,7 @@ function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "bigint" ? `${inner}n` : inner));
 }
 
-/** The fields that are bigints. The nanoseconds of an entry after its milliseconds (`mtimeRestNs`) are a number. */
+/** The fields that are bigints. `mtimeRestNs`, the nanoseconds of an entry after its milliseconds, is a number. */
 const BIGS: ReadonlySet<string> = new Set(["mtimeNs", "ctimeNs", "ino", "dev"]);
 
 function reviveBig(key: string, value: unknown): unknown {
@@ -135,7 +142,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 
 /**
  * True if the first part is still the one that this process knows. Another process may have written a first part that
- * lacks some rows of this process, and appended changes would not supply these.
+ * lacks some rows of this process. Appended changes would not add these rows.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -309,7 +316,10 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
-/** Stops at a damaged change. `isWhole`: false in that case, so that the file is rewritten. */
+/**
+ * Applies the appended changes to the cache, up to the first damaged change. `isWhole` is false if there is one, so
+ * that the file is rewritten.
+ */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;
   for (let at = 0; at < bytes.length;) {

@@ -16,7 +16,10 @@ import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./st
 import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
-/** More changes than this are merged, if they are also more than half as many as the table's rows. */
+/**
+ * The changes are merged into the table if there are more of them than this, and more than half as many as the table
+ * has rows.
+ */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
 const FIRST_ROWS = 64;
@@ -28,14 +31,14 @@ export interface KnownRules {
   readonly racy: boolean;
 }
 
-/** A name in a folder that the rules exclude, and why. */
+/** A name that the rules exclude in a folder, and why. */
 export interface ExcludedName {
   readonly name: string;
   readonly detail: string;
   readonly isFolder: boolean;
 }
 
-/** A child of a folder, where the cache remembers the child itself or paths beneath it. */
+/** A child of a folder. The cache remembers the child itself or paths beneath it. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
@@ -69,30 +72,31 @@ export interface Unsaved {
  * and the git repositories. Entries and stats are in a table in columns; later changes are kept beside the table.
  *
  * A path is racily clean if it was changed less than two seconds before it was read. A later change might not show in
- * its times, so its stat is not trusted until the path has been read again. Paths noted as `isCertain` are exempt.
+ * its times, so the stat is not trusted until the path has been read again. A path that was noted as `isCertain` is
+ * never racily clean.
  */
 export class StatCache {
   #table: StatTable;
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** By folder, the names in it that have a change at or beneath them. */
+  /** By folder: the names in the folder that have a change at or beneath them. */
   readonly #changedIn = new Map<string, Set<string>>();
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
-  /** By folder, the names in it that the rules exclude. */
+  /** By folder: the names in the folder that the rules exclude. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
   /** The ignore files that the last scans met. */
   readonly rules = new NotedMap<KnownRules>();
   /**
-   * The git repositories, each by the folder in which it begins. A repository that begins above the root counts as the
-   * root's.
+   * The git repositories, each by the folder in which it begins. A repository that begins above the root is under the
+   * root's own path.
    */
   readonly git = new NotedMap<KnownGit>();
-  /** The folders in which these repositories and earlier ones keep git's own state. */
+  /** The git folders of these repositories and of earlier repositories. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
-  /** True if the table has unsaved rows that `#notedPaths` lacks. */
+  /** True if the table has unsaved rows whose paths are not in `#notedPaths`. */
   #isUnnoted = false;
 
   /** `totals`: the `allTotals` saved with this table. If absent, the totals are counted from the table. */
@@ -155,15 +159,15 @@ export class StatCache {
     this.#change(known.entry.path, known);
   }
 
-  /** Notes a path that was read at or after a time (ns since the epoch). */
+  /** Notes a path that was read at or after `readAtNs` (ns since the epoch). */
   put(known: NotedPath, readAtNs: bigint): void {
     this.#change(known.entry.path, knownRow(known, readAtNs));
     this.#mergeIfLarge();
   }
 
   /**
-   * Like `put`, for many paths. If the cache is empty, paths in order go straight to the table, because changes take
-   * ten times as much memory.
+   * Like `put`, for many paths. If the cache is empty, paths in path order go straight to the table, because changes
+   * take ten times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
@@ -214,7 +218,7 @@ export class StatCache {
     this.#change(path, undefined);
   }
 
-  /** `undefined` if nothing is remembered there or beneath it. */
+  /** Returns what is known of a path; `undefined` if nothing is remembered at the path or beneath it. */
   child(path: WorkspacePath): KnownChild | undefined {
     const found: KnownChild[] = [];
     this.#pushChild(found, { name: nameOf(path), path, row: this.#table.find(path) }, true);
@@ -227,7 +231,10 @@ export class StatCache {
     return this.#table.find(path);
   }
 
-  /** Sorted only if nothing in the folder has changed. A further root is never among them. */
+  /**
+   * Returns the known children of a folder. They are sorted only if nothing in the folder has changed. A further root
+   * is never among them.
+   */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
     const changed = this.#changedIn.get(folder);
@@ -248,7 +255,7 @@ export class StatCache {
     return found;
   }
 
-  /** Children before their folders. */
+  /** Yields the remembered paths beneath a folder, children before their folders. */
   *beneath(folder: WorkspacePath, row: number): Generator<WorkspacePath> {
     const stack = this.children(folder, row).map((child) => ({ child, open: false }));
     while (stack.length > 0) {

@@ -17,7 +17,9 @@ const ASCII = 4;
 /** `undefined` is the kind of a row that only holds its children. */
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 
-/** The state of a folder when its names were last listed. In the folder's row it replaces the folder's stat. */
+/**
+ * The state of a folder when its names were last listed. In the folder's row, this state replaces the folder's stat.
+ */
 export interface Listing {
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
@@ -105,7 +107,7 @@ export function columnsOver(buffer: ArrayBuffer, at: number, rows: number): Colu
 
 /**
  * Known paths in columns, in path order (a folder directly before its contents). A path takes about 110 bytes plus its
- * name. A table is read from a file without parsing. Immutable once built.
+ * name. A table can be read from a file without parsing. It is immutable once built.
  */
 export class StatTable {
   readonly columns: Columns;
@@ -130,13 +132,14 @@ export class StatTable {
   }
 
   /**
-   * Returns the first row beneath a folder's row (`NO_ROW`: the top). If the folder is empty, that row equals `endOf`.
-   * `endOf` returns the row after the last one beneath a row, which for a child is the row of the next child.
+   * Returns the first row beneath a folder's row (`NO_ROW`: the top). If the folder is empty, returns the same as
+   * `endOf`.
    */
   firstChild(row: number): number {
     return row + 1;
   }
 
+  /** Returns the row after the last one beneath a row. For a child, this is the row of the next child. */
   endOf(row: number): number {
     return row === NO_ROW ? this.rows : (this.columns.end[row] ?? 0);
   }
@@ -149,7 +152,7 @@ export class StatTable {
     return decodeName(this.names.subarray(start, end));
   }
 
-  /** `undefined` if the row only holds its children. */
+  /** Returns the kind of the entry in a row; `undefined` if the row only holds its children. */
   kindOf(row: number): EntryKind | undefined {
     return KINDS[this.columns.kind[row] ?? 0];
   }
@@ -158,7 +161,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** Owner and number of links are not compared. */
+  /** True if the stat of a row is this stat. Owner and number of links are not compared. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -199,7 +202,7 @@ export class StatTable {
     return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
-  /** `undefined` if the row only holds its children. */
+  /** Returns the known path in a row; `undefined` if the row only holds its children. */
   knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
     const kind = this.kindOf(row);
     if (kind === undefined) return undefined;
@@ -259,7 +262,7 @@ export class StatTableBuilder {
   #rows = 0;
   readonly #open: { readonly path: string; readonly row: number }[] = [];
 
-  /** `expected` (rows) and `nameBytes` are estimates: good ones avoid reallocation. */
+  /** `expected` (rows) and `nameBytes` are estimates. Good estimates avoid reallocation. */
   constructor(expected: number, nameBytes: number) {
     this.#capacity = Math.ceil((expected + 8) / 8) * 8;
     this.#columns = columnsOver(new ArrayBuffer(this.#capacity * ROW_BYTES), 0, this.#capacity);

@@ -112,8 +112,8 @@ const diff = workspaceRoute(calls.diff, {
 const MOST_IN_CURSOR = 1_000;
 
 /**
- * Returns a cursor for each shown path. The cursor is the path itself, unless the path is too long or an earlier path
- * is shown by the same characters. In these cases, the cursor is a hash.
+ * Returns a cursor for each path of the list. The cursor is the path itself. If the path is too long, or equal to an
+ * earlier path of the list (as escaped paths can be), the cursor is a hash.
  */
 function cursorsOf(shown: readonly string[]): string[] {
   const met = new Map<string, number>();

@@ -77,7 +77,7 @@ function movedLines({ result, place, from }: Began): string[] {
   ];
 }
 
-/** The places by the ids of the workspaces. A place is a folder, or the one tracked file. */
+/** Returns the places of all workspaces, by the workspaces' ids. A place is a folder, or the one tracked file. */
 async function placesNow(store: StoreApi): Promise<ReadonlyMap<string, string>> {
   return new Map((await store.workspaces()).map(({ id, path }) => [id, path]));
 }
@@ -98,7 +98,7 @@ export async function init(context: CommandContext): Promise<number> {
     ...context.progress(),
   });
   context.closing(workspace);
-  // An existing workspace keeps its settings, except for those that are given now.
+  // An existing workspace keeps its settings, except the settings that are given now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);

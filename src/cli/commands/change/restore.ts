@@ -39,11 +39,11 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** `asked`: true if the user was asked first. The question shows the first changes. */
+/** `asked`: true if the user was asked first. The question has then shown the first changes. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
-  // With `--to`, the paths are those in that folder.
+  // With `--to`, the paths are paths in the target folder, not in the workspace.
   const shown = (path: string): string => (result.to === undefined ? paths.shown(path) : printable(path));
   const style = { paint: context.paint, shown, most };
   for (const note of result.finished) context.print(printable(note));
@@ -61,8 +61,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns a fixed name for the moment that was shown. A relative time, `latest` or a word may mean a different moment
- * when the user answers. Such a moment is returned as `seq:N`.
+ * Returns a fixed name for the moment that was shown. A relative time, `latest` or a word can mean a different moment
+ * by the time the user answers. Such a moment is returned as `seq:N`.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -56,8 +56,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const result = await workspace.run({
     command,
     ...optional({ within }),
-    // From now on, this process ignores interrupts, and only the command reacts to them. Therefore, the changes are
-    // recorded and reported even if Ctrl-C is typed again.
+    // From now on, this process ignores interrupts, and only the command reacts to them. Therefore, this process
+    // records and reports the changes even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
     cwd,
     env: io.env,
@@ -94,7 +94,7 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** A failure is only reported, because the exit code is that of the command. */
+/** Reports a failure instead of throwing, because the exit code must be that of the command. */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -168,8 +168,8 @@ function refuseRecordOptions({ input, json }: CommandContext): void {
 }
 
 /**
- * In a workspace, the paths that the command has changed are noted, so that the next capture does not record them. If
- * the workspace cannot be opened, the command is not started.
+ * Runs the command off the record. In a workspace, notes the paths that the command has changed, so that the next
+ * capture does not record them. If the workspace cannot be opened, does not start the command.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -219,8 +219,8 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
 }
 
 /**
- * True if the command changed a file so that a content is not kept: the earlier content is lost, or the new content is
- * not recorded because it was erased before.
+ * True if a content of a changed file is not kept: the earlier content is lost, or the new content is not recorded
+ * because the same content was erased before.
  */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;

@@ -52,7 +52,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
   // The sentence is left out if every part is in conflict, because "nothing to change" would be wrong. It is also left
-  // out for a selection of which nothing was done, because a note gives the reason.
+  // out if nothing of a selection was undone, because a note gives the reason.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
@@ -102,11 +102,11 @@ async function agreed(
   let preview = await look(meant);
   for (;;) {
     const resumes = preview.finished.length > 0;
-    // No question is asked, because the step itself reports why there is nothing to do.
+    // There is nothing to do. No question is asked, because the step itself reports the reason.
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation cannot change. A selection may have grown before the answer, so it is checked again.
+    // A named operation cannot change. A selection can have grown before the answer, so it is checked again.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
@@ -116,8 +116,8 @@ async function agreed(
 }
 
 /**
- * Returns options that name the step that was shown. They are needed because, before the answer, a newer operation may
- * become the last one, and a relative time may come to mean a later moment.
+ * Returns options that name the step that was shown. Without them, a newer operation could become the last one before
+ * the user answers, or a relative time could then mean a later moment.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

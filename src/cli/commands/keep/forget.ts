@@ -15,9 +15,10 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * Asks whether the history should be removed. Returns the id of the history that was asked about, because `prefix` may
- * stand for another one by now; `undefined` if nobody agreed. With `--now`, only a person at a terminal can agree. For
- * an unknown or ambiguous id, returns `prefix` without a question, because `StoreApi.forget` then throws an error.
+ * Asks whether the history should be removed. If the user agrees, returns the id of that history, because `prefix` may
+ * match another history by then. If the user declines, returns `undefined`. With `--yes`, and for an unknown or
+ * ambiguous id (for which `StoreApi.forget` then throws), returns `prefix` without a question. With `--now`, only a
+ * person at a terminal can agree.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<string | undefined> {
   const now = context.input.flag("now");
@@ -62,7 +63,7 @@ export async function forget(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns `kept` for a history that is kept without an end. */
+/** `at`: the end of the time in which the history can be brought back; `null` if that time has no end. */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${minuteOf(at)}`;
 }

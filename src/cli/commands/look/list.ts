@@ -84,7 +84,8 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If its files were edited since, a plain `undo` would refuse, and its line has an undo that merges.
+  // If files of that work were edited since, a plain `undo` would be refused. The command in its line then is an undo
+  // that merges.
   const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
   return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }

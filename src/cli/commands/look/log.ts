@@ -18,9 +18,9 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) of the range, in the requested order. If the range has more, returns its newest
- * events. Exception: with `--from` and without `--reverse`, returns its first events, so that a program can read page
- * by page.
+ * Returns up to `limit` events (0: all) of the range, in the requested order. If the range has more events, returns its
+ * newest events. Exception: with `--from` and without `--reverse`, returns its first events, so that a program can read
+ * page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);

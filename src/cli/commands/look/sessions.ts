@@ -31,8 +31,8 @@ export async function sessions(context: CommandContext): Promise<number> {
 }
 
 /**
- * For a running session, `changed` is set to the number of its changes so far, because the engine counts them only when
- * a session ends.
+ * Returns the session. For a running session, sets `changed` to the number of changes so far, because the engine counts
+ * changes only when a session ends.
  */
 export async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;

@@ -39,7 +39,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns the changes of a session; if they are pruned, the reason as a text. */
+/** Returns the changes of a session, or the error message if the changes are pruned. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

@@ -64,7 +64,7 @@ function printContent(context: CommandContext, line: string, needs: readonly str
   if (needs.length === 0) context.print("    needed by nothing of this workspace");
 }
 
-/** The problems of the proof. The recorded data is not damaged by them. */
+/** The kinds of problems that concern only the proof (signed heads, keys, signers) and not the recorded data. */
 const UNPROVED: readonly string[] = [
   "head-missing",
   "head-unheld",
@@ -73,7 +73,7 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
-  // This problem means that the user has given a head of another workspace.
+  // The user has given a head of another workspace.
   "wrong-workspace",
 ];
 
@@ -90,8 +90,8 @@ const SIGNATURE = {
 } as const;
 
 /**
- * Returns lines about the heads against which the log was checked. For a damaged log, they do not suggest that the log
- * is good.
+ * Returns lines about the heads against which the log was checked. For a damaged log, no line says that the whole log
+ * agrees with a head.
  */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
   const lines: string[] = [];

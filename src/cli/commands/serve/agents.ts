@@ -18,8 +18,8 @@ import { usageError } from "../../../process/usage-error.ts";
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
 /**
- * The warning for an installation in a project. Its files may be committed, although they name programs on one person's
- * machine.
+ * The warning for an installation in a project. The project's files may be committed, although they name programs on
+ * one person's machine.
  */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
@@ -32,8 +32,8 @@ const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
   if (words.length === 0) throw usageError("which agent?", USAGE);
-  // An agent that is named twice is meant once, because the second change of its files would be planned before the first
-  // is made.
+  // An agent that is named twice is changed once, because its second change would be planned before the first change is
+  // written.
   return [...new Set(words)].map((word) => {
     const found = AGENT_CONFIGS.find((one) => one.name === word);
     if (found === undefined) throw usageError(`there is no agent '${word}'`, USAGE);

@@ -109,8 +109,8 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 }
 
 /**
- * Returns notes about agents whose hooks do not record everything. They are in this server's answers, because such
- * agents still start this server.
+ * Returns notes about agents whose hooks do not record everything. This server's answers contain the notes, because
+ * such agents still start this server.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   // Hooks cannot record into a store in memory.
@@ -129,7 +129,7 @@ export async function mcp(context: CommandContext): Promise<number> {
     version: io.version,
     workspace,
     // With `--remote`, the client is not asked for its folders, because they are on this machine. The workspace is then
-    // the named one, or that of the server's folder.
+    // the one that was named on the command line, or else the workspace of the server's folder.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

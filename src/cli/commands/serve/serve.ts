@@ -35,7 +35,7 @@ import { typedPath } from "../../../process/user-path.ts";
 import { tellCommand } from "../../resident/command-notes.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The time after the start at which the process makes the hook's image, in milliseconds. */
+/** The delay after the start before the process makes the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
 /** The time after which a server that listens but does not answer is treated as gone, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -43,8 +43,8 @@ const ANSWER_MS = 5_000;
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options that count commits and events in `recorded`, and tell notes to the command that is being carried out.
- * Warnings about unsigned histories are ignored in this process, because the clients get them.
+ * Returns options that count commits and events in `recorded`, and that pass notes on to the command which this process
+ * is carrying out. Warnings about unsigned histories are ignored in this process, because the clients get them.
  */
 function heardBy(
   context: CommandContext,
@@ -123,7 +123,10 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
-/** Returns the function that carries out commands of other processes in this one. */
+/**
+ * Returns the function with which this process carries out commands for other processes; `undefined` if it cannot do
+ * that.
+ */
 function performer(
   { io }: CommandContext,
   place: { readonly store: StoreApi; readonly configFolder: string },
@@ -170,7 +173,7 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 
 /**
  * Hands the syncs over to the next server. If a server is already running, a request makes it list its syncs again,
- * because it may have listed them before these syncs began. If no server runs, starts one.
+ * because it may have made its list before these syncs began. If no server runs, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {

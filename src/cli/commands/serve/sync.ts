@@ -117,8 +117,8 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
 }
 
 /**
- * Returns a failure if the sides may differ: if the sync is halted, if conflicts are open, or if the origin has refused
- * paths, each of which is printed.
+ * Returns the exit code `failed` if the sides may differ: the sync is halted, conflicts are open, or the origin has
+ * refused paths. All known refused paths are printed.
  */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
@@ -129,7 +129,7 @@ async function flush(context: CommandContext, syncs: SyncApi, typed: string | un
   return isEqual ? EXIT.done : EXIT.failed;
 }
 
-/** Ctrl-C ends the waiting. */
+/** Waits until the sync is flushed. Ctrl-C ends the waiting. */
 async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();

@@ -13,7 +13,7 @@ import type { Timers } from "../../../util/timers.ts";
 // The sync must halt if its folder is missing, was replaced, or has lost many entries at once. An unmounted disk looks
 // like such a loss. If the sync mistook the loss for a person's work, it would delete everything on the other side.
 
-/** This many entries may be lost at once if at least one stays. */
+/** Up to this many entries may be lost at once if at least one is kept. */
 const MAY_GO_AT_ONCE = 50;
 
 /** How many entries the folder has lost, and how many the origin has lost. */
@@ -23,13 +23,13 @@ interface Lost {
 }
 
 /**
- * The deletions of a cycle. `local` entries are gone from the folder, and would be deleted at the origin. `upstream`
- * entries are gone from the origin, and would be deleted in the folder.
+ * The deletions of a cycle. `local` counts entries that are gone from the folder and would be deleted at the origin.
+ * `upstream` counts entries that are gone from the origin and would be deleted in the folder.
  */
 export interface Losses extends Lost {
-  /** Those of the entries that had been in the folder for longer than `MEMORY_MS`. */
+  /** The lost entries that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
-  /** Lost entries that the ignore rules leave out. They are not weighed. */
+  /** Lost entries that the ignore rules leave out. `local` and `upstream` do not include them. */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
@@ -46,9 +46,10 @@ export function sidesKept(decided: LossDecision | Kept | undefined): readonly Si
 }
 
 /**
- * Returns the sides that get back what they have lost. These are the sides that halt. If no side halts, because its
- * losses have become too few, these are the sides that have lost anything. If no side has lost anything, these are both
- * sides.
+ * Returns the sides to which lost entries are restored:
+ * - the sides whose losses halt the sync;
+ * - if there are none, because the losses have become too few, the sides that have lost anything;
+ * - if no side has lost anything, both sides.
  */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;
@@ -64,9 +65,12 @@ interface LossGround extends Pick<
   CycleSides,
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
-  /** Losses of the last moments, which are added because a deletion may be noticed in several parts. */
+  /**
+   * Losses of the last moments. They are added to the present losses, because a deletion can be noticed in several
+   * parts.
+   */
   readonly recent: Lost & Pick<Losses, "older">;
-  /** The last own event that is older than `MEMORY_MS`. Called only if something is lost. */
+  /** Resolves to the seq of the last own event that is older than `MEMORY_MS`. Called only if something is lost. */
   readonly since: () => Promise<number>;
   readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
   /** True if the path's deletion is already on its way to the origin. */
@@ -81,9 +85,9 @@ interface PathChange {
 }
 
 /**
- * Compares the deletions on each side with the kept entries: those that the side had when both last agreed, and still
- * has. New entries, entries that the other side has made since, and entries that are not shared in this direction do
- * not count as kept.
+ * Compares the number of entries that each side has lost with the number of entries that it has kept. A kept entry
+ * existed on the side when both sides last agreed, and still exists there. New entries, entries that the other side has
+ * created since, and entries that are not shared in this direction do not count as kept.
  */
 export async function weighDeletions(
   paths: readonly CyclePath[],
@@ -93,7 +97,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // Ask the rules last: most paths are only created, and need no answer.
+    // Ask the rules last, because most paths are new at the origin and need no answer.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -112,7 +116,8 @@ export async function weighDeletions(
 }
 
 /**
- * What a side has lost, how much of it is older, what it has kept (as far as that was counted), and the resulting halt.
+ * How many entries a side has lost, how many of these are older than `MEMORY_MS`, how many entries it has kept (the
+ * count may have stopped early), and the resulting halt.
  */
 interface Weighed {
   readonly lost: number;
@@ -129,8 +134,8 @@ interface Weighing {
 }
 
 /**
- * Weighs one side without its ignored paths, which were recorded before the rules named them, and are nobody's work. If
- * no other path is left, the whole side may be gone. The ignored paths are then weighed, too.
+ * Weighs one side without its ignored paths. They were recorded before the rules named them, and are nobody's work. If
+ * the side has kept no other path, everything may be gone, so the ignored paths are weighed as well.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -143,8 +148,9 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 }
 
 /**
- * Checks twice: all recent losses against all kept entries, then only those losses and kept entries that are older than
- * `MEMORY_MS`. Without the second check, entries that were created between two parts of a deletion would count as kept.
+ * Checks twice. The first check compares all recent losses with all kept entries. The second check compares only the
+ * losses and kept entries that are older than `MEMORY_MS`. Without the second check, entries that were created between
+ * two parts of a deletion would count as kept.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -171,9 +177,9 @@ async function weighThese(ground: LossGround, { side, changes, ignored }: Weighi
 interface Counting {
   readonly side: Side;
   readonly since: number;
-  /** Counting stops at these numbers. */
+  /** Counting stops once both numbers are reached. */
   readonly enough: KeptCount;
-  /** Entries that were renamed, and therefore stay. */
+  /** Entries that were renamed. They count as kept. */
   readonly moved: KeptCount;
   readonly ignored: Weighing["ignored"];
 }
@@ -235,7 +241,7 @@ async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Pr
   return { reason, detail: `${what} was deleted ${where}` };
 }
 
-/** A clause that names the top-level folder of at least half of the deleted entries, or `""`. */
+/** Returns a clause that names the top-level folder with at least half of the deleted entries, or `""`. */
 function mostlyIn(gone: Told["gone"]): string {
   const counts = new Map<string, number>();
   for (const { path } of gone) {
@@ -256,8 +262,8 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
 }
 
 /**
- * Changes the decisions so that a side gets back each entry that it has lost and the other side still has, except
- * entries whose deletion is intended (`isMeant`).
+ * Changes the decisions so that the side `lostOn` gets back each entry that it has lost and the other side still has.
+ * Entries whose deletion is intended (`isMeant`) stay deleted.
  */
 export function putBack(
   decisions: readonly SettledDecision[],
@@ -287,15 +293,15 @@ export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity
 }
 
 /**
- * Ignores the device, because a file system may get another number when it is mounted anew (btrfs, overlayfs, and after
- * a restart of the machine every file system). Compares birth times only if both are known.
+ * Compares inode numbers, and birth times if both are known. Ignores the device number, because it can change: for
+ * btrfs and overlayfs when the file system is mounted again, for every file system when the machine restarts.
  */
 function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
   return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
 }
 
 /**
- * True if the folder is on another device. The root of another file system may have the same inode number, so the
+ * True if the folder is on another device. The root of another file system can have the same inode number, so the
  * caller must compare contents.
  */
 export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
@@ -326,18 +332,18 @@ function add(counts: Map<string, number>, { kind, hash }: Entry): void {
 }
 
 interface Loss {
-  /** Entries that were lost in the last moments, or are lost now. */
+  /** Entries that are lost now, or were lost in the last moments. */
   readonly lost: number;
   /** Entries that existed before and still exist. New entries are not among them. */
   readonly kept: number;
 }
 
-/** True if `lost` entries may be lost only if at least as many are kept. */
+/** True for a large loss, which is allowed only if at least as many entries are kept. */
 function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }
 
-/** The number of kept entries that allows a loss of `lost` entries. */
+/** Returns how many entries must be kept so that a loss of `lost` entries is allowed. */
 function enoughKept(lost: number): number {
   if (lost < 2) return 0;
   return isMuch(lost) ? lost : 1;
@@ -352,28 +358,27 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * A deletion is remembered for this long, so that it is added to later ones as one large deletion. Entries created
- * within this time do not count as kept.
+ * A deletion is remembered for this long, so that it and later deletions count as one. Entries that were created within
+ * this time do not count as kept in the second check.
  */
 export const MEMORY_MS = 10_000;
 
-/** Up to this many deleted entries are probably all of the deletion, so the wait for more is short. */
+/** A deletion of up to this many entries is probably complete, so the wait for more (`MOMENT_MS`) is short. */
 const FEW = 3;
 const MOMENT_MS = 100;
 
-/** The wait after more deleted entries, which may begin a large deletion. */
+/** The wait after a deletion of more than `FEW` entries, because a large deletion may have begun. */
 const QUIET_MS = 400;
 
 /**
- * How often in succession to wait for more of a deletion that is not large yet. After that, somebody is deleting
- * continually.
+ * The maximum number of waits in succession while a deletion grows but is not large yet. A deletion that grows for
+ * longer is somebody's continual work, and the sync goes on.
  */
 const MOST_WAITS = 10;
 
 /**
  * How often, and for how long, to wait before a large deletion at the origin halts the sync. The deletion may be the
- * first half of a slow rename. The origin may also have restored the entries already, and the restored entries may
- * still be on their way.
+ * first half of a slow rename, or the origin may have restored the entries and their events are still on their way.
  */
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
@@ -398,14 +403,14 @@ export class RecentDeletions {
   }
 
   /**
-   * How long to wait for more deletions, in ms; `undefined` to go on. If more entries are gone than at the last call, a
-   * large deletion may have begun. `found` is the halt that would follow.
+   * Returns how long to wait for more deletions, in ms, or `undefined` to go on. If more entries are gone than at the
+   * last call, a large deletion may have begun. `found` is the halt that follows if the sync does not wait.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
     found?: ReplicaHalt,
   ): number | undefined {
-    // Add ignored paths, because they may be the first part of a deletion of other paths.
+    // Count ignored paths too, because their deletion may be the first part of a deletion that includes other paths.
     const { local, upstream } = sum(weighed, ignored, 1);
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
@@ -418,8 +423,8 @@ export class RecentDeletions {
   }
 
   /**
-   * Remembers deletions that were carried out. If a person has accepted them (`isAccepted`), neither they nor earlier
-   * ones are added to later ones.
+   * Remembers deletions that were carried out. If a person has accepted the deletions (`isAccepted`), forgets them and
+   * all earlier deletions.
    */
   note(lost: Counted, isAccepted = false): void {
     if (isAccepted) {

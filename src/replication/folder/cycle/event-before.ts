@@ -4,9 +4,9 @@ import { isInBase } from "../../../engine/log/read-base.ts";
 const WINDOW = 2_000;
 
 /**
- * The seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by more
- * than `ms` milliseconds; 0 if there is no such event. An event before a jump of the clock qualifies, whether the clock
- * jumped forward or back.
+ * Returns the seq of the last event that is in the log's base, or whose time differs from `now` (epoch milliseconds) by
+ * more than `ms` milliseconds. Returns 0 if there is no such event. An event from before a jump of the clock qualifies,
+ * whether the clock jumped forward or back.
  */
 export async function eventBefore(
   index: Pick<IndexStore, "events" | "head">,

@@ -12,7 +12,7 @@ interface Known {
   readonly record: ReplicaRecord;
 }
 
-/** Remembered because every cycle asks for the record. */
+/** The record is cached, because every cycle asks for it. */
 const known = memoKey<Known>("the sync's record");
 
 /** Returns `undefined` if the workspace never had a sync. */

@@ -72,8 +72,8 @@ export interface CycleParts {
   /** Resolves to a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   /**
-   * Called before another folder, or the same folder on another device, is recorded as the workspace's. Drops the
-   * caches of the old one.
+   * Called before another folder, or the same folder on another device, is recorded as the workspace's folder. Drops
+   * the caches of the old folder.
    */
   readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
@@ -82,7 +82,7 @@ export interface CycleParts {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** `undefined` removes a field. */
+/** Changes to the record. A field that is present and `undefined` is removed from the record. */
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
@@ -101,14 +101,17 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
-  /** Paths that were compared because the origin had not accepted entries of them. */
+  /** Paths that were compared because the origin had not accepted their entries. */
   readonly again: readonly WorkspacePath[];
   /** Paths that were in conflict at that time. */
   readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
 
-/** This many own events are searched for one about a conflict. If there are more, such an event is assumed. */
+/**
+ * The maximum number of own events that are searched for an event about a conflict. If there are more events, one about
+ * a conflict is assumed to be among them.
+ */
 const MOST_SINCE = 1_000;
 
 /** How often, and for how long (ms), to wait for the rest of a partial commit. */
@@ -190,7 +193,10 @@ export class FolderCycle implements Disposable {
     this.#known = undefined;
   }
 
-  /** Like `compareAll`, after a halt whose cause may be gone. Only differences that persist are sent. */
+  /**
+   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle sends only differences that
+   * persist.
+   */
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
@@ -230,10 +236,10 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
-    // Read `keeps` after settling, because settling may finish the step for which it was set.
+    // Read `keeps` after settling, because settling can finish the step that it was set for.
     const decided = accepted ?? this.#keeps;
     this.#names = await this.#parts.names.refresh();
-    // Paths whose names have become secret, or ordinary, may have no new event.
+    // Compare everything if the names of secrets have changed, because the affected paths may have no new event.
     if (!isDeepStrictEqual(this.#names, this.#parts.rules.namedBefore)) this.#known = undefined;
     const began = this.#parts.context.now();
     const isWhole = await this.#erasures.leave(this.#standing());
@@ -245,7 +251,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // The mirror's index was wrong about the origin's files.
+    // The mirror's index was wrong about the origin's files, so the caller must plan again.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -265,7 +271,10 @@ export class FolderCycle implements Disposable {
     );
   }
 
-  /** A recognised folder is sampled again only on yet another device. */
+  /**
+   * Returns a halt if the folder is on another device and its contents do not match. A folder that was recognised on a
+   * device is not sampled again there.
+   */
   async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
     if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
     if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
@@ -291,12 +300,12 @@ export class FolderCycle implements Disposable {
 
   /**
    * Makes the sync a new replica of an origin that has lost its events after `common`. Before that, applies the lost
-   * state, which the mirror still holds, to the folder. In the first step of the new replica, nothing is regarded as
-   * deleted. The caller must reopen the sync. Throws `REFUSED` if a step halts, or if a conflict is open about
-   * something that the origin has lost.
+   * state, which the mirror still holds, to the folder. The first step of the new replica regards nothing as deleted.
+   * The caller must reopen the sync. Throws `REFUSED` if a step halts, or if an open conflict is about events that the
+   * origin has lost.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
-    // The record names no origin yet if the origin was put back before anything came into the folder.
+    // The record names no origin yet if the origin lost its events before anything came into the folder.
     const { workspace: origin } = this.#parts.mirror;
     if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
@@ -306,7 +315,7 @@ export class FolderCycle implements Disposable {
     await this.#parts.mirror.rewind(common);
   }
 
-  /** Deletes nothing in the folder. */
+  /** Applies all events that the mirror holds to the folder. Deletes nothing in the folder. */
   async #catchUpWithHeld(): Promise<void> {
     this.#isCatchingUp = true;
     this.#settledAt = await this.#readSettled();
@@ -325,8 +334,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * True if, since the last step, a conflict was opened or settled, the workspace was configured, or too many events
-   * were recorded to tell. False if everything will be compared anyway.
+   * True if, since the last step, a conflict was opened or settled, or the workspace was configured. Also true if there
+   * are too many events to search. False if the next step compares everything anyway.
    */
   async isDisputedAnew(): Promise<boolean> {
     const { context } = this.#parts;
@@ -338,9 +347,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns, for each path of a settled conflict, the origin's event up to which the conflict decides about the path
-   * and everything beneath it. Without these events, a path that cannot be written would raise a settled conflict
-   * again.
+   * Returns the seq of an origin's event for each path of a settled conflict. Up to this event, the settlement decides
+   * about the path and everything beneath it. Without these events, a path that cannot be written would raise a settled
+   * conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -357,8 +366,11 @@ export class FolderCycle implements Disposable {
 
   /**
    * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards.
-   * Throws `NOT_FOUND` if there is no conflict, and `REFUSED` if the sides do not merge, if they are not the sides of
-   * `resolution`, if something is in the way, or if the mode is one-way and the origin's side is not kept.
+   * Throws `NOT_FOUND` if there is no conflict. Throws `REFUSED` in these cases:
+   * - the sides do not merge;
+   * - the sides are not those of `resolution`;
+   * - something is in the way;
+   * - the mode is one-way, and `resolution` does not keep the origin's side.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules, editorFiles, notHeld } = this.#parts;
@@ -381,8 +393,8 @@ export class FolderCycle implements Disposable {
       if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      // If something was applied, only folders with untracked files are blocked. Their conflicts stay open, and they
-      // are retried.
+      // If something was applied, only folders with untracked files are blocked. The conflicts of these folders stay
+      // open, and the folders are retried.
       if (report.applied.length === 0 && report.blocked.length > 0) throw inTheWay(report.blocked);
       this.#record = record;
       const left = (await this.openConflicts()).find((one) => one.record.path === path);
@@ -390,7 +402,10 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /** Finishes an operation that a crash has interrupted. If another caller did so, adopts the progress in the log. */
+  /**
+   * Finishes an operation that a crash has interrupted. If another caller has finished it, adopts the progress in the
+   * log.
+   */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
     await settle(context);
@@ -455,7 +470,7 @@ export class FolderCycle implements Disposable {
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
-    // The origin need not learn of files that had disappeared and have reappeared by themselves.
+    // Do not send changes of files that had disappeared and have reappeared by themselves.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
@@ -463,7 +478,8 @@ export class FolderCycle implements Disposable {
     await breatheAfter(paths.length);
     const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
     const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
-    // If nothing may be deleted, as in the first step of a new replica, erased contents stay in the folder, too.
+    // While nothing may be deleted (for example in the first step of a new replica), erased contents stay in the
+    // folder.
     const leavesErased = decided !== "here" && decided !== "both";
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides, leavesErased, isMeant }), {
       origin: this.#record.origin,
@@ -506,7 +522,7 @@ export class FolderCycle implements Disposable {
     return touched;
   }
 
-  /** The paths that could not be written, wait for their retry, and have not changed at the origin since. */
+  /** Returns the paths that could not be written, wait for their retry, and have not changed at the origin since. */
   #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
     const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
     const waiting = new Set<WorkspacePath>();
@@ -517,7 +533,7 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /** True if the rest of a commit is probably on its way. A plan that takes long counts as several waits. */
+  /** True if the rest of a commit is probably on its way. The time that the plan took counts as waiting. */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
@@ -526,8 +542,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Verifies the origin's files that the plan uses against the origin's lines, as of now and of the last agreement. A
-   * first plan uses all files.
+   * True if the origin's files that the plan uses match the lines of the origin's log, both now and at the last
+   * agreement. A first plan uses all files.
    */
   async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
     const { mirror } = this.#parts;
@@ -583,7 +599,9 @@ export class FolderCycle implements Disposable {
     if (this.#record.applied === head) await mirror.applied(head);
   }
 
-  /** Skips the events that the step has recorded itself. If all of them came from the origin, none is sent. */
+  /**
+   * Skips the events that the step itself has recorded. If all of these events came from the origin, none is sent back.
+   */
   #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
     const { from, seq, applied } = report;
     if (from === local) this.#known = seq;
@@ -600,15 +618,15 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Called when the record is in the log. `isNews` is true if no event that was written with it is for the origin. If
-   * all earlier events were answered, too, the new events count as answered.
+   * Called when the record is in the log. `isNews` is true if no event that was written with the record must be sent to
+   * the origin. In this case, the new events count as answered if all earlier events were answered.
    */
   #noteRecord(record: ReplicaRecord, { from, seq }: UpstreamReport, isNews: boolean): void {
     this.#record = record;
     this.#answersTo = isNews && record.settled >= from ? seq : record.settled;
   }
 
-  /** True if some event of the origin is not an echo of this replica's own work. */
+  /** True if a new event of the origin is not an echo of this replica's own work. */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {
       if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;

@@ -30,7 +30,7 @@ interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
 
 interface JournalSource {
   readonly read: (after: number, limit: number) => Promise<JournalPage>;
-  /** The origin's state of a path, as far as the mirror has it. */
+  /** Resolves to the origin's state of a path as of the mirror's last event. */
   readonly there: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
@@ -39,13 +39,13 @@ interface JournalSource {
   /** Default: the names of secrets never change. */
   readonly names?: Pick<SharedNames, "refresh"> | undefined;
   /**
-   * True if a change stays in the folder, because the path is an editor's own file, or is at or beneath an entry of the
-   * origin that the folder cannot hold. Default: false.
+   * True if a change stays in the folder and is not sent. The path is then an editor's own file, or is at or beneath an
+   * entry of the origin that the folder cannot hold. Default: false.
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if an entry is left to the next step, which compares both sides, because the folder never had the state that
-   * the entry claims to have seen, or has received a later one from the origin. Default: false.
+   * True if the next step, which compares both sides, must decide about an entry. The folder then never had the state
+   * that the entry claims to have seen, or has received a later state from the origin. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything was answered when the journal was opened. */
@@ -57,14 +57,14 @@ interface JournalSource {
 const PAGE = 2_000;
 
 /**
- * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Passes on only
- * released changes, so that the deletion guard can examine them first.
+ * Reads a folder's changes from its log, and passes them to the session, which sends them to the origin. Only released
+ * changes are passed on, so that the deletion guard can examine them first.
  */
 export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   readonly answered = new Signal<WriteBackAnswer>();
   /**
-   * Emitted when the origin has forgotten which entries it has accepted. Paths that differ at the origin must be
+   * Emitted when the origin has forgotten which entries it had accepted. Paths that differ at the origin must then be
    * proposed again.
    */
   readonly forgotten = new Signal<void>();
@@ -73,13 +73,13 @@ export class FolderJournal implements WriteJournal {
   /** The last unanswered entry of each path. */
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
   /**
-   * Paths whose answer names an event that the mirror lacks, with the event's seq. They stay undecided until it
-   * arrives.
+   * Paths whose answer names an event that the mirror lacks, with the seq of that event. The paths stay undecided until
+   * the event arrives.
    */
   readonly #awaited = new Map<WorkspacePath, number>();
   /**
-   * Paths with an entry that was not accepted, or may not have been. Nothing else would cause another comparison of
-   * them.
+   * Paths with an entry that the origin has not accepted, or may not have accepted. The next step compares them because
+   * they are in this set.
    */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for another reason than being stale. */
@@ -89,7 +89,7 @@ export class FolderJournal implements WriteJournal {
   #released: number;
   #settled: number;
   #isDoubtful = false;
-  /** The last entry that the origin has answered since this object was made. */
+  /** The seq of the last entry that the origin has answered since this object was created. */
   #answeredTo = 0;
 
   constructor(source: JournalSource) {
@@ -101,7 +101,7 @@ export class FolderJournal implements WriteJournal {
     return this.#settled;
   }
 
-  /** Entries without an answer, sent or not. */
+  /** The number of entries without an answer, whether sent or not. */
   get pending(): number {
     return this.#queue.length;
   }
@@ -111,15 +111,15 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Called after a decision about `paths`. A path whose answer names an event that the mirror lacks stays in `again`.
-   * The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
+   * Called after a step has decided about `paths`. A path whose answer names an event that the mirror lacks stays in
+   * `again`. The paths in `agreed` are now the same on both sides, so their refusals are forgotten.
    */
   decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
     for (const path of agreed) this.#refused.delete(path);
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
-  /** Refused paths are not sent again without a change. */
+  /** The refused paths. A refused path is not sent again until it changes or `retry` names it. */
   get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
@@ -129,7 +129,10 @@ export class FolderJournal implements WriteJournal {
     return this.#again.has(path) || this.#waiting.has(path);
   }
 
-  /** Proposes refused paths again: all, those refused for the reason `why`, or only the path `only`. */
+  /**
+   * Proposes refused paths again: all of them, only those that were refused for the reason `why`, or only the path
+   * `only`.
+   */
   retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
       if ((why !== undefined && reason !== why) || (only !== undefined && path !== only)) continue;
@@ -154,7 +157,7 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
-  /** Skips events of the log that the origin does not need. */
+  /** Skips the events after `from` up to `to`, which the origin does not need. */
   passOver(from: number, to: number): void {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
@@ -163,8 +166,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws entries that were made on the origin's state to settle one of these disputes. Called when a person has
-   * undone the settlement.
+   * Withdraws the entries that settle one of these disputes. Such an entry has seen a later event of the origin than
+   * the dispute's base. Called when a person has undone the settlement.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -182,7 +185,7 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Drops the entries up to the own event `upTo`. They are sent only if they are proposed again. */
+  /** Drops the entries up to the own event `upTo`. A dropped entry is sent only if its path is proposed again. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
     this.#scanned = Math.max(this.#scanned, upTo);
@@ -190,9 +193,12 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * True if this state of a path has no answer yet, if the path was refused, or if its answer names an event that the
-   * mirror lacks. An unanswered entry with another state does not count, because a change of the origin has overwritten
-   * it.
+   * True in these cases:
+   * - this state of the path has no answer yet;
+   * - the path was refused;
+   * - the path's answer names an event that the mirror lacks.
+   *
+   * An unanswered entry with another state does not count, because a change of the origin has overwritten it.
    */
   isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
     const waiting = this.#waiting.get(path);
@@ -200,7 +206,7 @@ export class FolderJournal implements WriteJournal {
     return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
-  /** True if the path's last change was released, and the mirror lacks its result. */
+  /** True if the path's last change was released and the mirror does not have its result yet. */
   isSent(path: WorkspacePath): boolean {
     const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
@@ -216,7 +222,7 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The origin has seen more of this log than there is now. Return the log's end, so that the caller notices.
+    // The origin has seen more events of this log than it has now. Return the log's end, so that the caller notices.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
@@ -229,8 +235,8 @@ export class FolderJournal implements WriteJournal {
   async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
-    // The answer to an entry that `answer` does not name was lost, and the origin no longer remembers it. Only the
-    // origin's state will show whether it accepted the entry.
+    // If `answer` does not name an entry, the answer to that entry was lost, and the origin no longer remembers it.
+    // Only the origin's state will show whether the entry was accepted.
     for (const entry of answered.values()) {
       if (told.has(entry.localSeq)) continue;
       this.#again.add(entry.path);
@@ -246,7 +252,7 @@ export class FolderJournal implements WriteJournal {
         const { reason, unheard } = one;
         const isDeletion = entry.entry === undefined;
         this.#refused.set(entry.path, { reason, isDeletion, ...(unheard === true ? { unheard } : {}) });
-        // Compare the path again: if it equals the origin's state by now, nothing is withheld.
+        // Compare the path again, because it may equal the origin's state by now.
         this.#again.add(entry.path);
       }
     }
@@ -283,7 +289,7 @@ export class FolderJournal implements WriteJournal {
     const remote = await there(path);
     const known = entry ?? remote;
     if (!rules.goesBack(path, known, remote)) return false;
-    // The step decides about a path whose entry was made while the origin's file was withheld.
+    // If the entry was made while the origin's file was withheld, the next step decides about its path.
     if (rules.wasWithheld(path, known?.kind === "dir")) return false;
     if ((await keepsHere?.(path, entry)) === true) return false;
     return (await isLeftToStep?.(one)) !== true;

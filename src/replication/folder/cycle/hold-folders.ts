@@ -15,11 +15,14 @@ interface HoldGround {
   readonly mirror: Pick<FileHistory, "entriesAt">;
   readonly head: number;
   readonly rules: ReplicatedPaths;
-  /** Only folders whose deletion the origin has refused, or that were held before, are checked. */
+  /**
+   * Names paths to check. Only folders whose deletion the origin has refused, or that were held before (`conflicts`),
+   * are checked.
+   */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
   readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
-  /** Entries that the folder's disk cannot hold stay at the origin. Default: the disk can hold everything. */
+  /** The entries that the folder's disk cannot hold; they stay at the origin. Default: the disk can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "leftOut"> | undefined;
 }
 
@@ -62,7 +65,7 @@ function isFolder(one: SettledDecision | undefined): boolean {
   return one?.sides.remote?.kind === "dir";
 }
 
-/** True if the origin keeps the entry, whatever happens to it in the folder. */
+/** True if the entry stays at the origin even if it is deleted in the folder. */
 function stays(
   entry: Entry,
   going: ReadonlyMap<WorkspacePath, SettledDecision>,
@@ -87,7 +90,7 @@ interface Holding {
   readonly rules: ReplicatedPaths;
 }
 
-/** Only the topmost held folder becomes a conflict. The folders in it are settled with it. */
+/** Only the topmost held folder becomes a conflict. The held folders in it are settled together with it. */
 function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): SettledDecision {
   const { sides } = one;
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
@@ -105,7 +108,8 @@ interface NameGround {
 }
 
 /**
- * Returns the new paths that cannot be created, because their names collide with others that the folder has or gets.
+ * Returns the new paths that cannot be created, because their names collide with the name of a present path or another
+ * new path.
  */
 export async function findHeldNames(
   decisions: readonly SettledDecision[],

@@ -10,8 +10,7 @@ import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
 export interface IgnoreGround {
   /**
-   * Each history with the event as of which it is queried. A path that one history lacks is looked up in the next of
-   * the list.
+   * Histories, each with the seq as of which it is queried. A path that one history lacks is looked up in the next one.
    */
   readonly histories: readonly (readonly [FileHistory, number])[];
   readonly blobs: Pick<BlobStore, "open">;
@@ -78,7 +77,10 @@ export class IgnoredPaths {
   }
 }
 
-/** Uses the side's present ignore files, and those deleted since the last agreement. */
+/**
+ * Returns the ignored paths of a side, according to its present ignore files and those deleted since the last
+ * agreement.
+ */
 export function ignoredOn(
   side: Side,
   {

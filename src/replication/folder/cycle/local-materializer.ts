@@ -18,7 +18,7 @@ export interface Materialised {
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
   readonly contents: readonly Hash[];
-  /** Set if a person has decided: the decision in words (see `UpstreamStep`). */
+  /** A person's decision in words, if the step carries one out (see `UpstreamStep`). */
   readonly decision?: string;
   /**
    * `seq` is the own event up to which the folder was known when the step was planned. `looked` are the paths that were
@@ -28,7 +28,7 @@ export interface Materialised {
 }
 
 /**
- * If a first sync has more changes than this, the changes are not attributed one by one. Only the origin's history then
+ * The maximum number of changes that a first sync attributes one by one. If there are more, only the origin's history
  * tells whose work each change is.
  */
 const MOST_OF_FIRST = 4_096;
@@ -67,8 +67,8 @@ export class LocalMaterializer {
   }
 
   /**
-   * If another folder has replaced the former one, records it as the workspace's folder, so that a later move is
-   * recognised.
+   * If another folder has replaced the known one, records the new one as the workspace's folder, so that a later move
+   * is recognised.
    */
   async #know({ folder: now }: ReplicaRecord): Promise<void> {
     const before = this.#folder;

@@ -4,12 +4,12 @@ import { shownPath } from "../../../engine/log/shape.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../../core/records/replica-record.ts";
 import { haltedBecause, hintFor } from "../link/sync-shape.ts";
 
-/** `REFUSED`, for a request that a halted sync cannot carry out. */
+/** Returns the error `REFUSED` for a request that a halted sync cannot carry out. */
 export function haltedSync(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
 }
 
-/** `REFUSED`, for a rejoin with an origin that has lost nothing. */
+/** Returns the error `REFUSED` for a rejoin with an origin that has lost nothing. */
 export function nothingLost(): ChronicleError {
   return new ChronicleError(
     "REFUSED",
@@ -20,7 +20,7 @@ export function nothingLost(): ChronicleError {
   );
 }
 
-/** `REFUSED`, for a restore that is requested although the sync is not halted. */
+/** Returns the error `REFUSED` for a restore that is requested although the sync is not halted. */
 export function nothingHalted(): ChronicleError {
   return new ChronicleError("REFUSED", "the sync is not halted: nothing that was deleted waits to be put back", {
     hint: "in the folder, `chronicle undo --file PATH` takes back a deletion, and `chronicle restore MOMENT PATH` brings back an earlier state",
@@ -28,8 +28,8 @@ export function nothingHalted(): ChronicleError {
 }
 
 /**
- * `REFUSED`, for a request to a sync that is not running. The code tells clients not to retry, because a person must
- * act.
+ * Returns the error `REFUSED` for a request to a sync that is not running. This code tells clients not to retry,
+ * because a person must act.
  */
 export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
   const hint =
@@ -42,8 +42,8 @@ export function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): Ch
 }
 
 /**
- * Throws `REFUSED` if a conflict is open about something that the origin recorded after the event `common` and has
- * lost.
+ * Throws `REFUSED` if an open conflict is about an event after `common`, because the origin has lost the events after
+ * `common`.
  */
 export function refuseDisputed(conflicts: readonly IdentifiedConflict[], common: number): void {
   const behind = conflicts.filter(({ record }) => isAfter(record, common));

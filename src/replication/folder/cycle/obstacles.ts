@@ -19,7 +19,7 @@ export interface ObstaclesOptions {
 
 /** The time between two checks, in ms. */
 const BETWEEN_MS = 3_000;
-/** Checks take at most 1/`COSTLY_PARTS` of all time, so slow ones run less often. */
+/** Checks take at most 1/`COSTLY_PARTS` of the time, so slow checks run less often. */
 const COSTLY_PARTS = 20;
 /** One check covers at most this many paths of each kind. */
 const MOST_LOOKED_AT = 500;
@@ -27,8 +27,8 @@ const MOST_LOOKED_AT = 500;
 /**
  * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
  * file is removed, a file system is remounted for writing, an attribute is cleared. Unlike a retry, a check adds no
- * line to the log. Therefore, each path is checked every few seconds, and retried once the result changes. Obstacles
- * that no check shows (a quota) are left to `Retries`.
+ * line to the log. Therefore, paths are checked every few seconds, and a path is retried once its result changes.
+ * Obstacles that a check cannot detect (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;
@@ -43,7 +43,7 @@ export class Obstacles implements Disposable {
     this.#options = options;
   }
 
-  /** Checks at once if new paths wait, otherwise after a while. */
+  /** Checks at once if new paths wait. Otherwise, schedules the next check. */
   look(): void {
     this.#isEnded = false;
     if (this.#isLooking) return;
@@ -104,7 +104,7 @@ export class Obstacles implements Disposable {
     if (opened !== undefined && opened.length > 0) onReadable(opened);
   }
 
-  /** Returns at most `MOST_LOOKED_AT` items. They begin at `#from`, so that consecutive checks cover different ones. */
+  /** Returns at most `MOST_LOOKED_AT` items, beginning at `#from`, so that consecutive checks cover different items. */
   #turnOf<T>(all: readonly T[]): readonly T[] {
     if (all.length <= MOST_LOOKED_AT) return all;
     const from = this.#from % all.length;

@@ -27,7 +27,7 @@ export class OriginErasures {
   readonly #context: Context;
   readonly #mirror: Mirror;
   readonly #rules: ReplicatedPaths;
-  /** The last erasure that was followed. All earlier ones were followed, too. */
+  /** The seq of the origin's last erasure that was adopted. All earlier erasures were adopted, too. */
   #followed = 0;
   #waiting: ErasuresWaiting | undefined;
   #state = "";
@@ -45,7 +45,7 @@ export class OriginErasures {
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // A commit that erases contents ends with the erasure, so more of this commit will arrive.
+    // The last event of a commit that erases contents is the erasure itself, so more of this commit will arrive.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);
@@ -56,7 +56,7 @@ export class OriginErasures {
     return true;
   }
 
-  /** Erases what the origin has erased, and withdraws what the origin has withdrawn. Called after a step. */
+  /** Adopts the origin's erasures, and its withdrawals of erasures. Called after a step. */
   async follow(standing: Standing): Promise<void> {
     const last = await this.#mirror.lastErasure();
     if (last === this.#followed || last > standing.applied) return;
@@ -83,8 +83,8 @@ export class OriginErasures {
   }
 
   /**
-   * The paths that the origin has stopped recording with an erasure, and that have in the folder the state that the
-   * origin had before.
+   * Returns the paths that the origin has stopped recording with an erasure, if the folder has the state that the
+   * origin had before the erasure.
    */
   async #untracked(
     { applied, head }: { readonly applied: number; readonly head: number },
@@ -102,7 +102,7 @@ export class OriginErasures {
     const found: UntrackedPath[] = [];
     for (const { path, row } of absent) {
       const record = records.get(row.seq);
-      // The mirror lacks the lines of events before a full reconciliation.
+      // The record is missing for an event before a full reconciliation, because the mirror lacks its line.
       const by = record ?? erasures.find(({ untracked }) => holdsSeq(untracked, row.seq));
       if (by === undefined || (record !== undefined && record.cause !== "erase")) continue;
       const before = (await index.iterationAt(path, local))?.entry;
@@ -114,7 +114,9 @@ export class OriginErasures {
     return found;
   }
 
-  /** True if the folder still has the state of the last agreement, and the origin no longer has it. */
+  /**
+   * True if the folder still has the state on which both sides last agreed, and the origin no longer has that state.
+   */
   async #isBehind(path: WorkspacePath, applied: number, head: number): Promise<boolean> {
     const { index } = this.#context;
     const { seq: local } = await index.head();

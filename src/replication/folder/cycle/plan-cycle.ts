@@ -32,8 +32,8 @@ export interface CycleGround {
 export interface CyclePlan {
   readonly changes: readonly UpstreamChange[];
   /**
-   * Paths whose present state must be sent to the origin although this step does not change them in the folder, in
-   * sending order.
+   * The paths, in sending order, whose present state must be sent to the origin although this step does not change them
+   * in the folder.
    */
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
@@ -66,18 +66,22 @@ interface Proposing {
   readonly ground: CycleGround;
 }
 
-/** A path that this step changes is never proposed, because its change is a journal entry by itself. */
+/**
+ * True if the path's present state must be sent to the origin. Always false for a path that this step changes in the
+ * folder, because the journal sends that change anyway.
+ */
 function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote, path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
   if (!isNewGround && ground.isOnItsWay(path.path, path.local)) return false;
-  // Without this condition, each comparison would record a proposal that is never sent.
+  // Without this condition, each comparison would record a proposal that the journal never sends.
   return ground.keepsProposal?.(path.path) !== true;
 }
 
 /**
- * Deletions come first, with children before their folder. The other paths follow, with folders before their children.
+ * Returns the paths in sending order: deletions first, children before their folder; then the other paths, folders
+ * before their children.
  */
 function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
   const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
@@ -92,8 +96,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path that was disputed before the folder above it became disputed stays disputed. Otherwise, one side would win
-    // by default.
+    // A path keeps its conflict when a folder above it becomes disputed. Otherwise, one side would win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -102,7 +105,7 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw a conflict whose sides agree again, or whose obstacle is gone or is removed by this step.
+  // Withdraw the remaining conflicts. Their sides agree again, or their obstacle is gone, or this step removes it.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -119,8 +122,8 @@ interface ConflictGround {
 function conflictOf(one: SettledDecision, { at, known, ground }: ConflictGround): ConflictRecord {
   const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  // If the folder is only held (`heldBy`), its children are not disputed, because this step reconciles them. Its
-  // conflict then has no `since`.
+  // The conflict of a folder that is only held (`heldBy`) has no `since`: its children are not disputed, because this
+  // step reconciles them.
   const about = heldBy === undefined ? { since: known?.record.sync?.since ?? applied } : { detail: heldBy };
   return {
     path,
@@ -160,7 +163,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** Limits a waiting conflict to its path alone, because this step reconciles what is beneath the path. */
+/** Limits a waiting conflict to its own path, because this step reconciles the paths beneath it. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;
@@ -168,8 +171,8 @@ function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
 }
 
 /**
- * Returns the conflicts to report. A path that could not be written is reported as open, whatever was planned about it;
- * if its conflict was open before, it is not reported.
+ * Returns the conflicts to report. For a path that could not be written, the planned conflict does not count: the path
+ * is reported as open, or not at all if its conflict was open before.
  */
 export function toldConflicts(
   planned: readonly IdentifiedConflict[],
@@ -182,7 +185,7 @@ export function toldConflicts(
   return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
 }
 
-/** The paths that are the same on both sides after a step. */
+/** Returns the paths that are the same on both sides after a step. */
 export function agreedPaths(
   { paths, plan }: { readonly paths: readonly CyclePath[]; readonly plan: CyclePlan },
   report: UpstreamReport | undefined,

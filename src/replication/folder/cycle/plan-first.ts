@@ -19,15 +19,16 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /**
  * Plans the first step for a folder that was never recorded or reconciled. In every mode, such a folder gets the
- * origin's entries, so nothing is decided path by path. `planCycle` would return the same plan (a test checks that) in
- * several times the time. Returns `undefined` for any other folder, if names collide, or if only a part of a commit of
- * the origin has arrived.
+ * origin's entries, so no path needs a decision of its own. `planCycle` would return the same plan (a test checks
+ * this), but takes several times as long.
+ *
+ * Returns `undefined` for any other folder, if names collide, or if only a part of a commit of the origin has arrived.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
   const { own, applied, local, mirror, head, nameRules } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
-  // In path order, the entries within a path follow it directly.
+  // In path order, the entries beneath a path follow it directly.
   let leaf: WorkspacePath | undefined;
   for await (const rows of mirror.entriesAt(head)) {
     for (const { path, seq, iteration, entry } of rows) {
@@ -42,7 +43,7 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
   return collide ? undefined : { changes, proposals: [], conflicts: [] };
 }
 
-/** True if the folder gets the origin's entry, and can hold it. */
+/** True if the folder is to get the origin's entry and can hold it. */
 async function mayCome(
   { rules, editorFiles, gitPaths, secrets, notHeld }: FirstSides,
   path: WorkspacePath,

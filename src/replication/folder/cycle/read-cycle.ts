@@ -25,7 +25,7 @@ export interface CycleSides {
   readonly applied: number;
   readonly head: number;
   readonly local: number;
-  /** Open conflicts. Their paths, and those beneath them, have older bases. */
+  /** The open conflicts. Their paths, and the paths beneath, have bases that are older than `applied`. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
   /** True if this replica wrote the state that the origin recorded with this event. */
@@ -33,38 +33,38 @@ export interface CycleSides {
   /** See `onCommonGround`. Default: unknown. */
   readonly stoodOn?: BothHistories["stoodOn"];
   /**
-   * True if a path may be recorded as deleted in the folder because an erasure of the origin after `applied` has left
-   * it out. Default: false.
+   * True if the folder may have recorded a path as deleted because an erasure of the origin after `applied` left the
+   * path out (see `onErasedGround`). Default: false.
    */
   readonly mayHaveLeft?: boolean;
   /**
-   * True if the folder's deletion of this path is on its way to the origin, refused or decided. `upstreamSeq` is the
-   * path's last event at the origin. Default: false.
+   * True if the folder's deletion of this path is on its way to the origin, was refused there, or was settled by a
+   * person. `upstreamSeq` is the path's last event at the origin. Default: false.
    */
   readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
-  /** Gets the compared paths, and finds those that are a repository's own state. */
+  /** Takes note of the compared paths, and finds those that are a repository's own state. */
   readonly gitPaths?: Pick<GitPaths, "note" | "holds"> | undefined;
-  /** Gets the compared paths, and finds the secrets that stay on their side. */
+  /** Takes note of the compared paths, and finds the secrets that stay on their side. */
   readonly secrets?: Pick<SecretPaths, "note"> | undefined;
   /** Default: the folder's disk can hold everything. */
   readonly notHeld?: Pick<NotHeldPaths, "sides" | "mayCome"> | undefined;
 }
 
-/** This many paths are read at once. Other work may run between two such batches. */
+/** The number of paths that are read at once. Other work can run between two batches. */
 const BATCH = 2_048;
 
-/** This many of the origin's last changes of a path are searched for this replica's own. */
+/** The maximum number of the origin's last changes of a path that are searched for a change by this replica. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads the paths, and those that are needed to decide about them: the folders above them, and the contents of a folder
- * that is not a folder on all sides. Leaves out paths that a folder and its origin do not share.
+ * Reads the paths, and the other paths that are needed to decide about them: the folders above, and everything beneath
+ * a path that is a folder on some sides but not on all. Leaves out paths that the folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();
   await readInto(found, withFolders(touched), sides);
-  // A conflict has held the paths beneath it. After its end, these paths must be decided about.
+  // The paths beneath a conflict were held with it, and must be decided about when it ends.
   const held = sides.conflicts
     .filter(({ record }) => record.sync?.since !== undefined)
     .map(({ record }) => record.path);
@@ -89,8 +89,8 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * Drops editors' own files that stay on their side. Removes the base of those that both sides have made independently
- * of each other.
+ * Drops editors' own files that stay on their side. Removes the base of editors' files that both sides have created
+ * independently.
  */
 async function withoutEditorFiles(
   paths: Iterable<CyclePath>,
@@ -107,9 +107,9 @@ async function withoutEditorFiles(
 }
 
 /**
- * Corrects the base of paths that an erasure of the origin has left out. Before the step is planned, such a path is
- * recorded as deleted in the folder. Both sides last agreed on this absence. If the origin has an entry at the path
- * again, nobody has deleted that entry in the folder.
+ * Corrects the base of paths that an erasure of the origin has left out. The folder recorded such a path as deleted
+ * before this step was planned, and both sides last agreed on this absence. If the origin has a new entry at the path,
+ * nobody has deleted that entry in the folder.
  */
 async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): Promise<readonly CyclePath[]> {
   if (sides.mayHaveLeft !== true) return paths;
@@ -126,8 +126,8 @@ async function onErasedGround(paths: readonly CyclePath[], sides: CycleSides): P
 }
 
 /**
- * Moves the base of a path to the last state that this replica has written and the origin has accepted since both sides
- * agreed, because both present states were made from that state. Otherwise, a deletion here or a change at the origin
+ * Moves the base of a path to the last state that this replica wrote and the origin accepted since both sides agreed.
+ * Both present states descend from that state. With the older base, a deletion in the folder or a change at the origin
  * after the replica's own edit would look like a conflict with this edit.
  */
 async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
@@ -164,7 +164,7 @@ function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
   return paths;
 }
 
-/** The paths that are not beneath another one of them. */
+/** Returns the paths that are not beneath another path of the list. */
 export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
   const tops: WorkspacePath[] = [];
   for (const path of paths.toSorted(comparePaths)) {
@@ -182,7 +182,7 @@ function isFolder(entry: Entry | undefined): boolean {
   return entry?.kind === "dir";
 }
 
-/** A path that is a folder on some sides, but not on all. Its contents are needed. */
+/** True if the path is a folder in some of its three states, but not in all. The paths beneath it are then needed. */
 function isUneven(path: CyclePath): boolean {
   const folders = statesOf(path).filter(isFolder).length;
   return folders > 0 && folders < 3;
@@ -217,11 +217,12 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      // A folder cannot have deleted a path that was never recorded in it, for instance because a filter withheld the
-      // path.
+      // A path that was never recorded in the folder (for instance because a filter withheld it) cannot have been
+      // deleted there.
       const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
-      // In a conflict without a common state, both sides were judged when the conflict was last recorded.
+      // For a conflict without a common state, the search for a base ended at the event at which the conflict was last
+      // recorded.
       const sync = at.entry === undefined && at.seq === 0 ? disputed.get(path) : undefined;
       const judgedTo = Math.max(base[i]?.seq ?? 0, sync?.upstreamSeq ?? 0);
       found.set(path, { path, base: at, judgedTo, local: local[i]?.entry, remote: there?.entry, upstream });
@@ -230,8 +231,8 @@ async function readInto(
 }
 
 /**
- * Returns the states that both sides last agreed on: those of the origin when the folder was reconciled, or when the
- * conflict began.
+ * Returns the states on which both sides last agreed. These are the origin's states at the time when the folder was
+ * last reconciled, or, for a path in a conflict, when the conflict began.
  */
 async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
   const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
@@ -268,16 +269,16 @@ function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, C
 }
 
 export type CycleOutcome =
-  /** The cycle must run again, because of a concurrent change or a wrong index of the mirror. */
+  /** The cycle must run again, because a file changed concurrently or the mirror's index was wrong. */
   | { readonly kind: "moved" }
-  /** Entries are being deleted. The caller must wait until that is over. */
+  /** Entries are being deleted. The caller must wait for `waitMs` and run the cycle again. */
   | { readonly kind: "restless"; readonly waitMs: number }
   /** Only a part of a commit of the origin has arrived. */
   | { readonly kind: "partial" }
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
   | {
       readonly kind: "done";
-      /** How many paths in the folder were changed. */
+      /** The number of paths that were changed in the folder. */
       readonly applied: number;
       readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
       /** True if the step wrote something that must be sent to the origin or compared once more. */

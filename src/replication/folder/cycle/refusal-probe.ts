@@ -5,7 +5,7 @@ import type { FolderJournal } from "./folder-journal.ts";
 export interface RefusalProbeOptions {
   readonly journal: Pick<FolderJournal, "refused" | "retry" | "isUndecided">;
   readonly timers: Timers;
-  /** True if something may be sent now. */
+  /** True if entries can be sent now. */
   readonly mayAsk: () => boolean;
   readonly wake: () => void;
 }
@@ -15,8 +15,8 @@ const LONGEST_WAIT_MS = 900_000;
 
 /**
  * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
- * After waits of growing length, it proposes another one of the paths that were refused for this reason. Each attempt
- * adds lines to the log, so all of these paths are sent only after one was accepted.
+ * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. Each attempt
+ * adds lines to the log, so the other paths are sent only after one was accepted.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;

@@ -14,16 +14,18 @@ import { optional } from "../../../util/optional.ts";
 
 export interface Resolution {
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`: the file's content. Default: the merge of both sides, if they merge. */
+  /** The file's content for `merge`. Default: the merge of both sides, if they merge. */
   readonly content?: Uint8Array;
-  /** The sides for which the decision was made (see `SyncResolution`). Default: the present sides. */
+  /**
+   * The hashes of the two sides that the person saw when deciding (see `SyncResolution`). Default: the present sides.
+   */
   readonly from?: { readonly current_hash: string; readonly undo_hash: string };
 }
 
 /** A conflict, with the present states of its path and of the paths beneath it. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
-  /** All open conflicts. Those about paths beneath the conflict's path are settled with it. */
+  /** All open conflicts. The conflicts of paths beneath the conflict's path are settled together with it. */
   readonly open: readonly IdentifiedConflict[];
   readonly paths: readonly CyclePath[];
 }
@@ -71,7 +73,9 @@ function isDecidedAbout(from: Resolution["from"], at: CyclePath | undefined): bo
   return (at?.local?.hash ?? "") === from.current_hash && (at?.remote?.hash ?? "") === from.undo_hash;
 }
 
-/** The conflict itself comes first. */
+/**
+ * Returns the settled records of the conflict and of the conflicts beneath its path. The conflict itself comes first.
+ */
 function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
   const { path } = conflict.record;
   const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
@@ -88,7 +92,10 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
 }
 
-/** Applies the origin's state. The change has the common base, in case the path cannot be written. */
+/**
+ * Returns the change that applies the origin's state, or none if both sides are equal. The change has the common base,
+ * which is needed if the path cannot be written.
+ */
 function taken({ path, base, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
   if (sameEntry(settable(local), after)) return [];
@@ -117,7 +124,7 @@ function unmergeable(path: WorkspacePath): ChronicleError {
   );
 }
 
-/** The file has the permissions of the first side that has a file. */
+/** Returns the entry of the merged file. Its permissions are those of the local file, or else of the origin's file. */
 function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mode = (file?.mode ?? 0o644) & 0o777;
@@ -131,14 +138,14 @@ function changedMeanwhile(path: WorkspacePath): ChronicleError {
   });
 }
 
-/** `NOT_FOUND`, for a path without an open conflict. */
+/** Returns the error `NOT_FOUND` for a path without an open conflict. */
 export function noConflict(path: WorkspacePath): ChronicleError {
   return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
     hint: "`chronicle sync conflicts` lists those that are open",
   });
 }
 
-/** `REFUSED`, for a resolution that cannot be written. */
+/** Returns the error `REFUSED` for a resolution that cannot be written. */
 export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
   return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
@@ -146,7 +153,10 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
-/** `REFUSED`, for a one-way mode: nothing is written back, so only the origin's side can settle the conflict. */
+/**
+ * Returns the error `REFUSED` for a one-way mode. Nothing is written back in this mode, so only the origin's side can
+ * settle the conflict.
+ */
 export function oneWay(path: WorkspacePath): ChronicleError {
   return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
     hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",

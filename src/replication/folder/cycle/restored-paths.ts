@@ -10,18 +10,18 @@ import { putBack } from "./deletion-guard.ts";
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
-  /** The sides that get back what they have lost. Empty if no person has decided so for this step. */
+  /** The sides to which lost entries are restored. Empty unless a person has decided so for this step. */
   readonly sides: ReadonlySet<Side>;
   /** True if contents that the origin has erased are not restored, because the origin would not accept them. */
   readonly leavesErased: boolean;
-  /** True if somebody has decided that a path stays as it is. */
+  /** True if the path's deletion is intended, because a person has settled its conflict. */
   readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
  * Restores the entries that a person wants back after a large deletion. These are the entries that the other side still
- * has, and those whose deletion was carried out on the other side, too, just before the halt. Such a deletion may still
- * be on its way from the origin. The path is restored once the deletion has arrived.
+ * has, and the entries that were deleted on both sides just before the halt. The origin's event about a deletion may
+ * not have arrived yet. The path is restored once that event has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;
@@ -33,12 +33,12 @@ export class RestoredPaths {
     this.#sandboxId = sandboxId;
   }
 
-  /** The paths that must be compared even if nothing has changed. */
+  /** The paths that the next step must compare even if nothing has changed. */
   get paths(): Iterable<WorkspacePath> {
     return this.#gone.keys();
   }
 
-  /** `gone` has the entries that were deleted just before the halt. They replace the entries of earlier calls. */
+  /** `gone` holds the entries that were deleted just before the halt. They replace the entries of earlier calls. */
   want(gone: ReadonlyMap<WorkspacePath, Gone>): void {
     this.#gone = new Map(gone);
   }
@@ -67,8 +67,8 @@ export class RestoredPaths {
   }
 
   /**
-   * Called after a decision about these paths. They are forgotten, except those whose deletion is still on its way from
-   * the origin.
+   * Called after a step has decided about these paths. Forgets the paths, except those whose deletion is still on its
+   * way from the origin.
    */
   done(paths: readonly CyclePath[]): void {
     if (this.#gone.size === 0) return;

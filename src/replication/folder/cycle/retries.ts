@@ -40,7 +40,7 @@ export class Retries implements Disposable {
   }
 
   /**
-   * Called after a change at these paths, such as a new permission. Waiting paths at or beneath them may be retried
+   * Called after a change at these paths, such as a new permission. Waiting paths at or beneath them can be retried
    * now.
    */
   changed(paths: ReadonlySet<WorkspacePath>): void {

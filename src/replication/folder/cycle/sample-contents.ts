@@ -21,12 +21,12 @@ export interface Sample {
 const MOST_LOOKED_AT = 16;
 /** The files to read are chosen from at least this many, if the folder has as many. */
 const CHOSEN_FROM = 64;
-/** The recorded sizes of the files to read are at most this many bytes together, except for the first file. */
+/** The maximum sum of the recorded sizes of the files to read. The first file is read even if it is larger. */
 const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
  * Chooses files from the whole folder, and compares the shortest ones with the state on which both sides last agreed.
- * Later recordings are not used, because they may be of another folder.
+ * States that were recorded later are not used, because another folder may already have been in its place.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const { worktree } = ground.context;
@@ -37,7 +37,7 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
     if (looked > 0 && bytes > MOST_BYTES) break;
     looked += 1;
     const [stat] = await worktree.stats([entry.path]);
-    // A file that has grown is not the same, however much of it would have to be read.
+    // A file that has grown has changed, and need not be read.
     if (typeof stat === "object" && stat.kind === "file" && stat.size > entry.size) continue;
     const now = await worktree.inspect(entry.path);
     if (now !== undefined && sameEntry({ ...now, mode: entry.mode }, entry)) same += 1;
@@ -46,16 +46,19 @@ export async function sampleContents(ground: SampleGround): Promise<Sample> {
 }
 
 /**
- * True if a folder on another device, with the same inode number, is the known folder. `isBorn`: both times of birth
- * are known, and equal to the nanosecond. One unchanged file is then enough, or no file at all if none was sampled.
- * Otherwise, at least one file and at least half of the files must be unchanged.
+ * True if a folder on another device, with the same inode number, is the known folder. `isBorn` is true if both birth
+ * times are known and equal to the nanosecond. In that case, one unchanged file is enough, or none if no file was
+ * sampled. Otherwise, at least half of the sampled files must be unchanged, and at least one.
  */
 export function isRecognised({ looked, same }: Sample, isBorn: boolean): boolean {
   if (isBorn) return same > 0 || looked === 0;
   return same > 0 && same * 2 >= looked;
 }
 
-/** Empty files are chosen only if there are no others, because they are like those of any folder. */
+/**
+ * Chooses files from the whole folder. Empty files are chosen only if there are no others, because all empty files are
+ * alike.
+ */
 async function choose({ mirror, rules, applied }: SampleGround): Promise<readonly Entry[]> {
   const [filled, empty] = [new EvenChoice(), new EvenChoice()];
   for await (const rows of withBreaths(mirror.entriesAt(applied))) {
@@ -68,7 +71,7 @@ async function choose({ mirror, rules, applied }: SampleGround): Promise<readonl
   return filled.chosen.length > 0 ? filled.chosen : empty.chosen;
 }
 
-/** Chooses evenly from all entries. Holds fewer than twice `CHOSEN_FROM` of them. */
+/** Chooses evenly from all offered entries. Holds fewer than twice `CHOSEN_FROM` entries. */
 class EvenChoice {
   #chosen: Entry[] = [];
   #step = 1;

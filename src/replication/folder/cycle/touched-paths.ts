@@ -43,7 +43,7 @@ export interface JustDone {
   readonly upTo: number;
 }
 
-/** Leaves out the paths that the step has written and that have not changed since. */
+/** Returns the paths without those that the step `done` has written and that have not changed since. */
 export async function withoutOwn(
   own: FileHistory,
   paths: readonly WorkspacePath[],

@@ -13,7 +13,7 @@ import type { Stood, StoodOn } from "./stood-on.ts";
 export interface BothHistories {
   readonly mirror: Pick<IndexStore, "iterationsAt">;
   readonly own: Pick<IndexStore, "iterations" | "protectedPaths">;
-  /** Default: it is unknown on which of the origin's states the folder's states are based. */
+  /** Tells on which of the origin's states the folder's states are based. Default: unknown. */
   readonly stoodOn?: Pick<StoodOn, "at" | "leftOut" | "broughtBy"> | undefined;
   /** True if this replica wrote the state that the origin recorded with this event. */
   readonly isOwn: (seq: number) => Promise<boolean>;
@@ -21,7 +21,7 @@ export interface BothHistories {
 }
 
 interface CycleHistories extends BothHistories {
-  /** The paths of open conflicts have bases of their own. */
+  /** The open conflicts. Their paths have bases of their own. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly local: number;
 }
@@ -29,14 +29,18 @@ interface CycleHistories extends BothHistories {
 /** The base of a path that both sides never had in common. */
 export const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
-/** This many of the origin's last changes of a path are searched. */
+/** The maximum number of the origin's last changes of a path that are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Corrects the bases of paths that both sides may have had without reconciling them. Such paths are secrets (until a
- * person asked for them by `--with-protected`, or took their names off the list), editors' files, any path while a
- * filter withheld it, and paths that the folder's disk could not hold. The origin's state of such a path at `applied`
- * may never have been reconciled with the folder's. Therefore, its base must be a state that the folder has had, too.
+ * Corrects the bases of paths that may have existed on both sides without being reconciled:
+ * - secrets, until a person asked for them by `--with-protected` or took their names off the list;
+ * - editors' files;
+ * - any path while a filter withheld it;
+ * - paths that the folder's disk could not hold.
+ *
+ * The origin's state of such a path at `applied` may never have been reconciled with the folder's state. Therefore, its
+ * base must be a state that the folder has had, too.
  */
 export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHistories): Promise<CyclePath[]> {
   const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
@@ -52,7 +56,7 @@ export async function onCommonGround(paths: readonly CyclePath[], sides: CycleHi
   return ground;
 }
 
-/** The paths of which some state was recorded in the folder as a secret. */
+/** Returns the paths of which the folder has ever recorded a state as a secret. */
 async function onceSecret({ own }: Pick<BothHistories, "own">): Promise<ReadonlySet<WorkspacePath>> {
   return new Set(await own.protectedPaths());
 }
@@ -68,8 +72,8 @@ async function commonOf(one: CyclePath, sides: CycleHistories & Pick<Apart, "kep
 }
 
 /**
- * True if the folder has had the state that its change claims to have seen, or if nothing makes this doubtful. If
- * false, the change is not an edit of that state, and stays in the folder until a step has compared both sides.
+ * True if the folder has had the state that its change claims to have seen, or if there is no reason to doubt it. If
+ * false, the change is not an edit of that state. It then stays in the folder until a step has compared both sides.
  */
 export async function hasHadSeen(
   { path, entry, seen, localSeq }: Pick<WriteBackEntry, "path" | "entry" | "seen" | "localSeq">,
@@ -97,7 +101,7 @@ async function mayLieApart(
   if (!rules.isShared(path, false)) return false;
   if (rules.isSecret(path) || isEditorName(path)) return true;
   if (states.some((entry) => entry !== undefined && (entry.class === "protected" || mayNotBeHeld(entry)))) return true;
-  // While a state of the path was a secret in the folder, the origin's states were not compared.
+  // While the path was a secret in the folder, it was not compared with the origin's states.
   return (await keptHere()).has(path);
 }
 
@@ -106,9 +110,10 @@ interface AsOf extends BothHistories {
 }
 
 /**
- * Returns the last state of the origin, up to the base, that the folder has had. This is the state on which the two
- * were last reconciled, or a later one that both had. If no reconciliation is known, it is the last state that the
- * folder had at any time; if none is found, `NEVER`.
+ * Returns the last state of the origin, up to the base, that the folder has had, too:
+ * - the state in which both sides were last reconciled, or a later state that both have had;
+ * - if no reconciliation is known, the last state that the folder had at any time;
+ * - if no such state is found, `NEVER`.
  */
 async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Promise<SyncBase> {
   const { rows, left, stood } = await readSince(path, sides);
@@ -127,10 +132,13 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
   return earlier ?? NEVER;
 }
 
-/** Stands for no event: no event has this seq, and none comes before it. */
+/** Stands for "no event". Its seq is lower than that of any event. */
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
-/** If a step has left the origin's state out, reads only the later iterations. */
+/**
+ * Reads the folder's iterations of a path. If a step has left the origin's state out, reads only the iterations after
+ * that step.
+ */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);
   const left = (await stoodOn?.leftOut(path, all)) ?? NOWHERE;
@@ -139,7 +147,7 @@ async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   return { rows, left, stood: last.ownSeq > left.ownSeq ? last : NOWHERE };
 }
 
-/** The last own event after which the folder had this state, or 0. */
+/** Returns the seq of the last own event with this state, or 0. */
 function lastSame(rows: readonly IterationRow[], entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   return rows.findLast((row) => sameEntry(settable(row.entry), settable(entry)))?.seq ?? 0;

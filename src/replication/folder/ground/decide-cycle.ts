@@ -14,14 +14,14 @@ import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
-  /**
-   * The path's event at the origin up to which the base was already judged. Earlier events are not searched for a base
-   * again.
-   */
+  /** The path's event at the origin up to which a base was already searched. Earlier events are not searched again. */
   readonly judgedTo?: number;
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
-  /** The origin's last iteration of the path, which may be a deletion; `undefined` if the path never existed there. */
+  /**
+   * The origin's last iteration of the path, which can be a deletion. `undefined` if the path never existed at the
+   * origin.
+   */
   readonly upstream: UpstreamIteration | undefined;
 }
 
@@ -33,8 +33,9 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides by `core/tree/reconcile.ts`. The origin is alpha in every mode. The paths must be complete: they must include
- * the folders above each path, and everything in a folder that is not a folder on all three sides.
+ * Decides about each path with `reconcileTrees`. The origin is alpha in every mode. The paths must be complete: they
+ * must include the folders above each path, and everything beneath a path that is a folder in some of its three states
+ * but not in all.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -47,8 +48,9 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
 }
 
 /**
- * True if the parent folder of each entry exists on the entry's side. A parent may be missing while only a part of a
- * commit of the origin has arrived: the deletion of a folder arrives a moment before the deletions of its contents.
+ * True if the parent folder of each entry exists on the entry's side. A parent can be missing while only a part of a
+ * commit of the origin has arrived, because the deletion of a folder arrives a moment before the deletions of its
+ * contents.
  */
 export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
@@ -62,8 +64,8 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
 }
 
 /**
- * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so no copy gets them from another one.
- * Inherited bits of a folder are no difference, and are not sent to an origin.
+ * The setuid, setgid and sticky bits. They are recorded, but never set on disk, so no copy gets them from another copy.
+ * Comparisons ignore them. For example, bits that a folder has inherited on disk are not sent to the origin.
  */
 const NEVER_SET = 0o7000;
 
@@ -78,8 +80,8 @@ export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePa
 }
 
 /**
- * Keeps everything at or beneath these paths out of the folder, which cannot hold their names beside its own. They are
- * conflicts with the reason `collision` until one of the two names is changed.
+ * Keeps everything at or beneath the paths `collisions` out of the folder, because their names collide with names in
+ * the folder. Each of these paths is a conflict with the reason `collision` until one of the two names changes.
  */
 export function holdCollisions(
   decisions: readonly SettledDecision[],

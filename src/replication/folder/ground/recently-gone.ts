@@ -18,17 +18,15 @@ export interface Gone {
   readonly lostOn: Side;
 }
 
-/**
- * The time before a halt, in ms, in which a deletion may be the beginning of the large deletion that halted the sync.
- */
+/** A deletion within this time (ms) before a halt may be the beginning of the large deletion that halted the sync. */
 const BEFORE_MS = 10_000;
 const WINDOW = 2_000;
 
 /**
  * Returns the entries that were deleted from the folder in the last seconds before a sync with this origin was halted,
- * and not created again: a part of a large deletion is carried out before the deletion is recognised. Reads the log,
- * because another process may have carried it out. Leaves out renamed entries, which still exist, and erased entries,
- * which cannot be restored.
+ * and that were not created again. Such entries exist because the first part of a large deletion is carried out before
+ * the deletion is recognised as large. Reads the log, because another process may have carried out that part. Leaves
+ * out renamed entries, which still exist, and erased entries, which cannot be restored.
  */
 export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
   const halted = await context.index.record(replicaRecordId(origin));
@@ -79,7 +77,7 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 }
 
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  // An event before a jump of the clock is not recent, whether the clock jumped forward or back.
+  // An event from before a jump of the clock does not count as recent, whether the clock jumped forward or back.
   const isRecent = (row: EventRow): boolean =>
     !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];

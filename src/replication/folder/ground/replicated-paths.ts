@@ -7,7 +7,7 @@ import { ProtectedNames } from "../../../core/filter/protected-names.ts";
 import type { PathSides, ReconcileMode } from "../../../core/tree/reconcile.ts";
 import type { AddedNames, WithheldThen } from "../../../engine/replica/replica-state.ts";
 
-/** The rules that decide about paths. They are set when a sync begins (see `ReplicaRecord`). */
+/** The rules that decide which paths are replicated. They are set when a sync begins (see `ReplicaRecord`). */
 export interface ReplicationRules {
   readonly mode: ReconcileMode;
   readonly policy?: string;
@@ -18,7 +18,10 @@ export interface ReplicationRules {
   /** The names of secrets under which the folder was last reconciled. Default: only those of the built-in table. */
   readonly ownNames?: readonly string[] | undefined;
   readonly originNames?: readonly string[] | undefined;
-  /** True if secrets (by their names) are sent both ways, too. Default: each stays on its side. */
+  /**
+   * True if secrets (files that are secrets by their names) are replicated in both directions. Default: each secret
+   * stays on its side.
+   */
   readonly withProtected?: boolean;
 }
 
@@ -38,7 +41,7 @@ export class ReplicatedPaths {
   readonly #filter: DirectionalFilter;
   readonly #withProtected: boolean;
   readonly #policy: string | undefined;
-  /** Filters with other patterns than the current ones, by these patterns. */
+  /** Filters for earlier patterns, by these patterns as JSON. */
   readonly #others = new Map<string, DirectionalFilter>();
   #earlier: DirectionalFilter | undefined;
   #names: SecretNames = { here: TABLE, there: TABLE };
@@ -57,7 +60,7 @@ export class ReplicatedPaths {
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
   }
 
-  /** If false, neither side's changes concern the other. */
+  /** True if the path is replicated. If false, a change of the path on one side does not concern the other side. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     if (!isFolder && this.#staysAsSecret(path, this.#names)) return false;
@@ -65,15 +68,15 @@ export class ReplicatedPaths {
   }
 
   /**
-   * True if the patterns or names of secrets under which the folder was last reconciled withheld the path. Then neither
-   * side knows the other's changes of the path.
+   * True if the path was withheld at the last reconciliation, by the filter patterns or the names of secrets of that
+   * time. In that case, neither side knows the other side's changes of the path.
    */
   wasWithheld(path: WorkspacePath, isFolder: boolean): boolean {
     if (this.#earlier?.passesPath(path, isFolder, "to-replica") === false) return true;
     return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** True if these patterns or names of secrets, in place of the present ones, would withhold the path. */
+  /** True if the path is withheld by these patterns or names of secrets. They apply in place of the present ones. */
   isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
     if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
     return filters.some((patterns) => {
@@ -88,12 +91,15 @@ export class ReplicatedPaths {
     this.#earlier = undefined;
   }
 
-  /** The names of secrets that people had added when the folder was last reconciled. */
+  /** The names of secrets that people had added by the time of the folder's last reconciliation. */
   get namedBefore(): AddedNames {
     return this.#namedBefore;
   }
 
-  /** Called after a reconciliation with these added names. More names may have been added since. */
+  /**
+   * Called after a reconciliation under these added names. More names may have been added since the reconciliation
+   * began.
+   */
   reconciledUnder(names: AddedNames): void {
     this.#namedBefore = names;
   }
@@ -109,8 +115,9 @@ export class ReplicatedPaths {
   }
 
   /**
-   * Even if secrets are sent both ways, a path whose name was added in the folder stays there, unless the origin
-   * regards it as a secret, too. An origin that does not know the file as a secret would show it to everybody.
+   * True if a file stays on its side because it is a secret by its name. Even if secrets are replicated, a file whose
+   * name was added in the folder stays there if the origin does not regard it as a secret: such an origin would show it
+   * to everybody.
    */
   #staysAsSecret(path: WorkspacePath, { here, there }: SecretNames): boolean {
     if (this.#withProtected) return here.added(path) === true && !there.holds(path);
@@ -123,7 +130,8 @@ export class ReplicatedPaths {
 
   /**
    * True if each side keeps its own state of a path because one of these states was recorded as a secret. False if
-   * secrets are sent both ways. A recorded secret does not count if a person has removed its name.
+   * secrets are replicated. A state that was recorded as a secret does not count if a person has since removed its name
+   * from the list.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -138,7 +146,7 @@ export class ReplicatedPaths {
     return this.#staysAsSecret(path, this.#names) || this.keepsApart(sides);
   }
 
-  /** A name on either side makes a file a secret. Returns false if nothing has changed. */
+  /** Sets the names of secrets. A name on either side makes a file a secret. Returns false if nothing has changed. */
   know(here: ProtectedNames, there: ProtectedNames): boolean {
     const isSame = this.#names.here.text === here.text && this.#names.there.text === there.text;
     if (!isSame) this.#names = { here, there };
@@ -151,7 +159,7 @@ export class ReplicatedPaths {
 
   /**
    * True if the folder's changes of the path are sent to the origin. `entry` is the present state, or the last state
-   * before a deletion. `remote`, the origin's state, may be omitted if the caller has checked it before.
+   * before a deletion. `remote` is the origin's state. The caller can omit it if the caller has already checked it.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

@@ -8,17 +8,18 @@ import {
 import { withBatch, type BlobStore } from "../../../storage/blob-store.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 
-/** In bytes. Nobody edits longer contents by hand. */
+/** The maximum size of a content that is merged, in bytes. Nobody edits longer contents by hand. */
 const MOST_BYTES = 8 * 1024 ** 2;
 
-/** `contents` has the hashes of the merged contents, which are in the store. */
+/** `contents` has the hashes of the merged contents. These contents are in the store. */
 export interface SettledMerges {
   readonly decisions: readonly SettledDecision[];
   readonly contents: readonly Hash[];
 }
 
 /**
- * Carries out pending merges. Uses `otherwise` if a content is missing or too long, or if the two sides do not merge.
+ * Carries out pending merges. Takes the decision `otherwise` if a content is missing or too long, or if the two sides
+ * do not merge.
  */
 export async function settleMerges(blobs: BlobStore, decisions: readonly PathDecision[]): Promise<SettledMerges> {
   const settled: SettledDecision[] = [];

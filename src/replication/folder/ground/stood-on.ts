@@ -11,13 +11,15 @@ import { readEvent, readEvents } from "../../../engine/log/read-events.ts";
 import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
-/** An own event, and the origin's event on which the folder's state of a path is based from then on. */
+/**
+ * An own event (`ownSeq`), and the origin's event (`seq`) on which the folder's state of a path is based from then on.
+ */
 export interface Stood {
   readonly ownSeq: number;
   readonly seq: number;
 }
 
-/** This many of a path's last changes are searched. */
+/** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
 /** A merge that settled a conflict is recorded at most this many events after the conflict's end. */
 const NEAR = 32;
@@ -31,9 +33,9 @@ export interface StoodParts {
 }
 
 /**
- * Finds out from a folder's own log on which of the origin's events its state of a path is based. The evidence is the
- * last proposal, the last state that came from the origin, or the last merge with the origin's state. A step that knew
- * the origin's state at that time wrote each of these.
+ * Finds out from a folder's own log on which of the origin's events the folder's state of a path is based. The evidence
+ * is the last proposal, the last state that came from the origin, or the last merge with the origin's state. Each of
+ * these was written by a step that knew the origin's state at that time.
  */
 export class StoodOn {
   readonly #parts: StoodParts;
@@ -43,9 +45,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the event of the origin on which the path is based as of `upTo`, or `undefined` if no own event up to then
-   * shows it. An own event that exists only in a base shows nothing. `rows` are the path's own iterations, up to an own
-   * event.
+   * Returns the event of the origin on which the path is based as of the own event `upTo`. Returns `undefined` if no
+   * own event up to `upTo` shows this. An own event whose line exists only in a base shows nothing. `rows` are the
+   * path's own iterations up to `upTo`.
    */
   async at(path: WorkspacePath, rows: readonly IterationRow[], upTo: number): Promise<Stood | undefined> {
     const met = await this.#met(path, rows);
@@ -55,9 +57,9 @@ export class StoodOn {
 
   /**
    * True if the state that an own change claims to have seen came into the folder again after the change. Sending the
-   * change would undo that state. A change of an older state is still sent, and the origin keeps it as a version. A
-   * file that replaced a folder is sent, too, although the folder has come back because the origin changed something
-   * beneath it.
+   * change would then undo that state. Two kinds of changes are still sent:
+   * - a change of an older state; the origin keeps it as a version;
+   * - a file that replaced a folder, even if the folder came back because the origin changed something beneath it.
    */
   async isOvertaken({ path, entry, localSeq, seen }: JudgedEntry): Promise<boolean> {
     const { index } = this.#parts.context;
@@ -69,8 +71,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the last step that removed the path because the folder could not hold the origin's state. After such a
-   * step, nobody has deleted the path, and no state before the step is the base of a later state on either side.
+   * Returns the last step that removed the path because the folder could not hold the origin's state. The absence of
+   * the path after such a step is nobody's deletion, and no state before the step is the base of a later state on
+   * either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {
@@ -82,8 +85,8 @@ export class StoodOn {
   }
 
   /**
-   * Returns the origin's event whose state came into the folder with an own event. Returns `undefined` if there is
-   * none, or if the own event exists only in a base.
+   * Returns the origin's event whose state came into the folder with the own event `ownSeq`. Returns `undefined` if the
+   * own event brought no state of the origin, or exists only in a base.
    */
   async broughtBy(path: WorkspacePath, ownSeq: number): Promise<number | undefined> {
     return originsOf(await this.#fileOf(path, ownSeq))?.seq;
@@ -100,8 +103,8 @@ export class StoodOn {
   }
 
   /**
-   * An origin that was put back has other states under the same numbers. An event that the mirror no longer holds
-   * cannot be checked, and is accepted.
+   * True if the origin's event has this state. An origin that was put back to an earlier state reuses the seqs of its
+   * lost events for other states. An event that the mirror no longer holds cannot be checked, and is accepted.
    */
   async #isState(path: WorkspacePath, { seq }: UpstreamIteration, entry: Entry | undefined): Promise<boolean> {
     const there = await this.#parts.mirror.iterationAt(path, seq);
@@ -109,8 +112,8 @@ export class StoodOn {
   }
 
   /**
-   * True if a step merged both sides, or a person did to settle a conflict with the origin. The end of that conflict is
-   * recorded before the merge.
+   * True if the own event is a merge of both sides by a step, or by a person who settled a conflict with the origin.
+   * The end of such a conflict is recorded before the merge.
    */
   async #isMerge(path: WorkspacePath, { cause, upstream }: FileRecord, ownSeq: number): Promise<boolean> {
     if (cause === "merge") return true;
@@ -140,7 +143,7 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /** `undefined` if the event is about another path, or exists only in a base. */
+  /** Returns `undefined` if the event is about another path, or exists only in a base. */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

@@ -4,21 +4,20 @@ import type { ReplicaSession } from "../../replica/replica-session.ts";
 import type { Timers } from "../../../util/timers.ts";
 import { isFromPeer } from "../../protocol/wire-errors.ts";
 
-/** The state of a replica's connection to its origin. In the state `refused`, another attempt would not help. */
+/** The state of a replica's connection to its origin. In the state `refused`, the keeper makes no further attempt. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
 
 export interface KeeperOptions {
-  /** Rejects if no channel can be opened, or once the signal aborts. The signal aborts when the keeper is stopped. */
+  /**
+   * Opens a channel. Rejects if that fails, or once the signal aborts. The signal aborts when the keeper is stopped.
+   */
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
   /** A number from 0 to 1. */
   readonly random: () => number;
-  /**
-   * True if another attempt would end with this error, too. The codes that are always permanent need not be recognised
-   * here.
-   */
+  /** True if another attempt would fail with the same error. The codes in `FINAL` need not be recognised here. */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
@@ -30,14 +29,16 @@ interface Attempt {
 }
 
 const FIRST_WAIT_MS = 100;
-/** The longest wait after a fault of one of the two sides: the next attempt will probably meet the same fault. */
+/**
+ * The longest wait after a fault of one of the two sides, because the next attempt will probably meet the same fault.
+ */
 const LONGEST_WAIT_MS = 10_000;
 /** The longest wait for a network or server that is away, so that its return is noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
 /** After a connection of this length, the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
-/** The codes of errors that another attempt would meet again. */
+/** The codes of errors that are permanent: another attempt would fail with the same error. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "UNAUTHENTICATED",
   "FORBIDDEN",
@@ -50,7 +51,10 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 /** The codes of errors with which an origin permanently ends the session of an admitted replica. */
 const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
-/** Connects again, after longer and longer waits, until the origin refuses the replica. */
+/**
+ * Keeps a replica connected: after each failure, connects again, with longer and longer waits, until the origin refuses
+ * the replica.
+ */
 export class ConnectionKeeper {
   readonly #options: KeeperOptions;
   readonly #ending = new AbortController();
@@ -93,7 +97,7 @@ export class ConnectionKeeper {
     this.#state = "ended";
   }
 
-  /** May change with each await and each call of `onChange`. */
+  /** Can change during each await and each call of `onChange`. */
   get #isEnding(): boolean {
     return this.#ending.signal.aborted;
   }
@@ -165,21 +169,21 @@ export class ConnectionKeeper {
 }
 
 /**
- * True if the origin would answer the same again, because it refused `Hello` or expelled the replica. A fault of either
- * side in a session that had begun well is retried, so that nobody has to resume each sync of an origin that was broken
- * for a while. Only a rollback that this side found is never retried.
+ * True if another attempt would fail in the same way, because the origin refused `Hello` or expelled the replica. A
+ * fault of either side after the origin has admitted the replica is retried, so that nobody has to resume each sync of
+ * an origin that was broken for a while. The exception is a rollback that this side has found.
  */
 export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  // A rollback that this side has found is permanent. A rollback that the origin reports of its own history may be
-  // repaired.
+  // A rollback that this side has found is permanent. A rollback that the origin reports of its own history can be
+  // repaired there.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
   if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
   return FINAL.has(error.code) && !isOwnComplaint;
 }
 
-/** True if neither side is at fault, so that the next attempt may come soon. */
+/** True if neither side is at fault, so that the next attempt can come soon. */
 function isOfTheNetwork(error: ChronicleError | undefined): boolean {
   return error === undefined || error.code === "UNAVAILABLE";
 }

@@ -37,7 +37,7 @@ export interface OriginLinkOptions {
   readonly onRefused: (why: ReplicaHalt) => void;
 }
 
-/** A replica's connection to its origin, which may be started and stopped again and again. */
+/** A replica's connection to its origin. It can be started and stopped repeatedly. */
 export class OriginLink {
   readonly #options: OriginLinkOptions;
   #keeper: ConnectionKeeper | undefined;
@@ -76,17 +76,17 @@ export class OriginLink {
     return this.session !== undefined && this.#options.mirror.head.seq >= this.#sequence;
   }
 
-  /** True if the link is connecting, or if it is connected and the origin has reported events that the mirror lacks. */
+  /** True if the link is connecting, or is connected and the origin has reported events that the mirror lacks. */
   get isCatchingUp(): boolean {
     return this.#state === "connecting" || (this.session !== undefined && !this.isCaughtUp);
   }
 
-  /** In epoch milliseconds, by the origin's clock. */
+  /** The time since which the origin's folder is missing, in epoch milliseconds by the origin's clock. */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
-  /** True if the origin accepts nothing from this replica, by its last report. */
+  /** True if the origin's last report says that it accepts nothing from this replica. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
@@ -124,15 +124,15 @@ export class OriginLink {
     this.#keeper?.hurry();
   }
 
-  /** Requests lacking contents again. Called when other contents are wanted. */
+  /** Requests the lacking contents again. Called when the set of wanted contents has changed. */
   regain(): void {
     this.#hasRegained = false;
     this.session?.regain();
   }
 
   /**
-   * If the server was this replica's origin, a missing offer of replication is no refusal: the server may offer it
-   * again.
+   * If the server was this replica's origin before, a server that offers no replication (404) is not a refusal, because
+   * the server may offer it again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;
@@ -154,7 +154,7 @@ export class OriginLink {
       mirror,
       sandboxId,
       withProtected,
-      // Early files are only for a folder that was never reconciled. In any other folder, the step decides what is
+      // Early files are only for a folder that was never reconciled. In any other folder, a step decides what is
       // written.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
@@ -170,7 +170,8 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        // An origin that was put back to an earlier state has fewer events than it reported in an earlier session.
+        // Take the first report of a session as it is: an origin that was put back to an earlier state has fewer events
+        // than it reported in an earlier session.
         this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
         isMet = true;
         this.#folderAwaySince = folderAwaySince;
@@ -180,7 +181,7 @@ export class OriginLink {
     });
   }
 
-  /** Once nothing is lacking, does not search again until `regain`. */
+  /** Returns the contents that are lacking. Once none is lacking, does not search again until `regain` is called. */
   async #lacked(): Promise<readonly Hash[]> {
     if (this.#hasRegained) return [];
     const { mirror, rules, session } = this.#options;
@@ -194,7 +195,8 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     if (state !== "refused" || error === undefined)
       return this.#become(state, error === undefined ? undefined : explained(error));
-    // Report only the halt that follows, not an offline link before it.
+    // Set the fields without a call of `onChange`, so that only the halt is reported, and not an offline link before
+    // it.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
@@ -222,7 +224,10 @@ function explained(error: ChronicleError): ChronicleError {
   return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
-/** True if a note says that the origin has sent a contradictory history, or if the note is damaged and may say so. */
+/**
+ * True if a note says that the origin has sent a contradictory history. Also true if the note is damaged, because it
+ * may have said so.
+ */
 function hasWitnessed(notes: WitnessNotes): boolean {
   try {
     return notes.get() !== undefined;
@@ -239,8 +244,8 @@ interface LackingFolder {
 }
 
 /**
- * The contents of the origin's present files that were withheld and that the folder needs now, because a filter was
- * removed or secrets are now requested.
+ * Returns the withheld contents of the origin's present files that the folder needs now, because a filter was removed
+ * or secrets are now requested.
  */
 async function lackedContents({ mirror, blobs, withheld, rules }: LackingFolder): Promise<readonly Hash[]> {
   const listed = withheld.list();

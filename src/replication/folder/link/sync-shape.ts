@@ -28,24 +28,27 @@ export interface SyncFacts {
   /** The time since which the origin's folder is missing, in epoch milliseconds. */
   readonly originAwaySince: number | undefined;
   readonly failure: ChronicleError | undefined;
-  /** Why paths cannot be written in the folder (see `ConflictShape.detail`). */
+  /** The reasons why paths cannot be written in the folder (see `ConflictShape.detail`). */
   readonly blocked: readonly string[];
   /** The time of the next retry, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
-  /** The origin's last known event. `head` is the last one that the mirror holds, `applied` the last applied one. */
+  /**
+   * The seq of the origin's last known event. `head` is the seq of the mirror's last event, and `applied` that of the
+   * last event that was applied to the folder.
+   */
   readonly origin: number;
   readonly head: number;
   readonly applied: number;
   readonly pending: number;
-  /** Paths whose last change the origin has refused. They stay in the folder without being sent. */
+  /** The paths whose last change the origin has refused. These changes stay in the folder and are not sent. */
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
   readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
   readonly gitLeftOut: ReadonlyMap<WorkspacePath, SidesOf>;
   readonly secrets: ReadonlyMap<WorkspacePath, SidesOf>;
   readonly notHeld: ReadonlyMap<WorkspacePath, NotHeld>;
-  /** Paths with an erased content in the folder. The content is neither recorded nor sent. */
+  /** The paths in the folder with an erased content. The content is neither recorded nor sent. */
   readonly erased: readonly WorkspacePath[];
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -86,8 +89,8 @@ export function syncShape(given: SyncFacts): SyncShape {
 }
 
 /**
- * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, returns the facts of a
- * failed step, because the origin is neither at fault nor away.
+ * If a failure of this side's disk (no room, a limit of file sizes) has ended the connection, presents it as a failed
+ * step, because the origin is neither at fault nor away.
  */
 function withOwnFailure(facts: SyncFacts): SyncFacts {
   const { linkError, failure, link } = facts;
@@ -98,7 +101,7 @@ function withOwnFailure(facts: SyncFacts): SyncFacts {
 
 const MOST_AFTER_FLUSH = 1_000;
 
-/** The answer to a flush names the refusals of the origin that still apply. */
+/** Returns the answer to a flush. The answer names the origin's refusals that still apply. */
 export function flushedShape(facts: SyncFacts): SyncShape {
   const { refused } = facts;
   const shape = syncShape(facts);
@@ -153,14 +156,14 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  // A running sync whose link has not begun to connect will connect in a moment.
+  // A running sync whose link is `ended` is about to connect.
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
-/** False in the modes that write nothing back anyway. */
+/** True if this replica must not write to the origin. Always false in the modes that write nothing back anyway. */
 function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
   return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
@@ -170,7 +173,7 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
   return detail ?? reason;
 }
 
-/** The ways in which a person can end a halt. */
+/** Returns the ways in which a person can end a halt, in words. */
 export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
   if (reason === "nested" && isStopped)
     return "it is on no list any more once its history is given up: chronicle forget ID";
@@ -219,7 +222,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
     const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
     return `a step has failed, and is tried again: ${failure.message}${hint}`;
   }
-  // Until a person has decided about the halt, other degradations do not matter.
+  // Until a person has decided about the halt, the other degradations do not matter.
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
@@ -266,7 +269,7 @@ const NEXT: Readonly<Record<Kind, string>> = {
   starting: "wait: it is tried again by itself, every few seconds",
 };
 
-/** The first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
+/** Returns the first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
 function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | undefined {
   const { record, failure, blocked, linkError, link } = facts;
   const { halted } = record;
@@ -282,7 +285,10 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
   return link === "offline" && linkError !== undefined ? awayTrouble(linkError) : undefined;
 }
 
-/** Returns the trouble of a sync that is halted, or that was halted when it was stopped. */
+/**
+ * Returns the trouble of a sync that is halted, or was halted when it was stopped. Only a refused token is such a
+ * trouble.
+ */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }
@@ -311,7 +317,7 @@ function erasedPaths(erased: readonly WorkspacePath[]): LeftOutPathShape[] {
   return leftOutPaths(new Map(erased.map((path) => [path, { here: true, there: false }])));
 }
 
-/** The first `MOST_NAMED` paths, in path order. */
+/** Returns the first `MOST_NAMED` paths, in path order. */
 function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, SidesOf>): LeftOutPathShape[] {
   const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({

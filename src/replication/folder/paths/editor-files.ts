@@ -22,12 +22,13 @@ interface Sides {
 }
 
 /**
- * `goes`: the path is replicated. `left-out`: it stays on its side. `apart`: it is replicated without a base, because
- * neither side has received it from the other.
+ * - `goes`: the path is replicated.
+ * - `left-out`: the path stays on its side.
+ * - `apart`: the path is replicated without a base, because neither side has received it from the other.
  */
 export type Judged = "goes" | "left-out" | "apart";
 
-/** `wasSent` is true if the state came from the other side, and `undefined` if that is unknown. */
+/** A recorded state. `wasSent` is true if the state came from the other side, and `undefined` if that is unknown. */
 interface State {
   readonly entry: Entry | undefined;
   readonly wasSent: boolean | undefined;
@@ -40,13 +41,13 @@ interface Past {
   readonly wasSame: boolean;
 }
 
-/** This many of a path's last changes are searched. */
+/** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
 
 /**
  * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
- * they were made. A path that was replicated before counts as a person's file, whatever its name, and its replication
- * continues.
+ * they were made. A path that was replicated before counts as a person's file, whatever its name. It is still
+ * replicated.
  */
 export class EditorFiles {
   readonly #context: Context;
@@ -66,17 +67,17 @@ export class EditorFiles {
     this.#isOn = editorFiles !== "sync";
   }
 
-  /** Does not check the files beside the path. */
+  /** True if the entry looks like an editor's own file. Does not check the files beside it. */
   looksMade(entry: Entry): boolean {
     return this.#isOn && editorFile(entry) !== undefined;
   }
 
-  /** The paths that are left out, as far as they were judged. */
+  /** The paths that are left out, among the paths that were judged so far. */
   get leftOut(): ReadonlyMap<WorkspacePath, LeftOut> {
     return this.#leftOut;
   }
 
-  /** The left-out paths that must be judged again because a file to which they belong has changed. */
+  /** Returns the left-out paths that must be judged again because a file to which they belong has changed. */
   besideOf(touched: ReadonlySet<WorkspacePath>): WorkspacePath[] {
     return [...this.#leftOut].flatMap(([path, { beside }]) => (beside.some((one) => touched.has(one)) ? [path] : []));
   }
@@ -97,7 +98,10 @@ export class EditorFiles {
     return past.wasSent || past.wasSame ? "goes" : "apart";
   }
 
-  /** True if a change of this folder is not sent to the origin. `entry` is undefined for a deletion. */
+  /**
+   * True if a change in this folder is not sent to the origin, because it is a change of an editor's own file. `entry`
+   * is undefined for a deletion.
+   */
   async keepsHere(path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
     if (!this.#isOn || !isEditorName(path)) return false;
     const remote = (await this.#mirror.iterationAt(path, this.#mirror.head.seq))?.entry;
@@ -108,8 +112,8 @@ export class EditorFiles {
   }
 
   /**
-   * Returns `undefined` if some side has a file that is not an editor's own, or if a file to which the path belongs is
-   * missing. Ignores the past of the path.
+   * Judges the present states of a path, and ignores its past. Returns `undefined` if one side has an entry that is not
+   * an editor's own file, or if a file to which the path belongs is missing.
    */
   async #look({ path, local, remote }: Sides): Promise<LeftOut | undefined> {
     const present = [local, remote].filter((one) => one !== undefined);
@@ -120,7 +124,10 @@ export class EditorFiles {
     return { here: local !== undefined, there: remote !== undefined, beside };
   }
 
-  /** Checks both sides, because a file may be missing here for a moment. */
+  /**
+   * True if one of the sides has a file at the path. Checks both sides, because the file can be missing in the folder
+   * for a moment.
+   */
   async #isFile(path: WorkspacePath): Promise<boolean> {
     const { index } = this.#context;
     const here = await index.iterationAt(path, (await index.head()).seq);
@@ -129,8 +136,8 @@ export class EditorFiles {
   }
 
   /**
-   * A base does not say who made a state. Therefore, a state from a base counts as sent if both sides had the same
-   * state.
+   * Judges the past of a path. A base does not say who made a state. Therefore, a state that exists only in a base
+   * counts as sent if both sides have had it.
    */
   async #past(path: WorkspacePath): Promise<Past> {
     const [there, here] = [await this.#thereOnce(path), await this.#hereOnce(path)];
@@ -154,8 +161,8 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state. Under this replica's id, it did. Another id may be an earlier one of this
-   * folder; it is if the folder's own event `replica.localSeq` recorded the same state.
+   * True if this folder wrote the state. That is certain if the event has this replica's id. Another id may be an
+   * earlier id of this folder. It counts as one if the folder's own event `replica.localSeq` recorded the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

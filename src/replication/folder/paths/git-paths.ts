@@ -8,14 +8,14 @@ export interface SidesOf {
   readonly there: boolean;
 }
 
-/** The outermost folder with git's own state on this side's disk that contains the path or is the path itself. */
+/** Returns the outermost folder with git's own state, on this side's disk, that is the path or contains it. */
 export type GitTopOf = (path: WorkspacePath) => WorkspacePath | undefined;
 
 /**
- * The topmost paths of git's own state in the two histories. They are not replicated in either direction. Such a path
- * has a name that some disk treats as `.git`, or is a folder in which a repository on this side's disk keeps its state.
- * A history may have such a path because it was included by name, was recorded before this rule, or is an ordinary
- * folder on the other side.
+ * The topmost paths of git's own state in the two histories. These paths are not replicated in either direction. Such a
+ * path has a name that some disk treats as `.git`, or is a folder in which a repository on this side's disk keeps its
+ * state. A history can have such a path for three reasons: it was included by name, it was recorded before this rule
+ * existed, or it is an ordinary folder on the other side.
  */
 export class GitPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
@@ -33,8 +33,8 @@ export class GitPaths {
   }
 
   /**
-   * True if the path is in a folder in which git keeps its own state on this side's disk, whatever the folder's name. A
-   * folder (`isFolder`) may also be that folder itself.
+   * True if git keeps its own state on this side's disk in a folder above the path, whatever that folder's name. Also
+   * true if the path itself is such a folder (only if `isFolder`).
    */
   holds(path: WorkspacePath, isFolder: boolean): boolean {
     return this.#topOf(isFolder ? path : parentOf(path)) !== undefined;

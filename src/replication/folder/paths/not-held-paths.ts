@@ -12,7 +12,7 @@ export interface NotHeld extends SidesOf {
 
 /**
  * Finds the entries of an origin that the folder's disk cannot hold (links, some names). They stay at the origin. If
- * the disk keeps no modes, the origin's modes are used.
+ * the disk keeps no modes, the origin's modes count.
  */
 export class NotHeldPaths {
   readonly #traits: () => FolderTraits;
@@ -22,14 +22,14 @@ export class NotHeldPaths {
     this.#traits = traits;
   }
 
-  /** The paths that are left out, as far as they were compared. */
+  /** The paths that are left out, among the paths that were compared so far. */
   get leftOut(): ReadonlyMap<WorkspacePath, NotHeld> {
     return this.#found;
   }
 
   /**
    * Leaves out the paths at which the disk cannot hold the origin's entry, and everything beneath them. If the folder
-   * still has the state of the base at such a path, the path stays, as one that the origin has deleted.
+   * still has the state of the base at such a path, the path is kept, and counts as deleted at the origin.
    */
   sides(paths: Iterable<CyclePath>): CyclePath[] {
     const traits = this.#traits();
@@ -37,15 +37,15 @@ export class NotHeldPaths {
     const given = [...paths];
     const kept = given.flatMap((one) => this.#sidesOf(one, traits) ?? []);
     if (this.#found.size === 0) return kept;
-    // The contents of a folder that was made at such a path have no place at the origin.
+    // Leave out everything beneath such a path, because it has no place at the origin.
     const decided = new Set(kept.map(({ path }) => path));
     const left = new Set(given.map(({ path }) => path).filter((path) => !decided.has(path)));
     return kept.filter(({ path }) => !foldersAbove(path).some((folder) => left.has(folder)));
   }
 
   /**
-   * True if a change stays in the folder, because it would replace an entry of the origin that the folder cannot hold,
-   * at this path or above it.
+   * True if a change stays in the folder, because the origin has an entry at this path or above it that the folder
+   * cannot hold. The change would replace that entry.
    */
   async keepsHere(
     path: WorkspacePath,
@@ -61,14 +61,14 @@ export class NotHeldPaths {
   }
 
   /**
-   * True if a step's proposal stays in the folder, for the same reason as in `keepsHere`. The caller must have passed
-   * the path and the folders above it to `sides`.
+   * Like `keepsHere`, but for a step's proposal. The caller must have passed the path and the folders above it to
+   * `sides`.
    */
   keepsProposal(path: WorkspacePath): boolean {
     return this.#found.size > 0 && [path, ...foldersAbove(path)].some((at) => this.#found.has(at));
   }
 
-  /** True if the origin's entry may come into the folder, which must have no entry at the path. */
+  /** True if the folder can hold the origin's entry. The folder must have no entry at the path. */
   mayCome(path: WorkspacePath, remote: Entry | undefined): boolean {
     const traits = this.#traits();
     return holdsAllEntries(traits) || this.#note({ path, local: undefined, remote }, traits) === undefined;
@@ -77,7 +77,8 @@ export class NotHeldPaths {
   #sidesOf(given: CyclePath, traits: FolderTraits): CyclePath | undefined {
     const one = withoutOwnMode(withHeldBase(given, traits), traits);
     if (this.#note(one, traits) === undefined) return one;
-    // If the folder still has the state of the base, delete it: the origin has replaced the entry.
+    // If the folder still has the state of the base, treat the path as deleted at the origin, because the origin has
+    // replaced that state.
     const { local, base } = one;
     return local !== undefined && sameEntry(local, base.entry) ? { ...one, remote: undefined } : undefined;
   }
@@ -93,13 +94,15 @@ export class NotHeldPaths {
   }
 }
 
-/** The folder never had a base that it cannot hold. */
+/** Removes a base that the folder cannot hold, because the folder never had that state. */
 function withHeldBase(one: CyclePath, traits: FolderTraits): CyclePath {
   const { entry } = one.base;
   return entry === undefined || whyNotHeldAt(traits, entry) === undefined ? one : { ...one, base: NEVER };
 }
 
-/** If the folder's disk keeps no modes, attributes a difference in modes to the origin. */
+/**
+ * If the folder's disk keeps no modes, changes the base so that a difference in modes counts as a change of the origin.
+ */
 function withoutOwnMode(one: CyclePath, { modes }: FolderTraits): CyclePath {
   const { base, local, remote } = one;
   if (modes || local === undefined) return one;

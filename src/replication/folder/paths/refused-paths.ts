@@ -3,17 +3,17 @@ import { comparePaths, type WorkspacePath } from "../../../core/values/path.ts";
 import type { WriteBackReason } from "../../../core/records/write-back.ts";
 import { exactPath, shownPath } from "../../../engine/log/shape.ts";
 
-/** The origin's refusal of a path's change. The change is not sent again as it is. */
+/** The refusal of a path's change. The change is not sent again as it is. */
 export interface Refusal {
   readonly reason: WriteBackReason;
   readonly isDeletion: boolean;
-  /** Set if the change was not even sent. */
+  /** Set if this side did not even send the change. */
   readonly unheard?: true;
 }
 
 const MOST_NAMED = 20;
 
-/** The first `most` paths, in path order, with what to do about each. */
+/** Returns the first `most` paths, in path order, with what a person can do about each. */
 export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>, most = MOST_NAMED): RefusedPathShape[] {
   const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
   return sorted.slice(0, most).map(([path, refusal]) => ({

@@ -4,7 +4,10 @@ import type { CyclePath } from "../ground/decide-cycle.ts";
 import type { ReplicatedPaths } from "../ground/replicated-paths.ts";
 import type { SidesOf } from "./git-paths.ts";
 
-/** The files that stay on their side because they are secrets by their names, as far as they were compared. */
+/**
+ * The files that stay on their side because they are secrets by their names. Only files that were compared so far are
+ * included.
+ */
 export class SecretPaths {
   readonly #found = new Map<WorkspacePath, SidesOf>();
   readonly #rules: Pick<ReplicatedPaths, "keepsSecret">;

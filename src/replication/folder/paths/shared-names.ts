@@ -14,7 +14,7 @@ interface NamingSides {
   readonly mirror: Pick<Mirror, "protectedNames">;
 }
 
-/** The names of secrets that apply in a sync: those that people have added in the folder, and those at the origin. */
+/** The names of secrets that apply in a sync: those of the folder and those of the origin. */
 export class SharedNames {
   readonly changed = new Signal<void>();
   readonly #sides: NamingSides;
@@ -25,7 +25,7 @@ export class SharedNames {
     this.#rules = rules;
   }
 
-  /** Returns the names that people have added. */
+  /** Reads the names on both sides and gives them to the rules. Returns the names that people have added. */
   async refresh(): Promise<AddedNames> {
     const { context, mirror } = this.#sides;
     const there = await mirror.protectedNames();
@@ -35,7 +35,7 @@ export class SharedNames {
   }
 }
 
-/** All names of secrets that apply in the folder, and those that a person has added there. */
+/** Returns all names of secrets that apply in the folder, and those that a person has added there. */
 async function namesHere(context: HistoryContext): Promise<readonly [ProtectedNames, readonly string[]]> {
   const { protectedNames: own = [] } = await workspaceRecord(context);
   return [await protectedNames(context), own];

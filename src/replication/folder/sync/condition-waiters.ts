@@ -10,7 +10,7 @@ interface Waiter {
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  /** Called after a change. */
+  /** Called after a change. Resolves the waits whose condition is now true. */
   look(): void {
     for (const waiter of this.#waiters) {
       if (!waiter.isThere()) continue;
@@ -34,7 +34,10 @@ export class ConditionWaiters {
   }
 }
 
-/** Rejects with the signal's reason if the signal aborts first. The work then continues, and its result is ignored. */
+/**
+ * Awaits the work, but rejects with the signal's reason if the signal aborts first. The work then continues, and its
+ * result is ignored.
+ */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason as Error);
@@ -47,15 +50,15 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** Why a sync does not come to rest, in words for people, and what to do about it. */
+/** The reason why a sync does not come to rest, and what a person can do about it, in words. */
 interface Obstacle {
   readonly why?: string | undefined;
   readonly hint?: string | undefined;
 }
 
 /**
- * Returns a signal that aborts after `ms`, or when `outer` aborts. Disposal stops the timer and the listening to
- * `outer`.
+ * Returns a signal that aborts after `ms` milliseconds, or when `outer` aborts. Disposal stops the timer and removes
+ * the listener from `outer`.
  */
 function timeLimit(
   timers: Timers,
@@ -92,7 +95,7 @@ export interface Flushed {
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
   readonly refuseIdle: () => void;
-  /** Scans the folder. If `unhinted` is true, also scans paths without a hint. */
+  /** Scans the paths of the folder that the watcher has reported. If `unhinted` is true, also scans all other paths. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
   readonly obstacle: () => Obstacle;
   /** True if everything up to this event of the origin is applied, and all changes of the folder are answered. */
@@ -103,7 +106,8 @@ const FLUSH_MS = 60_000;
 
 /**
  * Resolves once every earlier change on either side has arrived on the other side, or is in conflict. Rejects with
- * `REFUSED` if that takes too long or the sync is not running, and with the signal's reason if the signal aborts.
+ * `REFUSED` if this takes longer than `timeoutMs`, or the sync is not running. Rejects with the signal's reason if the
+ * signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
@@ -119,7 +123,10 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
   }
 }
 
-/** `undefined` if the connection broke meanwhile, so that the origin must be asked again. */
+/**
+ * Resolves to the origin's last event. Resolves to `undefined` if the connection broke; the origin must then be asked
+ * again.
+ */
 async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
   return session?.barrier().catch(() => undefined);
 }

@@ -26,35 +26,42 @@ interface CycleLoopOptions {
 }
 
 /**
- * The record may lag this long behind the origin's answers, and behind the origin's echo of the folder's own changes.
+ * How long, in ms, the record may lag behind the origin's answers, and behind the origin's echo of the folder's own
+ * changes.
  */
 const LAZY_MS = 1_000;
 
-/** After this many consecutive cycles that concurrent changes have overtaken, the loop pauses. */
+/** The loop pauses after this many consecutive cycles that had to be abandoned because of concurrent changes. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
 /**
  * If a step wrote `from` to `to` files and more changes are expected, the next step waits for `waitMs`. The wait makes
- * the next step larger. Each file of a small step has its own fsync, but the files of a larger step share one (see the
- * worktree's `apply`). Meanwhile, other work can run, such as storing what arrives.
+ * the next step larger: each file of a small step has its own fsync, but the files of a larger step share one (see the
+ * worktree's `apply`). During the wait, other work can run, such as storing the contents that arrive.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
 
 /**
- * After a cycle without effect, the pause is as long as that cycle took, up to this limit. An immediate repetition
- * would cost as much again, and leave no time for what the cycle waits for.
+ * The limit of the pause after a cycle without effect, in ms. The pause is as long as that cycle took. An immediate
+ * repetition would cost as much again, and leave no time for the events or changes that the cycle waits for.
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 
-/** Short, because no event reports that a disk has room or is writable again. */
+/**
+ * The longest wait between two retries, in ms. It is short, because no event reports that a disk has room or is
+ * writable again.
+ */
 const LONGEST_RETRY_MS = 8_000;
 
-/** After a failure, wait at least `parts` times as long as the cycle took, but for this reason at most `mostMs`. */
+/**
+ * After a failure, the wait is at least `parts` times as long as the failed cycle took. This minimum is never more than
+ * `mostMs`.
+ */
 const COSTLY = { parts: 4, mostMs: 30_000 };
 
-/** Runs cycles, one after another, as long as there is work. Retries failed ones. */
+/** Runs cycles, one after another, as long as there is work. Retries failed cycles. */
 export class CycleLoop {
   readonly #options: CycleLoopOptions;
   readonly #arrivals: Arrivals;
@@ -62,8 +69,8 @@ export class CycleLoop {
   #isWanted = false;
   #decided: LossDecision | undefined;
   /**
-   * True if everything in the folder was scanned since `setOut`. The recorded state may be older, if the folder was
-   * missing.
+   * True if everything in the folder was scanned since `setOut`, or if the folder is missing. In the latter case, the
+   * recorded state can be older.
    */
   #isLooked = false;
   /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
@@ -85,20 +92,20 @@ export class CycleLoop {
     return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
   }
 
-  /** Cleared when a cycle succeeds. */
+  /** The error of the last failed cycle. Cleared when a cycle succeeds. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
   }
 
   /**
-   * True until a requested restore is carried out. Before that, the loop waits for the origin's latest events, such as
-   * erasures. While the origin cannot be reached, the mirror's state is used.
+   * True until a requested restore is carried out. Before the restore, the loop waits for the origin's latest events,
+   * such as erasures. If the origin cannot be reached, the restore uses the mirror's state.
    */
   get isRestoring(): boolean {
     return this.#decided === "restore";
   }
 
-  /** In epoch milliseconds; `undefined` if no retry is due. */
+  /** The time of the next retry, in epoch milliseconds. `undefined` if none is scheduled. */
   get retryAt(): number | undefined {
     return this.#retryAt;
   }
@@ -117,14 +124,14 @@ export class CycleLoop {
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.#options.tell({ kind: "state" });
-      // Work may have arrived in this very moment.
+      // New work may have arrived while the last cycle ended.
       if (this.#isWanted) this.wake();
     });
   }
 
   /**
-   * Restarts the loop. No cycle runs until everything in the folder was scanned. `decided` is the decision about a
-   * large deletion, if the next cycle finds one.
+   * Restarts the loop. No cycle runs until everything in the folder was scanned. `decided` is a person's decision about
+   * a large deletion that the next cycle may find.
    */
   setOut(decided: LossDecision | undefined): void {
     this.#decided = decided;
@@ -139,8 +146,8 @@ export class CycleLoop {
   }
 
   /**
-   * Called after a failed attempt that took `spentMs`. After a while, the folder is scanned, and everything is
-   * compared.
+   * Called after a failed attempt that took `spentMs`. Schedules a retry, which scans the folder and compares
+   * everything.
    */
   failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
@@ -155,7 +162,7 @@ export class CycleLoop {
     this.#failures += 1;
   }
 
-  /** Changes within `LAZY_MS` share one write of the record. */
+  /** Schedules a write of the record. Changes within `LAZY_MS` share one write. */
   writeSoon(): void {
     const { cycle, timers, inTurn, isActive } = this.#options;
     if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
@@ -200,13 +207,13 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
-  /** In ms; `undefined` if a cycle may run now. */
+  /** Returns how long to wait for more events, in ms, or `undefined` if a cycle can run now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 
-  /** Returns `undefined` if more of the origin must be known first. */
+  /** Runs one cycle. Returns `undefined` if more of the origin's events must arrive first. */
   async #step(): Promise<CycleOutcome | undefined> {
     const { cycle, mirror, tell, now, link } = this.#options;
     if (mirror.workspace === "") return undefined;
@@ -242,7 +249,7 @@ export class CycleLoop {
       case "done":
         for (const { path, state } of outcome.conflicts)
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
-        // The step's own writes need a cycle like all changes: there may be more to send.
+        // The step's own writes need a cycle like all other changes, because they may have to be sent.
         this.#isWanted ||= outcome.isMore;
         if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
           this.#wakeLater(MANY.waitMs);
@@ -305,21 +312,22 @@ interface ArrivalsOptions {
 
 const LOOK_MS = 100;
 
-/** Up to this many missing events do not justify a wait. */
+/** The maximum number of missing events that are not worth a wait. */
 const FEW = 500;
 
-/** The limits of consecutive checks without progress, and of all checks. */
+/** The maximum number of consecutive checks without progress, and of all checks. */
 const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 
 /**
- * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in
- * their order. A moment in the middle is of no use: it may have files that were deleted long ago, or one half of a
- * renamed folder. Also, a decision about a part of a large history costs as much as one about the whole.
+ * Waits for the events that an origin is known to have, before a cycle decides what a folder gets. Events arrive in the
+ * order of the log. A state in the middle of the log is of no use: it can have files that were deleted long ago, or one
+ * half of a renamed folder. Also, a decision about a part of a large history costs as much as a decision about all of
+ * it.
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** The event to wait for: the origin's last one when many events were missing. */
+  /** The event to wait for: the origin's last event at the time when the wait began. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -330,8 +338,8 @@ export class Arrivals {
   }
 
   /**
-   * In ms; `undefined` if a cycle may run now. `isFirst` is true if the folder has received nothing from this origin so
-   * far.
+   * Returns how long to wait, in ms, or `undefined` if a cycle can run now. `isFirst` is true if the folder has
+   * received nothing from this origin so far.
    */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
@@ -346,7 +354,10 @@ export class Arrivals {
     return undefined;
   }
 
-  /** False after a limit, because other work may be more urgent than events that do not arrive or never end. */
+  /**
+   * True if the wait is still worthwhile. False once a limit is reached, because other work may be more urgent than
+   * events that do not arrive or that never end.
+   */
   #isComing(): boolean {
     const held = this.#options.held();
     this.#still = held > this.#last ? 0 : this.#still + 1;

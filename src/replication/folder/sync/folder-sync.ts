@@ -39,8 +39,8 @@ export interface FolderSyncParts extends Pick<
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules?: NameRules | undefined;
   /**
-   * Calls `onGrown` when the replica's own log may have grown, whichever process wrote to it. Default: no other process
-   * does.
+   * Calls `onGrown` when the replica's own log may have grown, even if another process wrote to it. Default: no other
+   * process writes to it.
    */
   readonly watchOwn?: (onGrown: () => void) => Disposable;
   readonly beforeMove?: () => void;
@@ -56,7 +56,10 @@ const TELL_MS = 500;
 /** The time between two attempts to record that the origin refuses this replica, in ms. */
 const REFUSED_AGAIN_MS = 5_000;
 
-/** If the origin does not tell within this time what it has lost, the sync halts without this detail. */
+/**
+ * The time in which the origin must tell which events it has lost, in ms. Otherwise, the sync halts without this
+ * detail.
+ */
 const COMPARING_MS = 15_000;
 
 const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
@@ -65,8 +68,8 @@ const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-empt
 
 /**
  * A folder that follows an origin's workspace, and writes back to it. Contradictory changes stay on both sides until a
- * person decides. The whole state is in the replica's log, so the process may end at any moment, and another one can
- * continue.
+ * person decides. The whole state is in the replica's log, so the process can end at any moment, and another process
+ * can continue.
  */
 export class FolderSync {
   readonly happened = new Signal<SyncEvent>();
@@ -88,7 +91,7 @@ export class FolderSync {
   #turn: Promise<unknown> = Promise.resolve();
   #isUnderWay = false;
   #isClosed = false;
-  /** Consecutive answers of the origin in which an entry was rejected. */
+  /** The number of consecutive answers of the origin that rejected an entry. */
   #refusals = 0;
   #comparing: AbortController | undefined;
   #ownLog: Disposable | undefined;
@@ -221,7 +224,7 @@ export class FolderSync {
   }
 
   /**
-   * Continues from the state in the log. Resolves once the sync is running, or at once if it is stopped, paused or
+   * Continues from the state in the log. Resolves once the sync runs, or at once if the sync is stopped, paused or
    * halted.
    */
   async start(): Promise<void> {
@@ -235,7 +238,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** The sync is not recorded as stopped, so that the next process continues it. */
+  /** Ends the sync in this process. The sync is not recorded as stopped, so that the next process continues it. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#comeToRest();
@@ -270,8 +273,10 @@ export class FolderSync {
   }
 
   /**
-   * Like `becomeNew`, for an origin that was put back to an earlier state. The changes that the origin has lost are
-   * kept in the folder, and proposed to the origin. If the origin has them again by now, the replica stays the same.
+   * Like `becomeNew`, but for an origin that was put back to an earlier state. The changes that the origin has lost are
+   * kept in the folder, and proposed to the origin. If the origin has regained these changes, the replica stays the
+   * same.
+   *
    * Rejects if the origin cannot be reached. Rejects with `REFUSED` if the sync is stopped, if the origin was not put
    * back, or if the folder is missing (see `FolderCycle.rejoin` for more reasons).
    */
@@ -295,9 +300,12 @@ export class FolderSync {
   }
 
   /**
-   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` has none, scans the folder,
-   * and throws `REFUSED` if the sync halts again, for instance because the lost files are still missing. Also throws
-   * `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync runs.
+   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` is missing, scans the folder
+   * first.
+   *
+   * Throws `REFUSED` if the sync halts again during this scan, for instance because the lost files are still missing.
+   * Also throws `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync
+   * runs.
    */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
@@ -307,10 +315,10 @@ export class FolderSync {
     const isUndecided = isOpen && accept === undefined;
     if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
-      // Restore the losses just before the halt, too: they belong to it.
+      // Also restore the losses just before the halt, because they belong to the same deletion.
       if (isOpen && accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       if (halted?.reason === "root-replaced" && accept !== undefined) await this.#takeFolder();
-      // A person who resumes has seen the divergence, so remove the note. The origin is then compared again.
+      // A person who resumes has seen the divergence, so remove the note. The histories are then compared again.
       if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
@@ -323,17 +331,17 @@ export class FolderSync {
   }
 
   /**
-   * Records the present content of the folder that is in the known one's place, because a person has decided so.
-   * Entries that this folder lacks are recorded as deleted. Without a decision, a scan of another disk would not record
-   * such deletions.
+   * Records the present content of a folder that has replaced the known folder, because a person has accepted it.
+   * Entries that the new folder lacks are recorded as deleted. Without a person's decision, a scan of another disk
+   * records no such deletions.
    */
   async #takeFolder(): Promise<void> {
     await this.#inTurn(() => capture(this.#parts.context, { cause: "capture", acceptsDeletions: true }));
   }
 
   /**
-   * Resolves once the folder was scanned and compared, or once one of these has failed. Throws `REFUSED` if the sync
-   * halts again.
+   * Resolves once the folder was scanned and compared, or once the scan or the comparison has failed. Throws `REFUSED`
+   * if the sync halts again.
    */
   async #lookedAgain(): Promise<void> {
     await this.#lookAtAll();
@@ -343,7 +351,7 @@ export class FolderSync {
     if (halted !== undefined) throw haltedSync(halted);
   }
 
-  /** See `flushSync`. Resolves to the state afterwards, with the paths that the origin has refused. */
+  /** See `flushSync`. Resolves to the state after the flush, with the paths that the origin has refused. */
   async flush(options: FlushOptions = {}): Promise<SyncShape> {
     this.#link.hurry();
     this.#cycle.hurry();
@@ -371,8 +379,8 @@ export class FolderSync {
 
   /**
    * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards. The
-   * conflict is still open if only a folder could not be removed. Throws `NOT_FOUND` and `REFUSED` as
-   * `FolderCycle.resolve` does.
+   * conflict stays open if everything was settled except that a folder could not be removed. Throws `NOT_FOUND` and
+   * `REFUSED` as `FolderCycle.resolve` does.
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const resolved = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
@@ -381,7 +389,7 @@ export class FolderSync {
     return resolved;
   }
 
-  /** Reports at intervals: one report for each piece would be too many. */
+  /** Reports the progress at intervals, because one report for each piece would be too many. */
   #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
     const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
     this.#progress = { ...files, bytes: { ...bytes } };
@@ -393,9 +401,9 @@ export class FolderSync {
 
   #linkChanged(): void {
     if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
-    // A step that waits for all events of the origin may be due.
+    // A step that waits for all events of the origin may be able to run now.
     if (this.record.keeps !== undefined || this.#loop.isRestoring) this.#loop.wake();
-    // While the sync comes to rest, the caller reports the state.
+    // While the sync comes to rest, the caller of `#comeToRest` reports the state.
     if (this.#isUnderWay) this.#tell({ kind: "state" });
     else this.#waiting.look();
   }
@@ -411,7 +419,7 @@ export class FolderSync {
     this.#loop.wake();
   }
 
-  /** The contents of paths that could not be written may have arrived. */
+  /** Retries paths that could not be written, because their contents may have arrived. */
   #regained(): void {
     this.#cycle.hurry();
     this.#compareAll();
@@ -423,8 +431,8 @@ export class FolderSync {
   }
 
   /**
-   * If a person undoes a settlement, it is possible that only the record of the conflict changes. No watcher of the
-   * folder reports such a change.
+   * Looks for new conflicts in the replica's own log. If a person undoes a settlement, only the record of the conflict
+   * may change, and the folder's watcher does not report that.
    */
   #ownGrown(): void {
     if (this.#hasGrown) return;
@@ -465,7 +473,7 @@ export class FolderSync {
       await this.#names.refresh();
       this.#link.start();
       await this.#watcher.start();
-      // The scan finds changes that were made while nothing watched.
+      // The scan finds changes that were made while the folder was not watched.
       void this.#lookAtAll();
     } catch (error) {
       this.#loop.failed(error);
@@ -485,7 +493,7 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
-  /** If the work fails, the sync starts again as before. */
+  /** Runs the work while the sync is at rest. If the work fails, the sync starts again as before. */
   async #atRest(work: () => Promise<void>): Promise<void> {
     await this.#comeToRest();
     try {
@@ -501,7 +509,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** If the halt cannot be recorded, rejects and changes nothing. */
+  /** Halts the sync. If the halt cannot be recorded, rejects and changes nothing. */
   async #halt(halted: ReplicaHalt): Promise<void> {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
@@ -512,7 +520,7 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Retries until the halt is recorded: nothing else would record it. */
+  /** Halts the sync. Retries until the halt is recorded, because nothing else would record it. */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
     const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
@@ -523,8 +531,8 @@ export class FolderSync {
   }
 
   /**
-   * Adds to the halt how far back the origin was put. Returns `why` if that cannot be determined within `COMPARING_MS`,
-   * or if the origin lacks nothing.
+   * Adds to the halt which events the origin has lost. Returns `why` unchanged if this cannot be determined within
+   * `COMPARING_MS`, or if the origin has lost nothing.
    */
   async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
     const ending = (this.#comparing = new AbortController());
@@ -538,7 +546,7 @@ export class FolderSync {
     }
   }
 
-  /** After the capture, the loop continues, or retries if the capture failed. */
+  /** Scans the folder. Afterwards, the loop continues, or retries if the scan failed. */
   async #lookAtAll(): Promise<void> {
     const look = this.#watcher.look().then(() => this.#loop.looked());
     await look.catch((error: unknown) => this.#looked(error));
@@ -555,19 +563,22 @@ export class FolderSync {
     else await this.#notLooked(error);
   }
 
-  /** Halts if the folder could not be scanned because another one is in its place. Otherwise, the loop tries again. */
+  /** Halts if the scan failed because another folder is in the folder's place. Otherwise, the loop retries the scan. */
   async #notLooked(error: unknown): Promise<void> {
     try {
       const halt = await this.#inTurn(() => this.#cycle.checkFolder());
       if (halt === undefined) this.#loop.failed(error);
       else await this.#halt(halt);
     } catch {
-      // The cause of the failed scan may make this check fail, too. Report the error of the scan.
+      // This check can fail for the same reason as the scan. Report the error of the scan.
       this.#loop.failed(error);
     }
   }
 
-  /** Waits for the running work, because its end marks everything as compared. */
+  /**
+   * Makes the next cycle compare everything. Waits for the running cycle, because its end would mark everything as
+   * compared.
+   */
   #compareAll(): void {
     const compare = this.#inTurn(async () => this.#cycle.compareAll());
     compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
@@ -577,7 +588,7 @@ export class FolderSync {
     try {
       return this.#parts.identity() === undefined;
     } catch {
-      // The folder's state is unknown. The scan has failed, and will be retried.
+      // The folder's state is unknown. The caller handles the failed scan, and will retry it.
       return false;
     }
   }
@@ -601,20 +612,24 @@ export class FolderSync {
 }
 
 /**
- * Up to this many consecutive refusals cause no pause, because several batches in succession may have refused entries.
+ * The number of consecutive refusals that cause no pause, because several batches in succession can have refused
+ * entries.
  */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * How long to wait, in ms, before refused changes are compared again. The origin may have events that have not arrived
- * yet. Without them, the decision would be the same again, and fill both histories.
+ * Returns how long to wait, in ms, before refused changes are compared again. The origin may have events that have not
+ * arrived yet. Without these events, each comparison would make the same decision again, and fill both histories.
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
-/** Returns `undefined` if the origin lacks none of the events that it had. */
+/**
+ * Returns in words how far the origin went back. Returns `undefined` if the origin lacks none of the events that it
+ * had.
+ */
 function wentBack({ held, origin, common }: CommonHistory): string | undefined {
   if (common === held) return undefined;
   const to = common === undefined ? "an event that both do not hold any more" : `event ${common}`;

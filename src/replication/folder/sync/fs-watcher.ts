@@ -13,22 +13,23 @@ export interface FsWatcherOptions {
   readonly timers: Timers;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /**
-   * Called after each scan that succeeded, even if nothing has changed. Called with the error after a scan that failed
-   * and for which no caller waits.
+   * Called without an argument after each successful scan, even if nothing has changed. Called with the error after a
+   * failed scan that no caller waits for.
    */
   readonly onLooked: (error?: unknown) => void;
 }
 
 /**
- * The time between two full scans. They are necessary because writes through another name of the same file (a hard
- * link) or through a memory map cause no hint.
+ * The time between two full scans, in ms. Full scans are necessary because the watcher gives no hint of a write through
+ * another name of the same file (a hard link) or through a memory map.
  */
 const UNHINTED_MS = 15 * 60_000;
 
 /**
- * Records changes in a folder once it has been quiet for a moment. The several steps of an editor (a temporary file, a
- * rename, a short-lived swap file) then make one change, or none. The capture decides by content whether something has
- * changed, so the sync's own writes are never recorded as changes, whenever their hints arrive.
+ * Records changes in a folder once the changed paths have been quiet for a moment. The several steps of an editor (a
+ * temporary file, a rename, a short-lived swap file) then make one change, or none. The capture decides by content
+ * whether something has changed. Therefore, the sync's own writes are never recorded as changes, even if their hints
+ * arrive late.
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
@@ -52,7 +53,7 @@ export class FsWatcher {
     });
   }
 
-  /** Earlier changes are found by `look`. */
+  /** Begins to watch. `look` finds changes that were made before. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
@@ -63,8 +64,8 @@ export class FsWatcher {
   }
 
   /**
-   * Scans at once. If `unhinted` is true, also scans paths without a hint. Resolves once the changes are recorded.
-   * Rejects if the scan fails.
+   * Scans the paths with a hint at once. If `unhinted` is true, also scans all other paths. Resolves once the changes
+   * are recorded. Rejects if the scan fails.
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);

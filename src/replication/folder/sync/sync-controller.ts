@@ -48,12 +48,12 @@ export interface SyncControllerOptions {
 }
 
 /**
- * The time after which the controller tries again to run a sync that another process runs or that could not be opened,
- * in milliseconds.
+ * The time, in milliseconds, after which the controller tries again to run a sync that another process runs or that
+ * could not be opened.
  */
 const AGAIN_MS = 10_000;
 
-/** The reason for a sync that is not running because this process has just begun to continue the syncs. */
+/** The reason that is reported for a sync before this process has come to continue it. */
 const BEGINS: RestReason = { reason: "this process continues it in a moment" };
 
 function leftBecause(error: unknown): RestReason {
@@ -67,11 +67,14 @@ interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
-  /** Keeps the process alive, even between two connections. */
+  /** Keeps the process alive, even while there is no connection. */
   readonly alive: Disposable;
 }
 
-/** Ignores a halt, because the state of the sync reports it. */
+/**
+ * Returns a handler that ignores the error of a halt, because the state of the sync reports the halt. Other errors are
+ * rethrown.
+ */
 function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
@@ -80,7 +83,7 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
 
 /**
  * Runs the syncs of a store independently of each other. Each request is recorded in the sync's log before it is
- * answered, so that the next process can continue.
+ * answered, so that the next process can continue from there.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
@@ -91,11 +94,11 @@ export class SyncController implements SyncRunner {
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
   /**
-   * The reasons why syncs that are to be continued here do not run yet, by id. None of these syncs is known to run in
-   * another process.
+   * The reasons why this process does not yet run the syncs that it must continue, by id. Syncs that are known to run
+   * in another process are not included.
    */
   readonly #waiting = new Map<string, RestReason>();
-  /** True if this process continues the syncs that other processes leave. */
+  /** True if this process continues syncs after other processes that ran them have ended. */
   #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
@@ -127,7 +130,9 @@ export class SyncController implements SyncRunner {
     if (isLeft) this.#lookAgain();
   }
 
-  /** Notes why a sync could not be continued. A failure is reported once, and not each time it occurs again. */
+  /**
+   * Notes why a sync could not be continued. A failure that occurs again with the same reason is not reported again.
+   */
   #noteLeft(id: string, error: unknown): void {
     const known = this.#waiting.get(id);
     if (error instanceof ChronicleError && error.code === "LOCKED") {
@@ -147,7 +152,7 @@ export class SyncController implements SyncRunner {
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options, answer)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
-      // Throw for an invalid request before the running sync is closed.
+      // Check the request before the running sync is closed. `recordFor` throws for an invalid request.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
@@ -161,7 +166,7 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Asks before anything is created or changed, so that a start that the origin refuses has no effect. */
+  /** Asks the origin before anything is created or changed, so that a start that the origin refuses has no effect. */
   async #askFirst(start: SyncStart): Promise<OriginAnswer> {
     const { places } = this.#options;
     const place = await withCode(() => places.find(start.folder));
@@ -185,10 +190,10 @@ export class SyncController implements SyncRunner {
       (place) =>
         this.#running.get(place.id)?.sync.shape ?? restingShape(place, this.#waiting.get(place.id) ?? ELSEWHERE),
     );
-    // The other process that ran a sync may have ended.
+    // Another process that ran a sync may have ended.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
-    // A new sync may have nothing in its log yet.
+    // The log of a new sync may still be empty, so that `places` does not list the sync.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
     return [...shapes.filter((shape) => shape !== undefined), ...young];
   }
@@ -208,7 +213,10 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Finds the syncs that an id prefix or a folder names. The recorded folders have their links resolved. */
+  /**
+   * Finds the syncs that an id prefix or a folder names. A folder is looked up through `places`, because the recorded
+   * folders have their links resolved.
+   */
   async #meantBy(all: readonly SyncShape[], id: string): Promise<readonly SyncShape[]> {
     if (!id.startsWith("/")) return meantBy(all, id, (one) => one.id);
     const place = await withCode(() => this.#options.places.find(id));
@@ -241,8 +249,8 @@ export class SyncController implements SyncRunner {
   }
 
   /**
-   * Continues as a new replica, which the origin does not know yet. The mirror keeps the events that the origin still
-   * has.
+   * Continues the sync as a new replica, which the origin does not know yet. The mirror keeps the events that the
+   * origin still has.
    */
   async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
     const newId = parts.context.newId();
@@ -301,7 +309,7 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // All syncs are closed here, even if one could not record its progress.
+    // Throw only now, when all syncs are closed, even if one could not record its progress.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
@@ -312,7 +320,10 @@ export class SyncController implements SyncRunner {
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 
-  /** `recordOf` makes the sync's record from the record in the log, which is `undefined` if there is none. */
+  /**
+   * Opens and starts a sync. `recordOf` makes the sync's record from the record in the log (`undefined` if the log has
+   * none).
+   */
   async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
     const { places, random } = this.#options;
     await using opening = new AsyncDisposableStack();
@@ -354,7 +365,7 @@ export class SyncController implements SyncRunner {
     }
   }
 
-  /** Opens the sync if it is not running, and closes it afterwards if it is stopped. */
+  /** Carries out the work on a sync. Opens the sync if it is not running, and closes it afterwards if it is stopped. */
   async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const { id } = await this.status(asked);
@@ -368,7 +379,9 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** Begins nothing once the controller is closed. */
+  /**
+   * Runs the work after all earlier work of the same sync. Rejects with `UNAVAILABLE` once the controller is closed.
+   */
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const next = before.then(() => {
@@ -397,7 +410,7 @@ export class SyncController implements SyncRunner {
   }
 }
 
-/** The files that are not sent because they are secrets. */
+/** Counts the files that are not sent because they are secrets. */
 async function secretsHere(context: Context, record: ReplicaRecord): Promise<Pick<SyncShape, "protected">> {
   if (record.withProtected === true) return {};
   const found = await protectedFiles(context);
@@ -416,7 +429,10 @@ type SyncNews = SyncEventShape extends infer One
     : never
   : never;
 
-/** If more events wait for a slow listener, the oldest ones are dropped. Later events have the present state. */
+/**
+ * The maximum number of events that wait for a slow listener. Beyond it, the oldest events are dropped, because later
+ * events carry the present state.
+ */
 const MOST_WAITING = 1_000;
 
 class SyncFeed {
@@ -434,7 +450,8 @@ class SyncFeed {
   }
 
   /**
-   * Yields `states`, and then the events of one sync, or of all if `id` is undefined, until one of `signals` aborts.
+   * Yields `states`, and then the events of the sync `id` (of all syncs if `id` is undefined), until one of `signals`
+   * aborts.
    */
   async *follow(
     states: readonly SyncNews[],
@@ -471,7 +488,7 @@ class SyncFeed {
   }
 }
 
-/** The number of recorded files and links that a folder shares with its origin. */
+/** Counts the recorded files and links that a folder shares with its origin. */
 async function countFiles(context: Context, rules: Pick<ReplicatedPaths, "isShared">): Promise<number> {
   await catchUp(context, { recover: false });
   const { seq } = await context.index.head();

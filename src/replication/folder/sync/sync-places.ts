@@ -3,17 +3,17 @@ import type { ReplicaRecord } from "../../../core/records/replica-record.ts";
 import type { Channel } from "../../channel.ts";
 import type { FolderSyncParts } from "./folder-sync.ts";
 
-/** A folder that follows an origin, or once did, according to its log. */
+/** A folder that follows an origin, or has followed one, according to its log. */
 export interface SyncPlace {
   readonly id: string;
-  /** Absolute. */
+  /** The absolute path. */
   readonly folder: string;
   /** `undefined` if the workspace has never followed an origin, for instance because it is new. */
   readonly record: ReplicaRecord | undefined;
   readonly conflicts: readonly ConflictShape[];
 }
 
-/** A place that is open for its sync. Meanwhile, no other process runs the sync. */
+/** A place that is open for its sync. While it is open, no other process can run the sync. */
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
   readonly parts: Pick<
     FolderSyncParts,
@@ -24,7 +24,7 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
 
 export interface BeginOptions {
   readonly force?: boolean;
-  /** The requested origin. `answered` is the id of the workspace there, if the origin has answered. */
+  /** The requested origin. `answered` is the id of the origin's workspace, if the origin has answered. */
   readonly follows?: Pick<ReplicaRecord, "url" | "workspace"> & { readonly answered?: string };
 }
 
@@ -36,15 +36,16 @@ export interface SyncPlaces {
   /** Returns the folders that have a sync. Stopped syncs are included. */
   list(): Promise<SyncPlace[]>;
   /**
-   * Returns the id of the folder's workspace, which is created if there is none. Throws as `StoreApi.init` does, and
-   * `USAGE` for a single file. Without `force`, also throws `UNSAFE` for folders of the system. With `follows`, also
-   * throws `UNSAFE` for a folder within another one that follows the same origin. If `answered` is a workspace of this
-   * store, also throws `UNSAFE` for a folder that is, contains or lies in the folder of that workspace.
+   * Returns the id of the folder's workspace. Creates the workspace if there is none. Throws as `StoreApi.init` does,
+   * and `USAGE` for a single file. Throws `UNSAFE` in these cases:
+   * - the folder is one of the system, and `force` is not set;
+   * - the folder lies in another folder that follows the same origin (`follows`);
+   * - `answered` is a workspace of this store, and the folder is, contains or lies in that workspace's folder.
    */
   begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` if another process runs the sync, and `NOT_FOUND` if there is no such place. */
   open(id: string): Promise<OpenSyncPlace>;
-  /** Keeps the token of a sync. If `token` is `undefined`, removes the kept one. */
+  /** Keeps the token of a sync. If `token` is `undefined`, removes the kept token. */
   keepToken(id: string, token: string | undefined): void;
   find(folder: string): Promise<SyncPlace | undefined>;
   tokenOf(id: string): string | undefined;

@@ -52,7 +52,8 @@ function usage(message: string, hint: string): ChronicleError {
 }
 
 /**
- * Returns the former record with the requested changes. Throws `REFUSED` for a folder that follows another workspace.
+ * Returns the known record (a fresh one if there is none) with the requested changes. Throws `REFUSED` if the folder
+ * follows another workspace.
  */
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
@@ -68,7 +69,10 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   };
 }
 
-/** The patterns under which the folder was reconciled are remembered until a step is done. */
+/**
+ * Returns the record with a new `filterTo`. Until the next step is done, `filteredTo` keeps the patterns under which
+ * the folder was last reconciled.
+ */
 export function withFilterTo(record: ReplicaRecord, filterTo: readonly string[]): ReplicaRecord {
   const { filteredTo = record.filterTo, ...rest } = record;
   const isSame = record.applied === 0 || isDeepStrictEqual(filteredTo, filterTo);
@@ -80,7 +84,7 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** True if an origin has answered the former request. If false, another workspace may be requested. */
+/** True if an origin has confirmed the recorded workspace. If false, another workspace may be requested. */
 function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
   return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
 }
@@ -88,8 +92,9 @@ function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Throws `REFUSED` if another workspace is requested. Another address, or a name, is allowed: the origin's answer will
- * show whether the workspace is the same. A different id proves at once that it is another workspace.
+ * Throws `REFUSED` if the request certainly names another workspace, by a different id, or by a different name at the
+ * same address. A new address is allowed, and so is a name in place of an id: the origin's answer will show whether the
+ * workspace is the same.
  */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
   if (workspace === undefined || workspace === known.origin || known.origin === "") return;
@@ -107,8 +112,9 @@ function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
 }
 
 /**
- * Throws the origin's refusal, or `REFUSED` if the folder follows, or might follow, another workspace. A folder that
- * has followed a workspace accepts a new address once the same workspace answers there.
+ * Throws the origin's refusal. Throws `REFUSED` if the folder follows another workspace, or if this is unknown because
+ * the origin did not answer. A folder that has followed a workspace accepts a new address once the same workspace
+ * answers there.
  */
 export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
   if ("refused" in answer) throw refusedBy(answer.refused, known);
@@ -132,7 +138,7 @@ function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolea
   return asked === origin || asked === workspace;
 }
 
-/** The error has the hint of a sync that is halted for this reason. */
+/** Returns the origin's refusal with the hint of a sync that is halted for this reason. */
 function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
   const follows =
     known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
@@ -143,15 +149,15 @@ function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): Chr
   });
 }
 
-/** Why this process does not run a sync, and what a person can do about it. */
+/** The reason why this process does not run a sync, and what a person can do about it. */
 export type RestReason = Pick<SyncShape, "elsewhere" | "reason" | "hint">;
 
-/** The reason for a sync that another process runs, as far as this process knows. */
+/** The reason for a sync that another process seems to run. */
 export const ELSEWHERE: RestReason = { elsewhere: true, reason: "another process runs it" };
 
 /**
- * Returns the shape of a sync that this process does not run; `undefined` if the place has no sync. The shape of a
- * stopped or halted sync is without `why`, because no process runs such a sync.
+ * Returns the shape of a sync that this process does not run, or `undefined` if the place has no sync. The shape of a
+ * stopped or halted sync leaves out `why`, because no process runs such a sync.
  */
 export function restingShape({ id, folder, record, conflicts }: SyncPlace, why: RestReason): SyncShape | undefined {
   if (record === undefined) return undefined;
@@ -182,10 +188,10 @@ function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted
   return trouble === undefined ? told : { ...told, trouble };
 }
 
-/** The answer to the question whether a folder may follow an origin. */
+/** The result of asking an origin whether a folder may follow it. */
 export type OriginAnswer =
   | { readonly workspace: string }
-  /** The origin would refuse again. */
+  /** The origin refused, and would refuse again. */
   | { readonly refused: ChronicleError }
   /** The origin was not reached, or did not answer in time. */
   | { readonly unknown: ChronicleError };
@@ -200,13 +206,13 @@ interface OriginQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The time to wait for the answer, in ms. It equals the time limit of the handshake with an origin's server. */
+/** The time to wait for the answer, in ms. Equals the time limit of the handshake with an origin's server. */
 const PATIENCE_MS = 8_000;
 
 /**
- * Asks an origin which workspace it would serve, without following it. Connects as a separate replica, which receives
+ * Asks an origin which workspace it would serve, and does not follow it. Connects as a separate replica, which receives
  * and writes nothing. Each token has one such replica, so that the origin's list of replicas does not grow without
- * limit, and tokens do not interfere.
+ * limit, and callers with different tokens do not disturb each other.
  */
 export async function askOrigin({ connect, timers, signal, ...asked }: OriginQuestion): Promise<OriginAnswer> {
   const enough = new AbortController();
