@@ -192,7 +192,7 @@ function resolvedPlace(disk: Disk, path: string): string[] {
 export function refuseProcessPath(disk: Disk, path: string): void {
   const led = processPath(disk, path);
   if (led === undefined) return;
-  throw new ChronicleError("USAGE", `${path} leads to ${led}, which is another place in each process`, {
+  throw new ChronicleError("USAGE", `${path} leads to ${led}, which differs in each process`, {
     hint: "give the folder's own path",
     data: { path },
   });

@@ -41,7 +41,7 @@ describe("after kill -9 of a run", () => {
     const shown = (await box.must(["show"])).stdout;
     expect(shown).toContain("ended     abandoned");
     expect(shown).toContain("2 changed paths recorded as its own");
-    expect((await box.must(["status"])).stdout).toContain("ended without a word: 2 changed paths");
+    expect((await box.must(["status"])).stdout).toContain("ended without reporting its end: 2 changed paths");
     const dry = (await box.json(["undo", "--dry-run"])).value;
     const work = { operation: { kind: "run", summary }, changes: [{ path: "a" }, { path: "b" }] };
     expect(dry).toMatchObject(work);

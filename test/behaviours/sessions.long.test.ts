@@ -205,7 +205,7 @@ describe("a session whose process died", () => {
     await gone;
     box.write("let-go", "");
     expect((await box.json(["status"])).value).toMatchObject({
-      notes: [expect.stringContaining("ended without a word")],
+      notes: [expect.stringContaining("ended without reporting its end")],
     });
     expect(box.run(["run", "--", "true"]).code).toBe(0);
     expect((await box.json(["sessions"])).value).toMatchObject([

@@ -177,7 +177,7 @@ describe("run", () => {
     box.write("a", "1");
     const script = `echo 2 > a; ${untilRecorded(box.store, "a")}; kill -9 $PPID`;
     box.run(["run", "--", "sh", "-c", script]);
-    expect((await box.must(["status"])).stdout).toContain("ended without a word");
+    expect((await box.must(["status"])).stdout).toContain("ended without reporting its end");
     await box.must(["undo"]);
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("1");
     expect((await box.json(["sessions"])).value).toMatchObject([{ state: "abandoned", changed: 1 }]);

@@ -29,7 +29,9 @@ describe("chronicle versions", () => {
       "notes.txt is what replica 0fd1a2b3 had made of it\n",
     );
     expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe(LOST);
-    expect((await sandbox.must(["versions", "--restore", `${REPLICA}:17`])).stdout).toBe("notes.txt is so already\n");
+    expect((await sandbox.must(["versions", "--restore", `${REPLICA}:17`])).stdout).toBe(
+      "notes.txt already has this state\n",
+    );
     await sandbox.must(["undo"]);
     expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe("what is there\n");
   });
@@ -39,7 +41,7 @@ describe("chronicle versions", () => {
     using _sandbox = sandbox;
     sandbox.write("notes.txt", LOST);
     await sandbox.must(["snapshot"]);
-    expect((await sandbox.must(["versions"])).stdout).toMatch(/is so by now\n$/);
+    expect((await sandbox.must(["versions"])).stdout).toMatch(/is the present state\n$/);
     expect((await sandbox.json(["versions"])).value).toMatchObject([{ lost_to: { iteration: 1 }, is_present: true }]);
   });
 

@@ -87,7 +87,7 @@ describe("what does not go on", () => {
     ["a key twice", { record: '{"a": 1, "a": 2}' }, 'the key "a" twice'],
     ["a time that is NaN", { ts: "NaN" }, "ts is not text"],
     ["NaN in a record", { record: '{"a": NaN}' }, "is not supported"],
-    ["half a character", { ts: '"\\ud800"' }, "half a character"],
+    ["half a character", { ts: '"\\ud800"' }, "a lone surrogate"],
     ["a number beyond all doubles", { record: `{"a": 1${"0".repeat(400)}}` }, "too great"],
     ["an integer that a double cannot hold", { record: '{"a": 9007199254740993}' }, "cannot hold exactly"],
     ["deep nesting", { record: `${'{"a":'.repeat(400)}1${"}".repeat(400)}` }, "nested deeper"],

@@ -373,7 +373,7 @@ describe("sync", () => {
       "there is no mode sideways",
     );
     expect(refusal("sync", "dance")).toContain("chronicle sync does not know 'dance'");
-    expect(refusal("sync", "resolve", "a")).toContain("how to settle it was not said");
+    expect(refusal("sync", "resolve", "a")).toContain("say how to settle the conflict");
     expect(refusal("sync", "pause", "nothing")).toContain("there is no sync nothing");
     const long = `/${"x".repeat(110)}`;
     expect(refusal("serve", "--replication", "--socket", long)).toContain("too long for a socket");

@@ -201,7 +201,7 @@ describe("a sync", () => {
     const sideways = { upstream: upstream(), folder: "/x", mode: "sideways" };
     expect(await problem("/v1/syncs", sideways)).toEqual([400, "USAGE", expect.stringContaining("body.mode")]);
     const wrong = { upstream: "ftp://x", folder: join(serving.base, "never") };
-    expect(await problem("/v1/syncs", wrong)).toEqual([400, "USAGE", "this is no address of an origin"]);
+    expect(await problem("/v1/syncs", wrong)).toEqual([400, "USAGE", "this is not the address of an origin"]);
     const found = (await client.syncs.list()).find(({ folder }) => folder === desk) as SyncShape;
     expect(
       await problem(`/v1/syncs/${encodeURIComponent(found.folder)}/resolve`, { path: "x", keep: "local" }),

@@ -27,7 +27,7 @@ describe("an origin that is started again without --replication", () => {
     expect(desk.sync.shape).toMatchObject({
       reason: NOT_OFFERED,
       hint: "start it there with `serve --replication`",
-      trouble: { kind: "unreachable", next: expect.stringContaining("tried again by itself") },
+      trouble: { kind: "unreachable", next: expect.stringContaining("tries again by itself") },
     });
     expect(desk.sync.shape.halted).toBeUndefined();
     await rig.during(host.write("a", "2"));

@@ -42,7 +42,7 @@ describe("Truth 15: an erased content in a replica's folder", { timeout: 120_000
     const shape = await both.status();
     expect(shape).toMatchObject({ state: "in-sync", kept_back: 1, erased: 1 });
     expect(shape.erased_paths).toEqual([{ path: "copy of keys.txt", side: "local" }]);
-    expect(chronicle("desk", "sync", "status")).toMatch(/in sync, but for 1 file whose content was erased/);
+    expect(chronicle("desk", "sync", "status")).toMatch(/in sync, except for 1 file whose content was erased/);
     expect(chronicle("desk", "sync", "status")).toMatch(/copy of keys\.txt +stays here: its content was erased/);
     expect(await both.flush()).toMatchObject({ erased: 1 });
 

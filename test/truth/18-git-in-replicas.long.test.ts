@@ -59,7 +59,7 @@ describe("Truth 18: a replica of a history with git's own state", { timeout: 120
     expect(status()).toMatchObject({ state: "in-sync", ...NAMED });
     const argv = [chronicleBin(), "sync", "status", desk.folder];
     const { stdout } = spawnSync(process.execPath, argv, { cwd: desk.folder, env: desk.env, encoding: "utf8" });
-    expect(stdout).toMatch(/in sync, but for 1 git repository's state/);
+    expect(stdout).toMatch(/in sync, except for 1 git repository's state/);
     expect(stdout).toMatch(/sub\/\.git {2}stays at the origin: git's own state/);
   });
 

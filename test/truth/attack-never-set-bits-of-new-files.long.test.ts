@@ -12,7 +12,7 @@ describe("Truth: a file that comes back without its set-id or sticky bit is name
     chmodSync(file, 0o4755);
     await box.must(["init"]);
     const whole =
-      "not as it was:\n  ! tool (special-bits: setuid, setgid and sticky are recorded, but never set: it comes back without)";
+      "not as it was:\n  ! tool (special-bits: setuid, setgid and sticky are recorded, but never set: the path comes back without them)";
     box.run(["run", "--", "rm", "tool"]);
     const steps = [
       ["undo", "--dry-run"],

@@ -18,7 +18,7 @@ describe("Truth: what init says of where a history begins", () => {
       const outer = await begun(box);
       const init = await box.must(words, { cwd: "project/src/lib" });
       expect(init.stdout).toContain(`protected: ${join(box.project, "src/lib")}`);
-      expect(init.stderr).toContain(`that lies in ${box.project}, which workspace ${outer} records already`);
+      expect(init.stderr).toContain(`this folder lies in ${box.project}, which workspace ${outer} already records`);
       expect(init.stderr).not.toContain("is not recorded");
       const id = ((await box.json(["status"], { cwd: "project/src/lib" })).value as { workspace: string }).workspace;
       expect(init.stderr).toContain(`chronicle forget ${id}`);
@@ -36,7 +36,9 @@ describe("Truth: what init says of where a history begins", () => {
     expect(run.stderr).toBe("chronicle: 1 change (1 deleted). Take back: chronicle undo\n");
     expect((await box.json(["status"], { cwd: "two/in" })).value).toMatchObject({ workspace: outer });
     const init = await box.must(["init"], { cwd: "two/in" });
-    expect(init.stderr).toContain(`that lies in ${join(box.folder, "two")}, which workspace ${outer} records already`);
+    expect(init.stderr).toContain(
+      `this folder lies in ${join(box.folder, "two")}, which workspace ${outer} already records`,
+    );
     const beside = await box.call(["init", "project/new"], { cwd: "." });
     expect(beside.code).not.toBe(0);
     mkdirSync(join(box.folder, "project2"));
@@ -52,7 +54,7 @@ describe("Truth: what init says of where a history begins", () => {
       ((await box.json(["status"], { cwd: "two" })).value as { workspace: string }).workspace;
     expect(await meant()).toBe(outer);
     const init = await box.must(["init"], { cwd: "two" });
-    expect(init.stderr).toContain(`workspace ${outer} records ${join(box.folder, "two")} already, and goes on to`);
+    expect(init.stderr).toContain(`workspace ${outer} already records ${join(box.folder, "two")}, and continues to`);
     const id = await meant();
     expect([id === outer, init.stderr.endsWith(`chronicle forget ${String(id)}\n`)]).toEqual([false, true]);
     expect((await box.json(["status"])).value).toMatchObject({ workspace: outer });
@@ -87,7 +89,7 @@ describe("Truth: what init says of where a history begins", () => {
     const outer = await begun(box);
     box.write("third.txt", "1\n");
     const third = await box.must(["init", "third.txt"]);
-    expect(third.stderr).toContain(`which workspace ${outer} records already`);
+    expect(third.stderr).toContain(`which workspace ${outer} already records`);
     expect(third.stderr).toMatch(/for the new history of that file alone: chronicle -w [0-9a-f-]+ …/);
     expect((await box.json(["status"])).value).toMatchObject({ workspace: outer });
   });

@@ -53,7 +53,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   } catch (thrown) {
     const error = codedError(thrown);
     if (!(error instanceof ChronicleError)) throw error;
-    return [{ name, ok: false, detail: error.message, hint: error.hint ?? "mend what it names" }];
+    return [{ name, ok: false, detail: error.message, hint: error.hint ?? "fix what it names" }];
   }
 }
 
@@ -88,7 +88,7 @@ function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
  */
 function troubleChecks(io: Io, places: HookPlaces): Checks {
   const { lines, file } = recentTroubles(io, places);
-  const hint = `mend what it names; all are in ${file}, which may be removed`;
+  const hint = `fix what it names; all are in ${file}, which may be removed`;
   const trouble = (name: string, of: readonly string[]): DoctorCheck[] => {
     if (of.length === 0) return [];
     return [{ name, ok: false, detail: `${counted(of.length, "trouble")} in the last day; ${lastOf(of)}`, hint }];

@@ -214,7 +214,7 @@ function inSyncText(sync: SyncShape, paint: Paint): string {
 }
 
 function inSyncBut(what: string, why: string): string {
-  return `in sync, but for ${what}${why}`;
+  return `in sync, except for ${what}${why}`;
 }
 
 function waiting(lag: number, pending: number): string[] {

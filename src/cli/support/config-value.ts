@@ -42,7 +42,8 @@ export function configKey(typed: string): keyof ConfigShape {
 export function configChange(key: keyof ConfigShape, values: readonly string[]): Partial<ConfigShape> {
   const { read, wanted } = KEYS[key];
   const value = read(values);
-  if (value === undefined) throw usageError(`'${values.join(" ")}' is no value for ${key}`, `it takes ${wanted}`);
+  if (value === undefined)
+    throw usageError(`'${values.join(" ")}' is not a valid value for ${key}`, `it takes ${wanted}`);
   return { [key]: value };
 }
 

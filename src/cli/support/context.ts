@@ -244,7 +244,7 @@ export class CommandContext {
         this.note(`what is recorded is not signed: ${[detail, hint].join("; ")}`);
       } catch (error) {
         if (!(error instanceof ChronicleError)) throw error;
-        this.note(`whether what was recorded is signed could not be asked: ${error.message}`);
+        this.note(`could not check whether the recorded events are signed: ${error.message}`);
       }
     }
   }

@@ -42,7 +42,7 @@ export function surroundingLines(
   const root = printable(nearest.root);
   if (nearest.root === place)
     return [
-      `chronicle: workspace ${nearest.id} records ${root} already, and goes on to: from now on commands in it mean the new history; ` +
+      `chronicle: workspace ${nearest.id} already records ${root}, and continues to: from now on commands in it mean the new history; ` +
         `for the other one: chronicle -w ${nearest.id} …; to remove the new one: chronicle forget ${id}`,
     ];
   const meant =
@@ -51,7 +51,7 @@ export function surroundingLines(
         `for the other one: chronicle -w ${nearest.id} …`
       : `for the new history of that file alone: chronicle -w ${id} …`;
   return [
-    `chronicle: that lies in ${root}, which workspace ${nearest.id} records already, and goes on to: ${meant}; ` +
+    `chronicle: this folder lies in ${root}, which workspace ${nearest.id} already records, and continues to: ${meant}; ` +
       `to remove the new one: chronicle forget ${id}`,
   ];
 }

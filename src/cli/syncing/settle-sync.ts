@@ -105,7 +105,7 @@ function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
   const isMerge = input.flag("merge");
   if (!isMerge && (tool !== undefined || merged !== undefined))
     throw usageError("--tool and --merged go with --merge", HOW);
-  if (tool !== undefined && merged !== undefined) throw usageError("--tool and --merged are two ways", HOW);
+  if (tool !== undefined && merged !== undefined) throw usageError("--tool and --merged cannot be given together", HOW);
   const ways: SyncResolution[] = [
     ...(input.flag("keepLocal") ? [{ keep: "local" as const }] : []),
     ...(input.flag("acceptUpstream") ? [{ keep: "upstream" as const }] : []),
@@ -114,7 +114,7 @@ function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
       : []),
   ];
   const [only, second] = ways;
-  if (only === undefined) throw usageError("how to settle it was not said", HOW);
+  if (only === undefined) throw usageError("say how to settle the conflict", HOW);
   if (second !== undefined) throw usageError("it can be settled in one way only", HOW);
   return tool === undefined ? only : "tool";
 }

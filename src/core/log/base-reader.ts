@@ -257,7 +257,7 @@ class BaseReader {
 function checkRoots({ root, roots }: BaseHeader): void {
   const first = roots.at(-1);
   const further = roots.slice(0, -1);
-  if (first === undefined || first.id !== "") return notABase("its last root is not the first one");
+  if (first === undefined || first.id !== "") return notABase("the workspace's first root is not its last entry");
   let previous: string | undefined;
   for (const { id } of further) {
     if (id === "" || !isRootId(id)) notABase(`${JSON.stringify(id)} is not a root id`);

@@ -108,7 +108,7 @@ class Reader {
     } catch {
       return this.#refuse("a text with an escape or a character that JSON does not know");
     }
-    return value.isWellFormed() ? value : this.#refuse("a text with half a character");
+    return value.isWellFormed() ? value : this.#refuse("a text with a lone surrogate");
   }
 
   #takes(char: string): boolean {

@@ -348,6 +348,11 @@ function maskShellWord(words: Words, piece: string): string {
   return inner.includes(quote) && quote !== "" ? words.mask(piece) : `${quote}${words.mask(inner)}${quote}`;
 }
 
+/** Masks the secrets in a command line, or in a text that may quote one. */
+export function maskLine(line: string): string {
+  return maskCommand(["sh", "-c", line])[2] ?? "";
+}
+
 /** Masks the secrets in the words of a command, including those in a string that `sh -c` runs. */
 export function maskCommand(argv: readonly string[]): string[] {
   const words = new Words();

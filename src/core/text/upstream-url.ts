@@ -8,7 +8,7 @@ export function upstreamUrl(text: string): string {
   if (isPlain && /^(https?|wss?):$/.test(url.protocol)) {
     return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
   }
-  throw new ChronicleError("USAGE", "this is no address of an origin", {
+  throw new ChronicleError("USAGE", "this is not the address of an origin", {
     hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; a token is given by itself",
   });
 }

@@ -15,7 +15,7 @@ describe("an agent", () => {
       ["pin", () => agent.pin("0", false)],
       ["compact", () => agent.compact({ dropArchive: true })],
       ["gc", () => agent.gc()],
-      ["configure", () => agent.configure({ excludePatterns: ["*"] })],
+      ["configure", () => agent.configure({ excludePatterns: ["*", "npm_abcdefghijklmnopqrstuvwxyz012345"] })],
       ["rebuild", () => agent.rebuild()],
       ["records.compact", () => agent.records.compact()],
     ];
@@ -23,6 +23,7 @@ describe("an agent", () => {
     const recorded = await agent.log({ prefix: "refused:" });
     expect(recorded.map((one) => (one.record as { what: string }).what)).toEqual(attempts.map(([what]) => what));
     expect(recorded[0]?.record).toMatchObject({ actor: "agent", detail: '[{"keepLast":0}]' });
+    expect(recorded[4]?.record).toMatchObject({ detail: '[{"excludePatterns":["*","***"]}]' });
     expect((await agent.verify()).problems).toEqual([]);
     await agent.close();
   });

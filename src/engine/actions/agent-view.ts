@@ -1,3 +1,4 @@
+import { maskLine } from "../../core/shell/mask-secrets.ts";
 import type { RecordStoreApi } from "../../api/record-api.ts";
 import type { ActingAs, SnapshotOptions, VerifyOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import { WHO_CAN } from "../../core/values/agents-role.ts";
@@ -173,6 +174,10 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
   });
 }
 
+function maskedText(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? maskLine(value) : value;
+}
+
 /** Records a refused attempt, unless the workspace is archived or was opened for reading only. */
 export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
   if (context.readOnly || (await archivedSince(context)) !== undefined) return;
@@ -180,7 +185,7 @@ export async function recordRefusal(context: Context, what: string, args: readon
     what,
     actor: context.caller.actor,
     at: new Date(context.now()).toISOString(),
-    detail: (JSON.stringify(args) ?? "").slice(0, MAX_DETAIL),
+    detail: (JSON.stringify(args, maskedText) ?? "").slice(0, MAX_DETAIL),
   });
   await withCommit(context, (commit) =>
     commit.append([{ op: "upsert", recordId: `refused:${context.newId()}`, record }]),

@@ -1,7 +1,7 @@
 import type { ActionRequest } from "../../api/action-api.ts";
 import { type ActionTargets, movedFields } from "../../core/records/action-targets.ts";
 import { checkActorName } from "../../core/records/actor-name.ts";
-import { maskCommand } from "../../core/shell/mask-secrets.ts";
+import { maskLine } from "../../core/shell/mask-secrets.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { Context } from "../log/context.ts";
 import { isOwnerId } from "../log/owner-process.ts";
@@ -66,13 +66,13 @@ function refuse(what: string, hint: string): never {
 
 /** Returns the summary of an action. Secrets are masked in the command, and in a summary that the caller has given. */
 export function summaryOf(context: Context, request: ActionRequest, targets: ActionTargets): string {
-  if (request.summary !== undefined) return cut(masked(request.summary));
+  if (request.summary !== undefined) return cut(maskLine(request.summary));
   const about = aboutOf(context, request, targets);
   return cut(about === "" ? request.type : `${request.type}: ${about}`);
 }
 
 function aboutOf(context: Context, { type, payload = {} }: ActionRequest, targets: ActionTargets): string {
-  if (payload.command !== undefined) return masked(payload.command);
+  if (payload.command !== undefined) return maskLine(payload.command);
   const moved = movedFields(type, payload);
   if (moved !== undefined) return moveText(context, moved, payload.paths ?? []);
   const shown = shownTargets(targets);
@@ -89,10 +89,6 @@ function moveText(context: Context, moved: readonly [from: string, to: string], 
 
 function shownTargets(targets: ActionTargets): readonly string[] {
   return targets.kind === "none" ? [] : [...targets.paths.map(shownPath), ...targets.outside];
-}
-
-function masked(line: string): string {
-  return maskCommand(["sh", "-c", line])[2] ?? "";
 }
 
 function cut(text: string): string {

@@ -201,7 +201,7 @@ function keptText({ omittedChanges }: Session): string {
 export function abandonedNote(session: Session): string {
   const what = session.command.length === 0 ? session.kind : session.command.join(" ");
   const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
-  return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
+  return `the session ${session.id.slice(0, 8)} (${what}) ended without reporting its end: ${paths} recorded as its own; what was not recorded before its process died does not count as its work${keptText(session)}`;
 }
 
 export function sessionShape(session: Session): SessionShape {

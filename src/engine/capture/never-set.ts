@@ -42,7 +42,9 @@ export function madeWithout(changes: readonly Change[]): SkippedPath[] {
   return changes.flatMap(({ path, before, after }) => {
     const made = restorable(after);
     if (made === after || sameEntry(before, made)) return [];
-    return [{ path, reason: "special-bits", detail: `${bitsOf(after)}, but never set: it comes back without` }];
+    return [
+      { path, reason: "special-bits", detail: `${bitsOf(after)}, but never set: the path comes back without them` },
+    ];
   });
 }
 

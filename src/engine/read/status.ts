@@ -95,7 +95,7 @@ function folderNotes(folder: FolderWithTraits, size: ScanReport): string[] {
 function sharedNotes({ root, traits: { fileSystem } }: FolderWithTraits): string[] {
   if (!isSharedFileSystem(fileSystem)) return [];
   return [
-    `other machines may change ${root.folder} (${fileSystem}) without a word to this one: all of it is looked at each time`,
+    `other machines may change ${root.folder} (${fileSystem}) without notifying this machine: every command looks at all of it`,
   ];
 }
 
@@ -226,7 +226,7 @@ function clockNotes(jumps: readonly ClockJump[]): string[] {
   const times = jumps.length === 1 ? "" : `${jumps.length} times, last `;
   return [
     `the clock went back ${times}at event ${last.seq}, from ${last.before} to ${last.ts}: times of events before it may be wrong. ` +
-      "Where a clock ran ahead, moments by time pass it over; `seq:N` names a state without a time",
+      "If a clock ran ahead, a moment given as a time passes over such events; `seq:N` names a state without a time",
   ];
 }
 

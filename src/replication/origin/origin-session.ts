@@ -283,7 +283,7 @@ export class OriginSession {
       case "Error":
         return undefined;
       default:
-        throw new ChronicleError("USAGE", `${message.type} is nothing that a replica sends, or not yet`);
+        throw new ChronicleError("USAGE", `a replica does not send ${message.type}, or not at this point`);
     }
   }
 

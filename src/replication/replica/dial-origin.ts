@@ -35,7 +35,7 @@ export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise
 }
 
 function noAddress(url: string): ChronicleError {
-  return new ChronicleError("USAGE", `this is no address of an origin: ${JSON.stringify(url)}`, {
+  return new ChronicleError("USAGE", `this is not the address of an origin: ${JSON.stringify(url)}`, {
     hint: "http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH",
     data: { url },
   });
@@ -160,7 +160,7 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
   404: ["NOT_FOUND", "the server there serves no replicas", "start it there with `serve --replication`"],
   421: ["FORBIDDEN", "the server does not answer under this host name", "start it with --allow-host and this name"],
   429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
-  503: ["UNAVAILABLE", "the origin's server is being ended, or started", "it is tried again by itself"],
+  503: ["UNAVAILABLE", "the origin's server is being ended, or started", "Chronicle tries again by itself"],
 };
 
 const UNAVAILABLE = 503;

@@ -262,7 +262,7 @@ export class ReplicaSession {
         if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
         return undefined;
       default:
-        throw new ChronicleError("USAGE", `${message.type} is nothing that an origin sends, or not yet`);
+        throw new ChronicleError("USAGE", `an origin does not send ${message.type}, or not at this point`);
     }
   }
 
@@ -513,7 +513,7 @@ export class ReplicaSession {
 function forked(settled: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
-    `the origin has heard of changes of this replica, up to its event ${settled}, that are not in its history: it was put back to an earlier state, or is a copy of the one that wrote them`,
+    `the origin has recorded changes of this replica, up to its event ${settled}, that are not in its history: it was put back to an earlier state, or is a copy of the one that wrote them`,
     { data: { settled } },
   );
 }

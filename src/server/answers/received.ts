@@ -27,8 +27,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   const noneMatch = headers["if-none-match"];
   if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match", "If-Match and If-None-Match at once");
   if (noneMatch !== undefined) {
-    if (noneMatch.trim() !== "*")
-      throw unclear("If-None-Match", "a change takes no If-None-Match but `If-None-Match: *`");
+    if (noneMatch.trim() !== "*") throw unclear("If-None-Match", "a change takes only `If-None-Match: *`");
     return { ifMatch: "none" };
   }
   if (match === undefined) return {};

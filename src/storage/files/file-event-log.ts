@@ -424,7 +424,7 @@ export class FileEventLog implements EventLog {
    */
   #recover(): StillPoisoned | undefined {
     // The calls whose sync has failed must have been rejected before the descriptor is closed.
-    if (this.#isBusy) return { why: "what was written with it is not given up yet" };
+    if (this.#isBusy) return { why: "the appends that failed with it have not ended yet" };
     if (this.#poison?.isCutOff !== true) return STAYS;
     const errno = whyNotWritable(this.#disk, String(folderOf(this.#paths.log)));
     if (errno !== undefined) return stillSays(errno);
@@ -438,7 +438,7 @@ export class FileEventLog implements EventLog {
 }
 
 /** The reason for a log whose durable bytes are not known. */
-const STAYS: StillPoisoned = { why: "what it was about may be in the file and not on the disk", stays: true };
+const STAYS: StillPoisoned = { why: "bytes of the log may be in the file and not on the disk", stays: true };
 
 function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
   return (

@@ -274,7 +274,7 @@ export class PackWriter {
   }
 
   #mustBeSound(): void {
-    if (this.#poisoned) throw poisoned("the blob store", { why: "what was written with it is given up" });
+    if (this.#poisoned) throw poisoned("the blob store", { why: "the contents written with it were dropped" });
   }
 }
 

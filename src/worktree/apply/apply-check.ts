@@ -100,7 +100,7 @@ function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileSta
 }
 
 function takenFor(name: string): string {
-  return `the disk takes it for ${JSON.stringify(name)}, which is there`;
+  return `the disk treats it as the same name as ${JSON.stringify(name)}, which exists`;
 }
 
 function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): Step[] {
@@ -130,7 +130,7 @@ function holdSecondNames(steps: readonly Step[]): void {
     for (const [first, ...others] of findCollisions(byPath.keys(), root.traits.names)) {
       for (const path of others) {
         const step = byPath.get(path);
-        const why = `the disk takes it for ${JSON.stringify(nameOf(first ?? path))}, which comes too`;
+        const why = `the disk treats it as the same name as ${JSON.stringify(nameOf(first ?? path))}, which is also to be created`;
         if (step !== undefined) block(step, "not-held", why);
       }
     }

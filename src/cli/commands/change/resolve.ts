@@ -17,7 +17,7 @@ function optionsOf({ input, io }: CommandContext): ResolveOptions {
     ...(merged === undefined ? [] : [{ keep: "merged" as const, content: readUserBytes(merged, io.cwd()) }]),
   ];
   const [only, second] = ways;
-  if (only === undefined) throw usageError("how to settle it was not said", HOW);
+  if (only === undefined) throw usageError("say how to settle the conflict", HOW);
   if (second !== undefined) throw usageError("it can be settled in one way only", HOW);
   return only;
 }

@@ -72,7 +72,7 @@ function rowOf(version: VersionShape, { paint, io }: CommandContext, shown: (pat
 }
 
 function becameOf({ is_present: isPresent, merged_in: merge, lost_to: { iteration } }: VersionShape): string {
-  if (isPresent === true) return "is so by now";
+  if (isPresent === true) return "is the present state";
   if (merge !== undefined) return `merged into @${merge.iteration}`;
   return iteration === 0 ? "lost: it has no place here" : `lost to @${iteration}`;
 }
@@ -130,7 +130,7 @@ async function restore(context: CommandContext, asked: string): Promise<number> 
   for (const line of changeLines(result.changes, style)) context.print(line);
   const { path, replica } = result.version;
   const end =
-    result.undo_id === null ? "is so already" : `is what replica ${replica.id.slice(0, SHORT)} had made of it`;
+    result.undo_id === null ? "already has this state" : `is what replica ${replica.id.slice(0, SHORT)} had made of it`;
   context.print(`${style.shown(path)} ${end}`);
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
   return EXIT.done;

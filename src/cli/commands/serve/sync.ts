@@ -111,7 +111,8 @@ function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandCont
 
 function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): Promise<SyncShape> {
   const [deletions, restore] = [input.flag("acceptDeletions"), input.flag("restoreFiles")];
-  if (deletions && restore) throw usageError("--accept-deletions and --restore-files are two ways", "give one of them");
+  if (deletions && restore)
+    throw usageError("--accept-deletions and --restore-files cannot be given together", "give one of them");
   if (deletions) return syncs.resume(id, { accept: "deletions" });
   return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
 }

@@ -263,10 +263,10 @@ const TOKEN: ReadonlySet<string> = new Set(["unauthenticated", "forbidden"]);
 const NEXT: Readonly<Record<Kind, string>> = {
   "disk-full": "free some space on the disk of the folder, and of the store; it goes on by itself within seconds",
   "no-permission":
-    "let this user write there (`ls -ld` shows who may), or mount the file system for writing; it is tried again by itself, at once: chronicle sync flush",
-  unreachable: "is the origin running, and reachable from here? it is tried again by itself, every few seconds",
+    "let this user write there (`ls -ld` shows who may), or mount the file system for writing; Chronicle tries again by itself, at once: chronicle sync flush",
+  unreachable: "is the origin running, and reachable from here? Chronicle tries again by itself, every few seconds",
   "token-refused": "start it again with another token (--token-file FILE)",
-  starting: "wait: it is tried again by itself, every few seconds",
+  starting: "wait: Chronicle tries again by itself, every few seconds",
 };
 
 /** Returns the first trouble that a person can resolve on this side. `next` says what to do if the sync is halted. */
@@ -298,7 +298,7 @@ function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTrouble
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);
-  const next = hint === undefined ? NEXT.unreachable : `${hint} (it is tried again by itself, every few seconds)`;
+  const next = hint === undefined ? NEXT.unreachable : `${hint} (Chronicle tries again by itself, every few seconds)`;
   return troubleShape("unreachable", message, next);
 }
 
