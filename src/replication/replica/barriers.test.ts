@@ -4,7 +4,7 @@ import type { Message } from "../protocol/messages.ts";
 import { Barriers } from "./barriers.ts";
 
 /** Barriers on a channel of which only what is sent matters. */
-function barriers() {
+function barriers(isWelcome = true) {
   const sent: Message[] = [];
   const channel: Pick<Channel, "send"> = {
     send: (message) => {
@@ -13,7 +13,7 @@ function barriers() {
     },
   };
   const made = new Barriers(channel as Channel);
-  made.begin();
+  if (isWelcome) made.begin();
   const answer = (current_sequence: number): void => {
     made.took({ type: "BarrierConfirmation", sequence: 7, satisfied: true, current_sequence });
   };
@@ -36,17 +36,46 @@ test("a caller that asks while the origin looks gets an answer of its own: that 
   expect(await second).toBe(9);
 });
 
-test("a second answer to a repeated request is of an old look: a later caller is not answered by it", async () => {
+test("answers to repeated requests are of old looks: a later caller is not answered by any of them", async () => {
   const { made, sent, answer } = barriers();
   const first = made.ask(7);
+  made.beat();
   made.beat();
   answer(8);
   expect(await first).toBe(8);
   const later = made.ask(7);
   answer(8);
+  answer(8);
   answer(9);
   expect(await later).toBe(9);
   expect(sent).toHaveLength(4);
+});
+
+test("a caller that waits behind answers that never come is answered after as many heartbeats", async () => {
+  const { made, answer } = barriers();
+  const first = made.ask(7);
+  made.beat();
+  answer(8);
+  expect(await first).toBe(8);
+  // The origin has failed at one of the two requests.
+  const later = made.ask(7);
+  answer(9);
+  made.beat();
+  answer(9);
+  expect(await later).toBe(9);
+});
+
+test("requests made before the origin has admitted this replica are sent then, once", async () => {
+  const { made, sent, answer } = barriers(false);
+  const asked = [made.ask(7), made.ask(7)];
+  made.beat();
+  expect(sent).toEqual([]);
+  made.begin();
+  expect(sent).toHaveLength(1);
+  answer(8);
+  expect(await asked[0]).toBe(8);
+  answer(8);
+  expect(await asked[1]).toBe(8);
 });
 
 test("an unanswered request is sent again with a heartbeat, one that waits for it is not", () => {

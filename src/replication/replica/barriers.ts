@@ -2,30 +2,32 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
-interface Waiting {
-  /** The last event that this replica held when it sent the request. The answer names this event. */
-  readonly sequence: number;
-  /**
-   * False while another request with this sequence is unanswered. The answer to that request may not include events
-   * that the origin recorded before this call.
-   */
-  isAsked: boolean;
+interface Caller {
   readonly resolve: (current: number) => void;
   readonly reject: (error: ChronicleError) => void;
+}
+
+/** The requests that name one event: the last one that this replica held when it sent them. */
+interface Requests {
+  /** The number of sent requests whose answers have not arrived. */
+  due: number;
+  /** The number of answers that arrive before the answer to the request of `asked`. They answer older requests. */
+  before: number;
+  /** The callers that the answer to the latest first-time request answers. Empty if no request is open. */
+  asked: readonly Caller[];
+  /**
+   * The callers that came while a request was open. They get a request of their own, because the open one can be
+   * answered without events that the origin recorded before they called.
+   */
+  next: Caller[];
 }
 
 /** Asks an origin for its last event. The callers then wait until this replica holds that event. */
 export class Barriers {
   readonly #channel: Channel;
-  #waiting: Waiting[] = [];
+  /** The requests by their event. The origin answers in the order of the requests. */
+  readonly #requests = new Map<number, Requests>();
   #isWelcome = false;
-  /** The sequences of requests that were sent again and have no answer yet. Two answers can arrive for each of them. */
-  readonly #repeated = new Set<number>();
-  /**
-   * The sequences of answered requests for which a second answer can arrive. The second answer to an old request does
-   * not answer a later call of `ask`, because it may miss events that the origin recorded before that call.
-   */
-  readonly #stray = new Set<number>();
   #end: ChronicleError | undefined;
 
   constructor(channel: Channel) {
@@ -38,52 +40,59 @@ export class Barriers {
    */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
+    const requests = this.#requests.get(sequence) ?? { due: 0, before: 0, asked: [], next: [] };
+    this.#requests.set(sequence, requests);
     return new Promise((resolve, reject) => {
-      const isAsked = !this.#waiting.some((one) => one.sequence === sequence);
-      this.#waiting.push({ sequence, isAsked, resolve, reject });
-      if (isAsked && this.#isWelcome) this.#send(sequence);
+      requests.next.push({ resolve, reject });
+      if (requests.asked.length === 0) this.#askNext(sequence, requests);
     });
   }
 
   /** Called once the origin has admitted this replica. Sends the requests that were made before. */
   begin(): void {
     this.#isWelcome = true;
-    this.#sendAsked();
+    this.#sendOpen();
   }
 
-  /**
-   * Called with each heartbeat. Repeats unanswered requests, because the origin sends no answer if it fails to process
-   * a request.
-   */
+  /** Called with each heartbeat. Repeats open requests, because the origin does not answer a request that fails there. */
   beat(): void {
-    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#repeated.add(sequence);
-    this.#sendAsked();
+    if (this.#isWelcome) this.#sendOpen();
   }
 
   took({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
-    if (this.#stray.delete(sequence)) {
-      if (this.#waiting.some((one) => one.sequence === sequence)) this.#send(sequence);
+    const requests = this.#requests.get(sequence);
+    if (requests === undefined) return;
+    requests.due = Math.max(0, requests.due - 1);
+    if (requests.before > 0) {
+      requests.before -= 1;
       return;
     }
-    if (this.#repeated.delete(sequence)) this.#stray.add(sequence);
-    const answered = this.#waiting.filter((one) => one.sequence === sequence && one.isAsked);
-    this.#waiting = this.#waiting.filter((one) => !answered.includes(one));
-    for (const { resolve } of answered) resolve(current_sequence);
-    const next = this.#waiting.filter((one) => one.sequence === sequence);
-    for (const one of next) one.isAsked = true;
-    if (next.length > 0) this.#send(sequence);
+    for (const { resolve } of requests.asked) resolve(current_sequence);
+    requests.asked = [];
+    if (requests.next.length > 0) this.#askNext(sequence, requests);
+    else if (requests.due === 0) this.#requests.delete(sequence);
   }
 
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
+    for (const { asked, next } of this.#requests.values())
+      for (const { reject } of [...asked, ...next]) reject(this.#end);
+    this.#requests.clear();
   }
 
-  #sendAsked(): void {
-    for (const { sequence, isAsked } of this.#waiting) if (isAsked) this.#send(sequence);
+  #askNext(sequence: number, requests: Requests): void {
+    requests.before = requests.due;
+    requests.asked = requests.next;
+    requests.next = [];
+    if (this.#isWelcome) this.#send(sequence, requests);
   }
 
-  #send(sequence: number): void {
+  #sendOpen(): void {
+    for (const [sequence, requests] of this.#requests) if (requests.asked.length > 0) this.#send(sequence, requests);
+  }
+
+  #send(sequence: number, requests: Requests): void {
+    requests.due += 1;
     // Ignore the error: a channel that has ended ends the session, which calls `end`.
     this.#channel.send({ type: "BarrierRequest", sequence }).catch(() => undefined);
   }
