@@ -33,6 +33,7 @@ export type Asked =
 /** The commands that the process carries out. */
 export const RESIDENT_COMMANDS: readonly string[] = [
   "actions",
+  "cat",
   "changes",
   "conflicts",
   "diff",
@@ -44,6 +45,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "manifest",
   "redo",
   "restore",
+  "rm",
   "rollback",
   "run",
   "sessions",

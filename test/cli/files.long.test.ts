@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { FileListShape, FileWriteShape } from "../../src/api/file-api.ts";
@@ -124,6 +124,15 @@ it("in a folder they write where one stands, and record what was there first", a
   expect(lstatSync(join(box.project, "run.sh")).mode & 0o777).toBe(0o755);
   await box.must(["rm", "b.txt"]);
   expect(existsSync(join(box.project, "b.txt"))).toBe(false);
+  box.write("new.txt", "not recorded yet\n");
+  await box.must(["rm", "new.txt"]);
+  expect(existsSync(join(box.project, "new.txt"))).toBe(false);
+  await box.must(["undo"]);
+  expect(readFileSync(join(box.project, "new.txt"), "utf8")).toBe("not recorded yet\n");
+  rmSync(join(box.project, "new.txt"));
+  box.write("new.txt/inner", "a folder by now\n");
+  expect((await box.call(["rm", "new.txt"])).code).toBe(2);
+  expect(existsSync(join(box.project, "new.txt/inner"))).toBe(true);
   writeFileSync(join(box.folder, "outside.txt"), "x");
   expect((await box.call(["rm", "../outside.txt"])).code).toBe(2);
   expect(existsSync(join(box.folder, "outside.txt"))).toBe(true);

@@ -85,6 +85,11 @@ const LOOKS: readonly (readonly string[])[] = [
   ["history", "name with 'quotes' and ü"],
   ["history", "nosuch"],
   ["explain", "a.txt", "nosuch"],
+  ["cat", "a.txt"],
+  ["cat", "a.txt@1", "--json"],
+  ["cat", "a.txt@7"],
+  ["cat", "src/b.txt"],
+  ["cat", "nosuch"],
   ["files"],
   ["files", "src", "--json"],
   ["actions"],
@@ -121,6 +126,14 @@ describe("a command that the store's process carries out", () => {
       ["undo", "--since", "2"],
       ["snapshot", "--name", "named"],
       ["undo", "nosuch"],
+      ["rm", "more.txt"],
+      ["mv", "a.txt", "src/moved.txt"],
+      ["undo"],
+      ["rm", "nosuch"],
+      ["mv", "src/moved.txt", "named.txt", "--overwrite"],
+      ["rm", "src"],
+      ["rm", "-r", "src", "--json"],
+      ["undo"],
     ];
     for (const [at, words] of steps.entries()) {
       for (const one of [box, other]) one.write("more.txt", `${at}\n`);
@@ -170,7 +183,7 @@ describe("a command that the store's process carries out", () => {
       { argv: ["versions", "--restore", "0fd1:17"] },
       { argv: ["snapshot", "--pin"] },
       { argv: ["init", "elsewhere"] },
-      { argv: ["cat", "a.txt"] },
+      { argv: ["put", "a.txt", "c"] },
       { argv: ["gc"] },
       { cwd: "/" },
     ];
@@ -206,6 +219,19 @@ describe("a command that the store's process carries out", () => {
     expect(one.stderr).toContain(told);
     expect(two.stderr).toBe("");
     expect((await box.served(["snapshot"])).stderr).toBe("");
+  });
+
+  it("is not done twice if its answer was lost: a file that is there again stays", async () => {
+    const words = ["rm", "c"];
+    await box.served(["status"]);
+    const request = { request: "the same" };
+    const first = await box.asked(request, words);
+    expect(first).toMatchObject({ code: 0 });
+    await box.must(["snapshot"]);
+    box.write("c", "made anew\n");
+    await box.must(["snapshot"]);
+    expect(await box.asked(request, words)).toEqual(first);
+    expect(readFileSync(join(box.project, "c"), "utf8")).toBe("made anew\n");
   });
 
   it("signs what it has recorded before it ends", async () => {

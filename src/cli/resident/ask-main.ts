@@ -75,7 +75,7 @@ function endBy(signal: NodeJS.Signals, code: number): void {
 }
 
 /** The commands whose changes the process finishes even if the user interrupts the command line. */
-const CHANGING = new Set(["redo", "restore", "rollback", "snapshot", "undo"]);
+const CHANGING = new Set(["redo", "restore", "rm", "rollback", "snapshot", "undo"]);
 
 /**
  * From now on, tells a user who interrupts a change that the process finishes it. Returns a function that ends this.

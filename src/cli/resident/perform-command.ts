@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { PassThrough, Readable } from "node:stream";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
 import { processAt } from "../../daemon/agent-process.ts";
@@ -88,7 +87,9 @@ class ServedCommand {
       out: this.#sink(1, call.out),
       err: this.#sink(2, call.err),
       readStdin: () => Promise.reject(this.#needs("it reads its input")),
-      streams: () => ({ input: Readable.from([]), output: new PassThrough() }),
+      streams: () => {
+        throw this.#needs("it reads its input");
+      },
       cwd: () => this.#cwd,
       chdir: (folder) => this.#chdir(folder),
       now: () => Date.now(),

@@ -3,7 +3,15 @@ import type { ActingAs, WorkspaceApi } from "../../api/workspace-api.ts";
 type Name = keyof WorkspaceApi & string;
 
 /** The operations that are not done twice under the same request id (see `ActingAs.requestId`). */
-const REMEMBERED: ReadonlySet<string> = new Set<Name>(["snapshot", "restore", "undo", "redo", "rollback", "run"]);
+const REMEMBERED: ReadonlySet<string> = new Set<Name>([
+  "deleteFile",
+  "redo",
+  "restore",
+  "rollback",
+  "run",
+  "snapshot",
+  "undo",
+]);
 
 type Method = (this: WorkspaceApi, ...args: unknown[]) => unknown;
 

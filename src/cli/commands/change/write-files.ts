@@ -84,6 +84,8 @@ export async function put(context: CommandContext): Promise<number> {
 
 /** Throws `USAGE` if the path is a folder, so that a typing error does not delete a folder. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
+  // What is on disk counts: it may be new, or a folder by now.
+  if (workspace.path !== "") await workspace.record([path]);
   const { kind } = await workspace.file(path);
   if (kind === "dir")
     throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
