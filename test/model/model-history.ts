@@ -448,11 +448,10 @@ export class ModelHistory {
     );
   }
 
-  /** The changes of an operation, folders aside, that are not taken back. */
-  inForce(operation: string): FileStep[] {
-    return this.steps.filter(
-      (step) => step.before !== "dir" && step.after !== "dir" && this.#isOf(operation, step) && !this.isTaken(step),
-    );
+  /** The changes of an operation: those that are not taken back, and the others. */
+  changesOf(operation: string): { readonly left: readonly FileStep[]; readonly taken: readonly FileStep[] } {
+    const own = this.steps.filter((step) => this.#isOf(operation, step));
+    return { left: own.filter((step) => !this.isTaken(step)), taken: own.filter((step) => this.isTaken(step)) };
   }
 
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */

@@ -286,8 +286,16 @@ export class ModelPlay {
     await this.read(asked);
     this.#expectRecorded();
     if (!this.machine.veil.isEmpty) return;
-    for (const { id, summary, undone } of await this.machine.workspace.operations())
-      if (undone) found({ undone: summary, left: this.history.inForce(id) }).toEqual({ undone: summary, left: [] });
+    for (const { id, kind, summary, undone } of await this.machine.workspace.operations()) {
+      if (kind === "undo" || kind === "redo") continue;
+      const { left, taken } = this.history.changesOf(id);
+      // A folder that stays for what others have put into it is no part of the work any more.
+      const files = left.filter((step) => step.before !== "dir" && step.after !== "dir");
+      if (undone) found({ undone: summary, left: files }).toEqual({ undone: summary, left: [] });
+      // Of what did not merge, an undo passes whole operations until all its conflicts are settled.
+      else if (left.length === 0 && this.history.conflicts.size === 0)
+        found({ done: summary, taken }).toEqual({ done: summary, taken: [] });
+    }
   }
 
   /** Rules that change midway: in a file of a root, or in the options, which hold from the next opening on. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { OwnTime } from "../helpers/own-time.ts";
 import { Project } from "../helpers/project.ts";
 
 interface Ran {
@@ -124,5 +125,98 @@ describe.each(WAYS)("Truth 82: an undo that was undone by %s", (_how, undoing, i
     await workspace.redo({ operation: run });
     expect([project.read("a"), project.read("b")]).toEqual(["2\n", "2\n"]);
     expect(await isUndone(workspace, run)).toBe(false);
+  });
+});
+
+async function undoneRun(workspace: WorkspaceApi, command: string): Promise<boolean | undefined> {
+  return (await workspace.operations()).find((one) => one.kind === "run" && one.summary.includes(command))?.undone;
+}
+
+describe("Truth 82: an undo that undid an undo", () => {
+  const begun = async (project: Project) => {
+    project.write("a", "1\n");
+    const workspace = await project.init();
+    const run = (line: string) => workspace.run({ command: ["sh", "-c", line], cwd: project.folder });
+    const seq = async (): Promise<string> => `seq:${(await workspace.head()).seq}`;
+    return { workspace, run, seq };
+  };
+
+  it.each(["a rollback", "an undo since a moment"])(
+    "and the redo after it, by %s: undo takes the work back",
+    async (how) => {
+      await using project = new Project();
+      const { workspace, run, seq } = await begun(project);
+      await run("echo 2 > a");
+      const since = await seq();
+      const { id } = await workspace.beginTransaction();
+      await workspace.undo();
+      await workspace.redo();
+      await run("echo y > y");
+      if (how === "a rollback") await workspace.rollbackTransaction(id);
+      else await workspace.commitTransaction(id).then(() => workspace.undo({ since }));
+      const { operation, changes } = await workspace.undo();
+      expect([operation?.summary, changes.length]).toEqual([expect.stringContaining("2 > a"), 1]);
+      expect(project.read("a")).toBe("1\n");
+    },
+  );
+
+  it("and the work with it: the work stays undone, and the redos lead back", async () => {
+    await using project = new Project();
+    const { workspace, run, seq } = await begun(project);
+    const since = await seq();
+    await run("echo 2 > a");
+    await run("echo y > y");
+    await workspace.undo();
+    await workspace.undo({ since });
+    expect(await undoneRun(workspace, "y > y")).toBe(true);
+    await expect(workspace.undo()).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await workspace.redo();
+    await workspace.redo();
+    expect([project.read("a"), project.read("y")]).toEqual(["2\n", "y\n"]);
+  });
+
+  it("and the work with it, by the rollback of their transaction, or for one of two files", async () => {
+    await using project = new Project();
+    const { workspace, run } = await begun(project);
+    const { id } = await workspace.beginTransaction();
+    await run("echo 2 > a; echo 2 > b");
+    await workspace.undo();
+    await run("echo y > y");
+    await workspace.rollbackTransaction(id);
+    expect(await undoneRun(workspace, "2 > a")).toBe(true);
+    await run("echo 3 > a; echo 3 > b");
+    await workspace.undo();
+    await run("echo 4 > b");
+    await workspace.undo({ file: "b" });
+    expect(await undoneRun(workspace, "3 > a")).toBe(true);
+  });
+
+  it("of a part of a transaction: the transaction is not called undone", async () => {
+    await using project = new Project();
+    const { workspace, run, seq } = await begun(project);
+    const { id } = await workspace.beginTransaction();
+    await run("echo 2 > a");
+    const since = await seq();
+    await workspace.undo();
+    await run("echo y > y");
+    await workspace.commitTransaction(id);
+    await workspace.undo({ since });
+    expect(project.read("a")).toBe("2\n");
+    expect((await workspace.operations()).find((one) => one.id === id)?.undone).toBe(false);
+    await workspace.undo();
+    expect(project.read("a")).toBe("1\n");
+  });
+
+  it("costs little, however many there are", async () => {
+    await using project = new Project();
+    const { workspace, run, seq } = await begun(project);
+    const since = await seq();
+    for (let i = 0; i < 40; i += 1) {
+      await run(`echo ${i} > a`);
+      await workspace.undo({ since });
+    }
+    using own = new OwnTime();
+    for (let i = 0; i < 5; i += 1) await workspace.operations();
+    expect(own.ms).toBeLessThan(1_000);
   });
 });

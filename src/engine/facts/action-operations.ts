@@ -17,6 +17,7 @@ interface ActionOperation {
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly changed: number;
+  /** Set for an action that is within another action. */
   readonly inAction?: true;
 }
 
@@ -25,7 +26,7 @@ interface ActionOperation {
  *
  * - a closed action that changed a recorded or kept-aside path, and began in no run and no committed transaction;
  * - the changes that an action made after the end of its run or transaction;
- * - a committed transaction with its actions, unless it is a savepoint or belongs to a run.
+ * - a committed transaction with its actions, if it changed something, is no savepoint, and belongs to no run.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
@@ -96,8 +97,8 @@ function ofTransaction(transaction: LoggedTransaction, isKeeping: boolean): Acti
 }
 
 /**
- * Returns the changes of a transaction. Throws `NOT_FOUND` if no transaction has this id, and `AMBIGUOUS` if several
- * have it. `without` is true for events to leave out.
+ * Returns the net changes of a transaction. Throws `NOT_FOUND` if no transaction has this id, and `AMBIGUOUS` if
+ * several have it. `without` is true for events to leave out.
  */
 export async function changesOfTransaction(
   context: Context,

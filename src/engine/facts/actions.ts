@@ -50,8 +50,8 @@ const open = memoKey<Map<string, LoggedAction>>("open actions");
 const rowsAt = memoKey<{ readonly hash: string; readonly rows: readonly EventRow[] }>("open rows");
 
 /**
- * Returns the last events of all unfinished records whose ids begin with `prefix`. `at`: the head, if the caller holds
- * the lock and knows it.
+ * Returns the rows of the last events of all unfinished records whose ids begin with `prefix`. `at`: the head, if the
+ * caller holds the lock and knows it.
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index, memo } = context;

@@ -53,9 +53,9 @@ export interface AttributeOptions {
  * may change anything can have made it: actions of the whole workspace, runs, transactions. If there is no such
  * bracket, the change belongs to the only open watch.
  *
- * If several brackets are innermost, any of them may have made the change. The change then belongs to what is around
- * all of them, and names them as candidates. If nothing is around all of them, the actor is `ambiguous`. The same holds
- * if the only bracket may never have run, because a person may then have made the change.
+ * If several brackets are innermost, any of them may have made the change. In that case, the change belongs to what is
+ * around all of them, and names them as candidates. If nothing is around all of them, the actor is `ambiguous`. The
+ * same holds if the only bracket may never have run, because a person may have made the change instead.
  *
  * If no bracket and no watch is open, the change belongs to the caller. The actor is `ambiguous` instead if several
  * watches are open, or if a transaction of actions is open but no watch.

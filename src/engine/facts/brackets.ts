@@ -32,7 +32,9 @@ export interface Brackets {
   readonly transactions: readonly OpenTransaction[];
 }
 
-/** Values decoded from the last events of records, by record id, so that a capture need not decode them again. */
+/**
+ * Values that were decoded from the last events of records, by record id. So a capture decodes each event only once.
+ */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
 const sessions = memoKey<Seen<Pick<OpenSession, "depth" | "record">>>("sessions");

@@ -11,6 +11,7 @@ import { ownersIn } from "./owners.ts";
 import { undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 interface FoundWork extends OwnWork {
+  /** The paths with a change for which the work is only a candidate. */
   readonly ambiguous: readonly WorkspacePath[];
 }
 
@@ -46,7 +47,7 @@ class Lineage {
   }
 }
 
-/** Returns the changes of a session and of everything within it, without those that were undone meanwhile. */
+/** Returns the changes of a session and of everything within it, without those that were undone within the span. */
 export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
   return changesWithin(context, new Lineage(id), span);
 }

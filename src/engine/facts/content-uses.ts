@@ -19,6 +19,7 @@ export interface ContentUse {
   size: number;
   /** Paths that have or had the content. */
   readonly paths: Set<WorkspacePath>;
+  /** Paths that have the content as of the last event that was read. */
   readonly now: Set<WorkspacePath>;
   /** True if the history itself depends on the content, because it is a base or a filter. */
   isHistorys: boolean;
@@ -30,7 +31,7 @@ type Mention =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the contents for which `isMeant` is true, as of event `upTo`. Reads the log twice and does not
+ * Returns the uses, up to event `upTo`, of the contents for which `isMeant` is true. Reads the log twice and does not
  * use the index, because a wrong index could make a person erase the wrong content.
  */
 export async function contentUses(
@@ -129,8 +130,8 @@ export interface AsideUse {
 const KEEPERS = ["session:", "action:", "intent:"];
 
 /**
- * Returns the uses of the meant contents among those that are kept aside now. If `isMeant` is true for a content at one
- * path, the content is meant at all its paths.
+ * Returns the kept-aside uses of the contents for which `isMeant` is true. If it is true for a content at one path, the
+ * uses of the content at all paths are returned.
  */
 export async function asideUses(
   context: Context,

@@ -12,7 +12,10 @@ import { memoKey } from "../log/memo.ts";
 export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
-  /** The head when each content was stored through this object. A content may be read before an event names it. */
+  /**
+   * The seq of the head when a content was last stored through this object, if there were erasures. So the content can
+   * be read before an event names it.
+   */
   readonly #put = new Map<Hash, number>();
 
   /** `history.blobs` must be the whole store. */
@@ -149,6 +152,7 @@ async function isNamedSince(history: HistoryContext, hash: Hash, seq: number): P
   return (await readEvents(history, rows)).some(({ record }) => JSON.stringify(record).includes(hash));
 }
 
+/** A batch that reports, once it is committed, the contents that were put into it. */
 class NotingBatch implements BlobBatch {
   readonly #batch: BlobBatch;
   readonly #onPut: (hashes: readonly Hash[]) => Promise<void>;

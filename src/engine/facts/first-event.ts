@@ -1,16 +1,19 @@
 import type { Change } from "../../core/values/entry.ts";
 import type { FileRecord } from "../../core/values/file-record.ts";
 
-/** The first event of a path among somebody's own events. An undo restores the state right before it. */
+/**
+ * The first event of a path among the events that an operation or selection owns. An undo restores the state right
+ * before it.
+ */
 export interface FirstEvent {
   readonly seq: number;
   readonly action?: string | undefined;
-  /** True if Chronicle wrote the state. Then the state before the event is what Chronicle found on disk. */
+  /** True if Chronicle wrote the state. If so, the state before the event is what Chronicle found on disk. */
   readonly isWritten: boolean;
   readonly isRun?: boolean;
 }
 
-/** The net change of a path by somebody's own events, and the first of these events. */
+/** The net change of a path by the events that an operation or selection owns, and the first of these events. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }

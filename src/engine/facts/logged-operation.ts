@@ -19,6 +19,7 @@ export interface LoggedOperation {
   readonly changed: number;
   /** Set for a write, a run or an action that is a part of another operation. */
   readonly isPart?: true;
+  /** Set for an action that is within another action. */
   readonly inAction?: true;
   /** The operation of which a run or an action is a part. An undo of that operation undoes the part, too. */
   readonly partOf?: string;
@@ -27,11 +28,16 @@ export interface LoggedOperation {
   readonly left?: readonly WorkspacePath[];
   /** Set for an undo or redo whose own changes a later undo has undone, at least in part. */
   readonly reversed?: Reversed;
+  /**
+   * Set if an undo or redo of the operation was reversed: true if nothing of the operation is left. Then it counts, and
+   * not the undos and redos.
+   */
+  readonly isUndone?: boolean;
 }
 
-/** The paths at which later undos have undone an undo or redo. At these paths, the operation has no effect any more. */
+/** The paths at which an undo or redo was itself undone later. At these paths, it has no effect any more. */
 export interface Reversed {
-  /** The paths, each with the last event of the later undo. */
+  /** The paths, each with the last event of the last undo that undid the operation there. */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
   /** True if these are all paths that the operation changed. */
   readonly isAll: boolean;

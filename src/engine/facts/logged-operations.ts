@@ -10,8 +10,7 @@ import type { Context } from "../log/context.ts";
 import { indexedFrom } from "../log/history-start.ts";
 import { doneIntents, type LoggedIntent } from "../log/intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
-import type { WorkspacePath } from "../../core/values/path.ts";
-import { reversedTold } from "./reversed-undos.ts";
+import { reversedTold, undoneTold } from "./reversed-undos.ts";
 import type { Session } from "./actions.ts";
 import { ownersIn } from "./owners.ts";
 import { readEvent, readEvents } from "../log/read-events.ts";
@@ -93,67 +92,45 @@ export async function operationsOf(context: Context, sessions: readonly Session[
   const known = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
   const all = await leftTold(context, await reversedTold(context, known));
   const isNested = sessions.some(isWithinSomething) || all.some((one) => one.inAction === true);
-  return isNested ? partsTold(context, all) : all;
+  return undoneTold(context, isNested ? await partsTold(context, all) : all);
 }
 
 /**
- * Corrects `takes` and `passes` of each undo of selected work:
- *
- * - If the undo left some events of an operation alone, moves the operation from `takes` to `passes`, because it was
- *   not undone as a whole.
- * - If the undo was reversed at a path, removes the operations that changed the path from both, because they can be
- *   undone again.
+ * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
+ * alone, because it did not undo such an operation as a whole.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
-  if (!all.some((one) => placesLeft(one).length > 0)) return [...all];
+  if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
   const owners = await ownersIn(context);
   const undos = new Map(
     all.flatMap(({ id, selective }) => (selective === undefined ? [] : [[id, selective] as const])),
   );
   const told: LoggedOperation[] = [];
   for (const one of all) {
-    const { selective, reversed } = one;
-    if (
-      selective === undefined ||
-      placesLeft(one).length === 0 ||
-      selective.takes.length + selective.passes.length === 0
-    ) {
+    const { selective } = one;
+    if (selective === undefined || selective.left.length === 0 || selective.takes.length === 0) {
       told.push(one);
       continue;
     }
-    const among = async (places: Iterable<WorkspacePath>, ids: readonly string[]): Promise<ReadonlySet<string>> => {
-      const partly = new Set<string>();
-      for (const { seq, record } of await eventsAt(context, selective, places)) {
-        const own = owners.of(record);
-        for (const id of ids) if (own.includes(id) || holdsSeq(undos.get(id)?.took ?? [], seq)) partly.add(id);
-      }
-      return partly;
-    };
-    const left = await among(selective.left, selective.takes);
-    const undoneAgain = await among(reversed?.paths.keys() ?? [], [...selective.takes, ...selective.passes]);
-    const takes = selective.takes.filter((id) => !left.has(id) && !undoneAgain.has(id));
-    const passes = [...selective.passes, ...left].filter((id) => !undoneAgain.has(id));
-    told.push({ ...one, selective: { ...selective, takes, passes } });
+    const partly = new Set<string>();
+    for (const { seq, record } of await eventsLeft(context, selective)) {
+      const ids = owners.of(record);
+      for (const id of selective.takes)
+        if (ids.includes(id) || holdsSeq(undos.get(id)?.took ?? [], seq)) partly.add(id);
+    }
+    const takes = selective.takes.filter((id) => !partly.has(id));
+    told.push({ ...one, selective: { ...selective, takes, passes: [...selective.passes, ...partly] } });
   }
   return told;
 }
 
-/**
- * Returns the paths at which an undo of selected work has no effect: those that it left alone, and those at which it
- * was reversed.
- */
-function placesLeft({ selective, reversed }: LoggedOperation): readonly WorkspacePath[] {
-  return selective === undefined ? [] : [...selective.left, ...(reversed?.paths.keys() ?? [])];
-}
-
-/** Returns the events at these paths that an undo was meant to undo. Events of folders are left out. */
-async function eventsAt(
+/** Returns the events that an undo was meant to undo, but whose paths it left alone. Events of folders are left out. */
+async function eventsLeft(
   context: Context,
-  { took }: Selective,
-  places: Iterable<WorkspacePath>,
+  { took, left }: Selective,
 ): Promise<{ readonly seq: number; readonly record: FileRecord }[]> {
   const found: { readonly seq: number; readonly record: FileRecord }[] = [];
-  for (const path of places) {
+  for (const path of left) {
     const rows = (await context.index.iterations(path)).filter(
       ({ seq, entry }) => holdsSeq(took, seq) && entry?.kind !== "dir",
     );

@@ -144,7 +144,7 @@ export interface Beginner {
    * The brackets around the work that its caller knows: from `CHRONICLE_RUN`, or from an `action(…)` of the library.
    */
   readonly within?: readonly string[];
-  /** Set if the work changes the folder itself. A transaction of actions alone is then not around it. */
+  /** Set if the work changes the folder itself. A transaction of actions alone is not around such work. */
   readonly inFolder?: true;
   /**
    * Set if the ancestors of the process may be unknown. If no bracket around the work is found, the work counts as
@@ -204,8 +204,8 @@ function last(some: readonly Bracket[]): Bracket | undefined {
 
 /**
  * Returns the brackets that are known to be around a beginner: those that its caller names, and those of its ancestor
- * processes. The brackets of its own process are left out, because they may belong to another session. With `guess`, a
- * run of its own process may be included.
+ * processes. The brackets of its own process are left out, because they may belong to another session. With `guess`,
+ * the only open run may be included.
  */
 async function foundAround(context: Context, nesting: Nesting, by: Beginner): Promise<Bracket[]> {
   const { processes } = context;

@@ -7,13 +7,13 @@ import { openActions } from "./actions.ts";
 import { goingOn } from "./brackets.ts";
 import type { Context } from "../log/context.ts";
 
-/** Options for scanning paths that are off the record. */
+/** Options for how a scan treats paths that are off the record. */
 export interface OffRecordOptions {
   /**
    * True if paths at and beneath `only`, which a person has named, are recorded even if they were left off the record.
    */
   readonly onRecord?: boolean;
-  /** True if running commands that are off the record are ignored. Only noted paths are then left out. */
+  /** True if running commands that are off the record are ignored. If so, only noted paths are left out. */
   readonly pastCommands?: boolean;
   readonly only?: readonly WorkspacePath[];
 }

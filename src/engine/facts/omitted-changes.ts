@@ -22,7 +22,7 @@ import { optional } from "../../util/optional.ts";
  * by its presence and kind, never by its contents.
  */
 
-/** The omitted paths that were there before a command. */
+/** The omitted paths that existed before some work, with their stats. */
 export type OmittedPaths = ReadonlyMap<WorkspacePath, ListedOmission>;
 
 /**
@@ -48,6 +48,7 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
+/** Returns which of these paths were removed, or modified as far as their stats show, since they were listed. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -62,8 +63,8 @@ const OUTGROWN = reasonsWith("outgrown");
 
 /**
  * Returns the files that were not omitted before (`known`), and are omitted now because of their new state: a file with
- * an erased content, or a recorded file that is now, for example, too large or unreadable. The recorded state of such a
- * file is outdated, and no operation overwrites the file's present content.
+ * an erased content, or a recorded file that is now, for example, too large or unreadable. An undo leaves such a file
+ * as it is, because its present content has no copy.
  */
 export async function unrecordedSince(
   { index }: Pick<Context, "index">,
@@ -181,8 +182,8 @@ export function omittedChangeShape(change: OmittedChange): OmittedChangeShape {
 }
 
 /**
- * Returns, in path order, the recorded files that the present rules leave out by name and that have contents that can
- * still be erased.
+ * Returns, in path order, the recorded files that the present rules leave out by name and that have, or had, contents
+ * that are not erased yet.
  */
 export async function leftOutByNow(context: Context): Promise<readonly WorkspacePath[]> {
   await followSettings(context);

@@ -23,6 +23,7 @@ export interface OwnEvent {
 
 interface Looking {
   readonly isOwn: OwnFilter;
+  /** Called with each event that records no change of a path. */
   readonly onOther?: (event: LogEvent) => void;
   /** Called once all events were read. Returns the test for own events to leave out. */
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
@@ -30,14 +31,14 @@ interface Looking {
 
 export interface OwnWork {
   readonly changes: readonly OwnChange[];
-  /** Claims about the paths of the events, including paths without a net change. */
+  /** Claims about the paths of the own events, including paths without a net change. */
   readonly claims: readonly PathClaim[];
 }
 
 /**
- * Returns the net change that somebody's own events in a span made to each path: from the state before the first own
- * event of the path to the state after the last one. Changes of others between these two events are included. Changes
- * of others before the first and after the last are not.
+ * Returns the net change that the own events (`isOwn`) in a span made to each path: from the state before the first own
+ * event of the path to the state after the last one. Other changes between these two events are included. Other changes
+ * before the first or after the last one are not.
  */
 export async function ownChanges(
   context: Context,

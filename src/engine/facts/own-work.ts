@@ -17,13 +17,14 @@ export interface Work extends SeqSpan {
   readonly known?: string;
   /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
-  /** Set if the events of everybody count, including those of restores and undos. */
+  /** Set if all events count, whoever made them, including those of restores and undos. */
   readonly everything?: true;
   /** Set if a part of the work was compacted away. */
   readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions and runs in the work, for which something may have been kept aside. */
   readonly keepers?: readonly Keeper[];
+  /** The id of an operation, if the work is all that is left of it (see `OwnEvents`). */
   readonly operation?: string;
 }
 
@@ -53,8 +54,8 @@ export interface OwnEvents {
   /** The sessions, actions, transactions and intents that the events name, and the keepers of the work. */
   readonly ids: ReadonlySet<string>;
   /**
-   * The id of an operation, if the events are all that is left of it. An undo of the events then undoes the operation,
-   * even if no event is left.
+   * The id of an operation, if the events are all that is left of it. If so, an undo of the events undoes the
+   * operation, even if no event is left.
    */
   readonly operation?: string | undefined;
   /** Own changes on disk that a dry run does not record, with the actions that own them. */
@@ -132,12 +133,13 @@ export async function* fileEvents(
   }
 }
 
+/** Consecutive own events of a path, as one change. */
 export interface Group {
   readonly before: Entry | undefined;
   readonly after: Entry | undefined;
 }
 
-/** A path, its own groups (oldest first) and its last iteration. */
+/** A path, the groups of its own events (oldest first), its last iteration, and its first own event. */
 export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
@@ -150,7 +152,10 @@ export interface PathGroups {
   readonly first: FirstEvent;
 }
 
-/** Returns the own events of each path as groups, in path order. Events of others lie between two groups. */
+/**
+ * Returns the own events of each path as groups, in path order. Between two groups, there is at least one event that is
+ * not own.
+ */
 export async function groupsOf(
   context: Context,
   { byPath, firsts, between, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "between" | "pending">,
@@ -195,7 +200,7 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
 }
 
 /**
- * Returns what the groups of each path did: one change for each group, so that work of others in between is not
+ * Returns what the groups of each path did: one change for each group, so that other changes in between are not
  * included. If the next group begins with the state with which a group ended, the two groups count as one.
  */
 export function ownChanges(paths: readonly PathGroups[]): Change[] {

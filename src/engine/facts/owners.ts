@@ -14,7 +14,10 @@ export interface Owners {
   inner(ids: Iterable<string>): ReadonlySet<string>;
 }
 
-/** An event of a file names the work that made it, and the record of this work names the work around it. */
+/**
+ * Reads from the log which work is within which. An event of a file names the work that made it, and the record of this
+ * work names the work around it.
+ */
 export async function ownersIn(context: Context): Promise<Owners> {
   const work = new Map<string, readonly string[]>();
   const outer = new Map<string, readonly string[]>();

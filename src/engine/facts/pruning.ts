@@ -18,7 +18,7 @@ import { memoKey } from "../log/memo.ts";
 
 const known = memoKey<LoggedPruning>("pruning in force");
 
-/** Returns `undefined` if nothing was ever pruned. */
+/** Returns the last pruning in the index; `undefined` if nothing was ever pruned. */
 export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
   const row = await context.index.record(pruneRecordId(context.workspaceId));
   if (row === undefined) return undefined;
@@ -87,6 +87,7 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   });
 }
 
+/** Returns, for each of these consecutive iterations of a path, the event that pruned it; `undefined` if it is kept. */
 export async function iterationsPruned(
   context: HistoryContext,
   rows: readonly IterationRow[],

@@ -90,6 +90,7 @@ export interface AroundReturned {
   readonly before: readonly EventDraft[];
   /** Needed only after a scan of some paths, because a full scan states its own coverage. */
   readonly behind: readonly EventDraft[];
+  /** The coverage that is in force between the two events. */
   readonly known: Taken | undefined;
 }
 
@@ -172,7 +173,7 @@ async function notRead({ index }: Context, omitted: readonly OmittedPath[], seq:
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !read.has(path));
 }
 
-/** If the caller asked for `warn`, the action goes on after an error with one of these codes. */
+/** If the caller asked for `warn`, an action begins in spite of an error with one of these codes. */
 const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
 
 /** True for a lack of room or trouble with the disk, which no caller has caused. */

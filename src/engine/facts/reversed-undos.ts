@@ -1,58 +1,133 @@
+import { pathOfRecordId } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { Context } from "../log/context.ts";
 import type { LoggedOperation, Reversed } from "./logged-operation.ts";
+import type { SeqSpan } from "./own-changes.ts";
 import { fileEvents } from "./own-work.ts";
 import { ownersIn, type Owners } from "./owners.ts";
-import { undoneBy } from "./undone-events.ts";
-import { greatestOf } from "../../util/long-lists.ts";
+import { isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 /**
- * Finds undos and redos whose own changes a later undo has undone. The later undo is one of everything since a moment,
- * one of a file, or the rollback of the transaction around the earlier undo or redo. The earlier one then has no
- * effect, until the later undo is redone.
+ * Finds undos and redos whose own changes a later undo has undone. The later undo is an undo of everything since a
+ * moment, an undo of one path, or the rollback of the transaction around the earlier undo or redo. At the undone paths,
+ * the earlier one has no effect until the later undo is redone.
  */
 
-/** Returns the same operations, in log order, with `reversed` of each undo and redo that was reversed. */
+/**
+ * Returns the same operations, in log order, with `reversed` set for each undo and redo that was itself undone later.
+ */
 export async function reversedTold(
   context: Context,
   operations: readonly LoggedOperation[],
 ): Promise<LoggedOperation[]> {
   const told = [...operations];
-  const laterUndos: LoggedOperation[] = [];
-  let owners: Owners | undefined;
+  const later = new LaterUndos();
   for (const [i, one] of [...operations.entries()].toReversed()) {
     if (one.kind !== "undo" && one.kind !== "redo") continue;
-    if (laterUndos.some((undo) => mayHoldEventOf(undo, one))) {
-      owners ??= await ownersIn(context);
-      const reversed = await reversedOf(context, one, { later: told.slice(i + 1), owners });
-      if (reversed.paths.size > 0) told[i] = { ...one, reversed };
-    }
-    if (one.kind === "undo") laterUndos.push(one);
+    const reversed = await reversedOf(context, one, later);
+    const now = reversed.paths.size === 0 ? one : { ...one, reversed };
+    told[i] = now;
+    later.add(now);
   }
   return told;
 }
 
-/** False if the undo certainly has undone no event of the other operation. */
-function mayHoldEventOf({ selective, target }: LoggedOperation, { id, fromSeq, toSeq }: LoggedOperation): boolean {
-  if (selective === undefined) return target === id;
-  return [selective.took, selective.met].some((ranges) =>
-    ranges.some(([first, last]) => last > fromSeq && first <= toSeq),
-  );
-}
-
-async function reversedOf(
-  context: Context,
-  { id, fromSeq, toSeq }: LoggedOperation,
-  { later, owners }: { readonly later: readonly LoggedOperation[]; readonly owners: Owners },
-): Promise<Reversed> {
-  const { by } = undoneBy(later, owners);
+async function reversedOf(context: Context, operation: LoggedOperation, later: LaterUndos): Promise<Reversed> {
   const paths = new Map<WorkspacePath, number>();
+  const undos = later.over(operation);
+  if (undos.length === 0) return { paths, isAll: false };
   let isAll = true;
-  for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
-    if (record.intent !== id) continue;
-    const ends = by(seq, record, path).map((undo) => undo.toSeq);
-    if (ends.length > 0) paths.set(path, greatestOf(ends));
-    else isAll = false;
+  for (const { seq, path } of await writtenIn(context, operation)) {
+    const undo = undos.find((one) => later.holdsAt(one, seq, path));
+    if (undo === undefined) isAll = false;
+    else paths.set(path, undo.toSeq);
   }
   return { paths, isAll };
+}
+
+/** Returns the events of files in the span. All of them belong to the operation, if that is an undo or a redo. */
+async function writtenIn(context: Context, { fromSeq, toSeq }: SeqSpan) {
+  const rows = await context.index.events({ from: fromSeq + 1, to: toSeq });
+  return rows.flatMap(({ seq, recordId }) => {
+    const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
+    return path === undefined ? [] : [{ seq, path }];
+  });
+}
+
+/** The undos and redos after an operation. They are added from the newest to the oldest. */
+class LaterUndos {
+  readonly #undos: LoggedOperation[] = [];
+  /** Redos by what they redo: a whole operation, or an undo of selected work. */
+  readonly #redos = new Map<string, LoggedOperation[]>();
+
+  add(operation: LoggedOperation): void {
+    const { kind, target = "" } = operation;
+    if (kind === "undo") this.#undos.push(operation);
+    else this.#redos.set(target, [...(this.#redos.get(target) ?? []), operation]);
+  }
+
+  /** Returns the undos that may have undone events of the operation, the newest first. */
+  over({ id, fromSeq, toSeq }: LoggedOperation): readonly LoggedOperation[] {
+    return this.#undos.filter(({ selective, target }) => {
+      if (selective === undefined) return target === id;
+      return [selective.took, selective.met].some((ranges) =>
+        ranges.some(([first, last]) => last > fromSeq && first <= toSeq),
+      );
+    });
+  }
+
+  /** True if the undo undid an event of the path, and is in force there. */
+  holdsAt(undo: LoggedOperation, seq: number, path: WorkspacePath): boolean {
+    const { id, selective, target = "", left = [], toSeq, reversed } = undo;
+    if (selective === undefined ? left.includes(path) : !isTakenIn(selective, seq, path)) return false;
+    if (reversed?.paths.has(path) === true) return false;
+    const redos = this.#redos.get(selective === undefined ? target : id) ?? [];
+    return redos.every((redo) => redo.toSeq < toSeq || isReversedAt(redo, path));
+  }
+}
+
+function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boolean {
+  return reversed?.paths.has(path) === true;
+}
+
+/**
+ * Returns the same operations, with `isUndone` of those for which the undos and redos no longer tell whether they are
+ * undone, because an undo or redo of them was reversed. Their events decide.
+ */
+export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
+  const reversed = operations.filter((one) => one.reversed !== undefined);
+  if (reversed.length === 0) return [...operations];
+  const owners = await ownersIn(context);
+  const taken = undoneBy(operations, owners);
+  const first = reversed[0]?.toSeq ?? 0;
+  // What a later undo was recorded to have undone may have been undone by the reversed one at that time.
+  const about = [...reversed, ...operations.filter(({ selective, toSeq }) => selective !== undefined && toSeq > first)];
+  const ids = owners.around(
+    about.flatMap(({ target, selective }) => [target ?? "", ...(selective?.takes ?? []), ...(selective?.passes ?? [])]),
+  );
+  const told: LoggedOperation[] = [];
+  for (const one of operations) {
+    const isAsked = ids.has(one.id) && one.kind !== "undo" && one.kind !== "redo";
+    told.push(isAsked ? { ...one, isUndone: await isAllTaken(context, one, { owners, taken }) } : one);
+  }
+  return told;
+}
+
+/**
+ * True if undos in force undid all events of an operation, except for folders: a folder can stay for what others put
+ * into it.
+ */
+async function isAllTaken(
+  context: Context,
+  operation: LoggedOperation,
+  { owners, taken }: { readonly owners: Owners; readonly taken: UndoneEvents },
+): Promise<boolean> {
+  if (!(await writtenIn(context, operation)).some(({ seq }) => taken.mayHold(seq))) return false;
+  let isAny = false;
+  for await (const { seq, record, path } of fileEvents(context, operation)) {
+    if (!owners.of(record).includes(operation.id)) continue;
+    if (taken.holds(seq, record, path)) isAny = true;
+    else if (record.entry?.kind !== "dir") return false;
+  }
+  return isAny;
 }

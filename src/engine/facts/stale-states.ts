@@ -5,9 +5,9 @@ import { shownPath } from "../log/shape.ts";
 import { coveragesAt, STALE, type StatedCoverage } from "./recorded-coverage.ts";
 
 /**
- * A recorded state is stale at a moment if no capture could take what was at the path then, for example because the
- * file was too large or could not be read. The history has only an earlier state of the path. The state at that moment
- * is not known.
+ * A recorded state is stale at a moment if no capture could take what was at the path, for example because the file was
+ * too large or could not be read. The history has only an earlier state of the path. The state at that moment is not
+ * known.
  */
 
 export class StaleStates {
@@ -86,6 +86,7 @@ export async function tellStale(
   context.tell(`not recorded at that moment, and given as last recorded before it: ${shown.join(", ")}${more}`);
 }
 
+/** Returns the reason why the path, or the nearest omitted folder above it, was omitted; `undefined` if neither was. */
 export function reasonAbove(
   omitted: ReadonlyMap<WorkspacePath, OmissionReason>,
   path: WorkspacePath,

@@ -8,8 +8,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 
 /**
  * Guards ids against misuse. The work of a session, a run or an action is found by the ids that events name. So a
- * change under somebody else's id would be listed and undone with their work. Every agent may name an agent's session;
- * only the engine names other ids.
+ * change that names the id of other work would be listed and undone with that work. Any agent may name the id of an
+ * agent's session. Only the engine names other ids.
  */
 
 const OPERATIONS = [
@@ -33,7 +33,7 @@ async function takenBy(context: Context, id: string): Promise<string | undefined
 }
 
 /**
- * Throws `USAGE` if the id that a caller gives as its session is already the id of other work than an agent's session.
+ * Throws `USAGE` if the id that a caller gives as its session is already the id of work that is not an agent's session.
  */
 export async function refuseTakenId(context: Context, id: string): Promise<void> {
   const what = await takenBy(context, id);
@@ -105,8 +105,8 @@ export async function doneRequest(context: Context, id: string): Promise<DoneReq
 }
 
 /**
- * Thrown if another process has carried out or begun the same request since this process looked it up. The lock is then
- * held, and nothing is changed yet. The caller looks the request up again.
+ * Thrown if another process has carried out or begun the same request since this process looked it up. At that moment,
+ * the lock is held and nothing is changed yet. The caller looks the request up again.
  */
 export class RequestMeanwhile extends ChronicleError {
   constructor(request: string) {

@@ -21,8 +21,8 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
  * - The changes of its actions and savepoints.
  * - If it holds the folder: the changes that no action made while the transaction was the innermost bracket.
  * - If it is active, and names no session or is one of actions (`holdsSteps`): the restores, undos and redos in it. In
- *   a transaction of actions, only those of the client that began it. Undos and redos that concern only what others did
- *   since the transaction began are left out.
+ *   a transaction of actions, only those of the client that began it. Undos and redos that concern only what other work
+ *   has changed since the transaction began are left out.
  *
  * Once a transaction is committed, the restores, undos and redos in it are operations of their own.
  */
@@ -69,7 +69,8 @@ async function addStepsWithin(context: Context, transaction: LoggedTransaction, 
 }
 
 /**
- * In a transaction of actions, only the client that began it makes steps: same client name and, if known, same process.
+ * True if the operation of an intent may be a part of the transaction. In a transaction of actions, only operations of
+ * the client that began it are: same actor, same client name and, if known, same process.
  */
 function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, intent: IntentRecord): boolean {
   if (scope === undefined) return true;
@@ -77,7 +78,7 @@ function mayBeStepOf({ scope, actor, client, process }: LoggedTransaction, inten
   return isProcess && intent.actor === actor && intent.client === client;
 }
 
-/** True for an undo or redo that concerns only what others did since the transaction began. */
+/** True for an undo or redo that concerns only what other work has changed since the transaction began. */
 async function isOthers(
   context: Context,
   { kind, took, met, target }: IntentRecord,

@@ -90,8 +90,7 @@ export async function actionsAfter(context: Context, seq: number): Promise<Logge
 }
 
 /**
- * Returns the wanted transactions in the form of the API. `all`: all transactions of the history, among which their
- * savepoints are.
+ * Returns the wanted transactions in the form of the API. `all`: all transactions of the history, including savepoints.
  */
 export async function transactionShapes(
   context: Context,

@@ -37,7 +37,7 @@ interface Undo {
 }
 
 interface WholeUndo extends Undo {
-  /** The span of the undone events; those of the paths in `left` are not undone. */
+  /** The span of the undone events; those at the paths in `left` are not undone. */
   readonly target: SeqSpan;
   readonly left: readonly WorkspacePath[];
 }
@@ -71,23 +71,26 @@ export function undoneBy(
       redone(whole, target, operation);
     }
   }
+  // The newest first: it is the most likely to have undone an event.
+  const ofWork = [...parts.values()].toReversed();
+  const wholes = [...whole.values()];
   const inForce = [...parts].filter(([, { only }]) => only === undefined);
   return {
     undos: new Map(inForce.map(([id, { selective }]) => [id, selective])),
     isAny: whole.size + parts.size > 0,
-    clean: new Set([...whole.values(), ...[...parts.values()].filter(isClean)].map(({ own }) => own)),
+    clean: new Set([...wholes, ...ofWork.filter(isClean)].map(({ own }) => own)),
     mayHold: (seq) =>
-      [...whole.values()].some(({ target }) => isIn(target, seq)) ||
-      [...parts.values()].some(({ selective: { took, met } }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
+      wholes.some(({ target }) => isIn(target, seq)) ||
+      ofWork.some(({ selective: { took, met } }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
     holds: (seq, record, path) =>
       (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
-      [...parts.values()].some((undo) => tookAt(undo, seq, path)),
+      ofWork.some((undo) => tookAt(undo, seq, path)),
     by: (seq, record, path) => [
       ...owners.of(record).flatMap((id) => {
         const undo = whole.get(id);
         return undo !== undefined && tookWhole(undo, seq, path) ? [undo.own] : [];
       }),
-      ...[...parts.values()].flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
+      ...ofWork.flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
     ],
   };
 }
@@ -104,7 +107,7 @@ function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<
 /** Ends an undo that was redone, except at the paths at which the redo was reversed. */
 function redone<U extends Undo>(undos: Map<string, U>, id: string, { reversed }: LoggedOperation): void {
   const undo = undos.get(id);
-  if (undo === undefined || reversed?.isAll === true) return;
+  if (undo === undefined) return;
   if (reversed === undefined) undos.delete(id);
   else
     undos.set(id, {
@@ -122,18 +125,21 @@ function isInForceAt({ reversed, only }: Undo, path: WorkspacePath): boolean {
 }
 
 /**
- * Returns the events that the undo of a whole operation undid. The operation may have lasted beyond the undo, for
- * instance an action that ended late. It may also have ended before the undo, while an action within it was still open:
- * later events of that action do not belong to the operation.
+ * Returns the span of the events that the undo of a whole operation undid. The operation may have lasted beyond the
+ * undo, for instance an action that ended late. It may also have ended before the undo, while an action within it was
+ * still open: later events of that action do not belong to the operation.
  */
 function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
   return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
 }
 
 function tookAt(undo: PartUndo, seq: number, path: WorkspacePath): boolean {
-  const { took, left, met, settled } = undo.selective;
-  const isTaken = (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
-  return isTaken && isInForceAt(undo, path);
+  return isTakenIn(undo.selective, seq, path) && isInForceAt(undo, path);
+}
+
+/** True if an undo of selected work undid the event of the path. */
+export function isTakenIn({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
+  return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
 }
 
 function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath): boolean {
@@ -167,7 +173,8 @@ type Candidate = Pick<LoggedOperation, "id" | "fromSeq" | "toSeq" | "selective">
 
 /**
  * Returns the ids of the operations and redone undos of which nothing is left once these events are undone. By the same
- * rule, returns the ids of `keepers` that are not operations. Leaves out a keeper if something around it is returned.
+ * rule, returns the ids of `keepers` that are not operations. Leaves out such a keeper if something around it is
+ * returned.
  */
 export async function coveredBy(
   context: Context,
@@ -196,8 +203,8 @@ export async function coveredBy(
 }
 
 /**
- * Returns the ids of the other actions and runs for which something was kept aside and which are not undone, and the
- * ids of everything around them.
+ * Returns the ids of the actions and runs, except `keepers`, for which something was kept aside and which are not
+ * undone, and the ids of everything around them.
  */
 async function othersAround(
   context: Context,
@@ -229,8 +236,8 @@ function startOf({ fromSeq, selective }: Candidate): number {
 }
 
 /**
- * True if undos have named everything that is left of some work: as a conflict, because it did not merge, or as left
- * alone. False if nothing is left.
+ * True if undos have named everything that is left of some work, as a conflict or as left alone. False if nothing is
+ * left.
  */
 export async function isOnlyNamed(context: Context, work: Work, taken: UndoneEvents): Promise<boolean> {
   const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);

@@ -68,7 +68,8 @@ async function again(context: Context, { id: request, asked }: Request): Promise
   const shape: RestoreShape = {
     changes: changes.map(changeShape),
     undo_id: id,
-    // The intent has the reasons of the apply. `meanwhile` turns them into the reasons that an operation reports.
+    // The intent stores why each path could not be changed on disk. `meanwhile` turns this into the reasons that are
+    // reported.
     skipped: (await meanwhile(context, stayed)).map(skippedShape),
     conflicts: keptAt.map(conflictShape),
     dry_run: false,

@@ -35,8 +35,8 @@ const PREFIX = "conflict:";
 
 /**
  * Returns the open conflicts and, with `all`, the settled ones, in the order of their last events. With `patch`, each
- * conflict has the difference of both contents. A conflict is a part of an undo that did not merge, or a path for which
- * a folder and its origin have different states.
+ * conflict has the difference between its two states. A conflict is a part of an undo that did not merge, or a path for
+ * which a folder and its origin have different states.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await conflictsIn(context, await context.index.records(PREFIX)) : undefined;
@@ -47,7 +47,10 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
   return shapes;
 }
 
-/** Returns no field if the states are equal, or if a content was pruned or erased since. */
+/**
+ * Returns the difference between the two states of a conflict; no field if the states are equal, or if a content was
+ * pruned or erased since.
+ */
 async function differenceOf(
   patches: Patches,
   { record: { path, current, wanted } }: IdentifiedConflict,
@@ -292,9 +295,9 @@ function pathOf(asked: string): string | undefined {
 }
 
 /**
- * Returns the new states of the conflicts that a `resolve` settled. An undo opens these conflicts again, except a
- * conflict with a content that is no longer stored. A redo settles them as before. The caller holds a lease of the blob
- * store.
+ * Returns the states that an undo or redo of a `resolve` gives to the conflicts that the `resolve` settled. An undo
+ * opens them again, except a conflict with a content that is no longer stored. A redo settles them as before. The
+ * caller holds a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,

@@ -81,7 +81,7 @@ async function erasuresOf(context: Context, entries: readonly Entry[]): Promise<
     .filter(({ contents }) => contents.length > 0);
 }
 
-/** Throws if a content is missing that was not erased, because a fork needs all of these contents. */
+/** Throws `BLOB_MISSING` or `PRUNED` if a content is not in the store although it was not erased. */
 async function refuseMissing(context: Context, entries: readonly Entry[], erased: ReadonlySet<Hash>): Promise<void> {
   for (let at = 0; at < entries.length; at += BATCH) {
     const batch = entries.slice(at, at + BATCH);

@@ -23,6 +23,7 @@ import { optional } from "../../util/optional.ts";
 export interface Inversion {
   readonly kind: "undo" | "redo";
   readonly summary: string;
+  /** The name of the inverted work, such as `turn <id>`. All undos of the same work have the same label. */
   readonly label: string;
   readonly own: OwnEvents;
   /**
@@ -30,6 +31,7 @@ export interface Inversion {
    * a redo, `target` is the id of the undo.
    */
   readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
+  /** The note of the answer if there is nothing to invert. */
   readonly nothing: string;
   /**
    * True if the inversion is recorded even when no file changes, because it is a step of the undo stack or can bring
@@ -38,7 +40,9 @@ export interface Inversion {
   readonly always: boolean;
   /** Paths that are left alone because somebody is writing them, and paths that form a unit with such a path. */
   readonly leaves?: ReadonlyMap<WorkspacePath, SkippedPath>;
+  /** Open conflicts that the inversion settles as withdrawn, unless it skips their paths. */
   readonly withdraws: readonly IdentifiedConflict[];
+  /** The operation that the answer names; `null` for selected work. */
   readonly operation: OperationShape | null;
 }
 
@@ -100,7 +104,7 @@ function leaving(plan: InversePlan, left: readonly SkippedPath[]): InversePlan {
   };
 }
 
-/** Returns the command that later undoes the changes that this undo leaves; `undefined` if no command is shown. */
+/** Returns the command that can later undo what this undo leaves; `undefined` if no command is shown. */
 function againOf({ kind, operation, label }: Inversion): string | undefined {
   // For a rolled-back transaction, `leftNotes` of `transaction.ts` gives the command.
   if (kind === "redo" || label.startsWith("transaction ")) return undefined;
@@ -119,7 +123,10 @@ async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> 
   );
 }
 
-/** Drops bases whose content is missing. A conflict is complete without its base, which is only shown to people. */
+/**
+ * Drops the base of a conflict if its content is missing. A conflict is complete without its base, which is only shown
+ * to people.
+ */
 async function withoutMissingBases(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
@@ -128,10 +135,10 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 }
 
 /**
- * Returns the fields of the record that say what the undo undid. The events of skipped paths are left out. The events
- * of paths in `leaves` are included, and `left` names these paths. Events whose changes did not merge are listed
- * separately, so that they can be undone later: `met` has these events, and `passes` has the operations that are not
- * completely undone without them.
+ * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, these are
+ * its events, without those of skipped paths. The events of paths in `leaves` are included, and `left` names these
+ * paths. Events whose changes did not merge are listed separately, so that they can be undone later: `met` has these
+ * events, and `passes` has the operations that are not completely undone without them.
  */
 async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
@@ -189,9 +196,11 @@ function shapeOf(work: Inversion, { notes }: InversionOptions, { plan, met, done
 
 /** The parts of the answer to an undo or redo that do not follow from the changes. */
 export interface UndoTold extends Pick<UndoShape, "operation" | "direction" | "selection" | "unmerged"> {
-  /** Notes on the operations that were finished first, and on lost contents. */
+  /** Notes on interrupted operations that were finished before the undo, and on lost contents. */
   readonly notes: readonly string[];
+  /** The command that can later undo what this undo leaves. */
   readonly again: string | undefined;
+  /** The note that there was nothing to do; `undefined` if something was done. */
   readonly nothing: string | undefined;
   /** Notes on edits that `--force` overwrote. */
   readonly taken?: readonly string[];
@@ -229,7 +238,7 @@ const FOR_NOW: ReadonlySet<SkippedPath["reason"]> = new Set([
   "left-out",
 ]);
 
-/** `how` is the command that later undoes the changes that an undo left. */
+/** `how` is the command that can later undo what this undo left. */
 function restNote(skipped: readonly SkippedPath[], how: string): string[] {
   const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
   const isForNow = skipped.some(({ reason }) => FOR_NOW.has(reason));

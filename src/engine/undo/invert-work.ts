@@ -41,6 +41,7 @@ export interface Planning {
   readonly unrecorded: readonly Change[];
   /** The batch that receives the merged contents. A dry run has no batch. */
   readonly batch?: BlobBatch;
+  /** The event whose state an undo of the whole work restores, if the work has a beginning. */
   readonly back?: number | undefined;
 }
 
@@ -109,9 +110,9 @@ interface Splitting {
 }
 
 /**
- * Leaves out each database, unless all its files would return to their states before the work. The files of a database
- * cannot be merged, and files from different moments do not form a valid database. Returns all skipped paths, including
- * the files that are left out here.
+ * Leaves out each database (a unit of several files), unless all its files would return to their states before the
+ * work. The files of a database cannot be merged, and files from different moments do not form a valid database.
+ * Returns all skipped paths, including the files that are left out here.
  */
 async function leaveSplitUnits(
   context: Context,
@@ -180,7 +181,7 @@ async function editedByOthers(
   return { path, reason: "changed", detail: `others have changed it since, and a database is not merged: ${how}` };
 }
 
-/** Mode bits that are never set are not compared. */
+/** True if both states are equal, apart from mode bits that are never set. */
 function isAsWas(now: Entry | undefined, then: Entry | undefined): boolean {
   return sameEntry(now, then) || sameEntry(now, settable(then));
 }
@@ -190,6 +191,7 @@ interface WayBack {
   readonly kept: Folded;
   /** The end state if the merges prefer the undo. It is the same object as `kept.entry` if both states are equal. */
   readonly wanted: Entry | undefined;
+  /** Those contents of the two end states that a merge made. */
   readonly made: readonly Buffer[];
 }
 

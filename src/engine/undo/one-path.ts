@@ -12,11 +12,11 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
  * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation is
- * done as a whole, and does not report the interrupted operations that were finished first. A missing tracked folder is
- * an error, even if the folder was recorded as empty.
+ * done as a whole. Its answer does not mention interrupted operations that were finished before it. A missing tracked
+ * folder is an error, even if the folder was recorded as empty.
  */
 
-/** `hint` is shown if the wanted state is impossible. */
+/** `hint` is the hint of the error if the path cannot get the state `target`. */
 export interface WantedState {
   readonly present: Entry | undefined;
   readonly target: Entry | undefined;

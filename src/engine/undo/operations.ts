@@ -21,25 +21,49 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
  * id.
  */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
-  return undoStack(
+  const stack = undoStack(
     operations.flatMap((one): OperationStep[] => {
       const { id, toSeq, kind, target, selective, isPart, reversed } = one;
       if (kind !== "undo" && kind !== "redo")
         return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
       if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
-      const { takes, passes } = selective;
+      const { takes } = selective;
+      // What a reversed undo passed can be undone again.
+      const passes = reversed === undefined ? selective.passes : [];
       const isNothing = reversed?.isAll === true || selective.isNothing === true;
       return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];
     }),
   );
+  return correctedStack(stack, operations);
+}
+
+/** Returns the stack after what the events of the operations say, where that is known (`LoggedOperation.isUndone`). */
+function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]): UndoStack {
+  const wrong = operations.filter(({ id, isUndone }) => isUndone !== undefined && isUndone !== stack.undone.has(id));
+  if (wrong.length === 0) return stack;
+  const undone = new Set(stack.undone);
+  const undoable = [...stack.undoable];
+  const ends = new Map(operations.map((one) => [one.id, one.toSeq]));
+  for (const { id, toSeq, isPart, isUndone } of wrong) {
+    const at = undoable.indexOf(id);
+    if (isUndone === true) {
+      undone.add(id);
+      if (at >= 0) undoable.splice(at, 1);
+    } else {
+      undone.delete(id);
+      const later = undoable.findIndex((one) => (ends.get(one) ?? 0) > toSeq);
+      if (at < 0 && isPart !== true) undoable.splice(later < 0 ? undoable.length : later, 0, id);
+    }
+  }
+  return { undoable, redoable: stack.redoable.filter((id) => !wrong.some((one) => one.id === id)), undone };
 }
 
 /**
- * True for an undo or redo of a whole operation that is no longer a step, because a later undo has undone its changes.
- * An operation counts as undone only if all of it is undone. So for an undo, one reversed path is enough; for a redo,
- * all paths must be reversed.
+ * True for an undo or redo of a whole operation that is no longer a step of the stack, because a later undo has undone
+ * its changes. An operation counts as undone only if all of it is undone. So for an undo, one reversed path is enough;
+ * for a redo, all paths must be reversed.
  */
-function isReversed({ kind, reversed }: LoggedOperation): boolean {
+export function isReversed({ kind, reversed }: LoggedOperation): boolean {
   return reversed !== undefined && (kind === "undo" || reversed.isAll);
 }
 

@@ -216,7 +216,10 @@ interface Brought {
   readonly changed: number;
 }
 
-/** A peer from which changes come. With each of its changes, an event of the record `recordId` is written. */
+/**
+ * A peer from which changes come. Whenever its changes are recorded, an event of the record `recordId` is written with
+ * them.
+ */
 interface Source {
   readonly id: string;
   readonly summary: string;

@@ -41,7 +41,10 @@ import { asideNotes } from "../capture/undo-aside.ts";
 import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
-/** Restores files to an earlier moment. Captures the state on disk first, so that the restore can be undone. */
+/**
+ * Restores files to an earlier moment. The state on disk is captured before (not in a dry run), so that the restore can
+ * be undone.
+ */
 export async function restore(
   context: Context,
   text: string,
@@ -80,7 +83,8 @@ async function planTo(
   const isMeant = (path: WorkspacePath): boolean => meant.length === 0 || meant.some((one) => isWithin(path, one));
   const action = await actionBegunAt(context, moment.seq);
   const seqs = [moment.seq];
-  // With `force`, a path that the caller named gets its last recorded state if its state at the moment is not known.
+  // With `force`, a path that the caller named gets the last state that was recorded of it up to the moment, even if
+  // its true state at the moment is not known.
   const forced = new Set(present.force ? await withUnits(context, meant) : []);
   const back = (path: WorkspacePath): BackTo => ({ seqs, action, takesStale: forced.has(path) });
   const asked = { named: meant, isMeant };
@@ -119,9 +123,9 @@ async function actionBegunAt(context: Context, seq: number): Promise<string | un
 }
 
 /**
- * Restores the files of an action to their state before the action, no matter who changed them since. Captures the
- * state on disk first, so that `undo` undoes the rollback. If paths outside of the workspace are named (`outside`),
- * restores only those paths.
+ * Restores the files of an action to their state before the action, no matter who changed them since. The state on disk
+ * is captured before (not in a dry run), so that `undo` undoes the rollback. If paths outside of the workspace are
+ * named (`outside`), restores only those paths.
  */
 export async function rollback(
   context: Context,
@@ -316,7 +320,8 @@ async function keptOf(
 }
 
 /**
- * Throws `ERASED` if the first missing content was erased, `PRUNED` if the history was pruned, or else `BLOB_MISSING`.
+ * Throws if a content is missing: `ERASED` if the first missing one was erased, `PRUNED` if the history was pruned, and
+ * `BLOB_MISSING` otherwise.
  */
 async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
   const wanted = [...targets].flatMap(([path, { entry }]) =>
@@ -355,7 +360,7 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
-/** Returns a path that is skipped because its present state cannot be kept first. */
+/** Returns the item of the answer for a path that is skipped because its present state cannot be kept. */
 function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
   const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
   return { path: shownOutside(path), reason: "changed", detail };
@@ -397,7 +402,7 @@ function outsideChangesTo(
   return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
 }
 
-/** Returns the paths that do not get back mode bits that are never set. */
+/** Returns the paths whose earlier states have mode bits that are never set, and so are not restored in full. */
 function bitsNotSet(
   targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
   found: ReadonlyMap<WorkspacePath, Entry | undefined>,
@@ -420,6 +425,7 @@ function foldersFirst(changes: readonly Change[]): Change[] {
 /** The error codes of contents that cannot be read. A file with such a content is skipped. */
 const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
 
+/** Returns the reason if the path could not be replaced and was left as it is. */
 async function replace(context: Context, change: Change): Promise<string | undefined> {
   const { path, after } = change;
   const onLostOwner = ({ uid, gid }: Owner): void =>

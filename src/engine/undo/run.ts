@@ -81,6 +81,7 @@ async function recordedBefore(context: Context): Promise<RunShape | undefined> {
 }
 
 interface AskedRun extends RunOptions {
+  /** The ids of the actions and of other work within which the caller starts the run. */
   readonly around: readonly string[];
 }
 
@@ -91,7 +92,10 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/** If the caller gave a function that returns the network events, it is called after the command has ended. */
+/**
+ * Returns the caller's function for the network events, if the caller gave a function. It is called after the command
+ * has ended.
+ */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }
@@ -133,7 +137,9 @@ export interface HowToRun {
   readonly queue?: OperationQueue;
 }
 
-/** Runs a command and records what it changes. */
+/**
+ * Runs a command and records what it changes. If a run with the caller's request id has ended before, returns that run.
+ */
 export async function run(given: Context, options: RunOptions, how: HowToRun = {}): Promise<RunShape> {
   refuseHosted(given, "run a command");
   const { runner } = options;
@@ -212,9 +218,9 @@ const UNSEEN_END =
   "the end was recorded without the process that recorded the run: files outside of the record that the command changed are not listed";
 
 /**
- * Records the end of an open run of this process. The command of the run has ended after the process that recorded the
- * run. If the end is recorded already, returns the recorded run. Throws `NOT_FOUND` if there is no such session, and
- * `USAGE` if another process has begun it.
+ * Records the end of a run whose command went on after the process that recorded it was gone. If the end is recorded
+ * already, returns the recorded run. Throws `NOT_FOUND` if there is no such session, and `USAGE` if another process has
+ * begun it.
  */
 export async function endRun(
   context: Context,
@@ -279,7 +285,9 @@ function endOf(
   };
 }
 
-/** Runs work after a failure. A failure of this work is only reported, so that the caller gets the first failure. */
+/**
+ * Runs work after a failure. A `ChronicleError` of this work is only told, so that the caller gets the first failure.
+ */
 async function orTell(context: Context, what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -388,7 +396,10 @@ function isUndoable({ changes, session }: Finished): boolean {
   return changes.length > 0 || session.omittedChanges.some(isRestored);
 }
 
-/** Failed captures missed some changes. The last capture recorded these changes, but not the states in between. */
+/**
+ * Returns a note if captures failed during the command. The last capture recorded the changes that they missed, but not
+ * the states in between.
+ */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
   const reason = failure instanceof Error ? failure.message : "for an unknown reason";
@@ -487,7 +498,8 @@ async function endTransaction(
   if (transaction === undefined) return NOTHING_ROLLED_BACK;
   if (end.code === 0) return commitOrTell(context, transaction);
   try {
-    // Another process may have been killed since the run began, so its interrupted operations are finished first.
+    // Another process may have been killed since the run began, so its interrupted operations are finished before the
+    // rollback.
     const before = await endBefore(context);
     const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     const { skipped, unmerged, conflicts } = undo;
@@ -559,7 +571,7 @@ function leftOf(
         : ["what they are now could not be recorded, so they stay", `them away, then ${before} PATH...`];
     return { reason, paths, hint: `move ${them}` };
   }
-  // The state of a lost path before the run is not known, so a restore would bring an earlier state.
+  // The state of a lost path right before the run is not known, so a restore would bring a still earlier state.
   if (skipped.some(({ path }) => !lost.includes(path)))
     return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
@@ -574,7 +586,7 @@ function leftOf(
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
 }
 
-/** Returns the copies that a rollback kept of what others wrote meanwhile; `null` if there are none. */
+/** Returns the copies that a rollback kept of what others wrote during the rollback; `null` if there are none. */
 function besideOf(conflicts: UndoShape["conflicts"]): RunShape["not_rolled_back"] {
   if (conflicts.length === 0) return null;
   const reason = "what was written to the files while they were taken back is kept beside them";

@@ -68,8 +68,8 @@ export interface ChosenWork extends Work {
 }
 
 /**
- * Throws `USAGE` for an invalid selection, `NOT_FOUND` or `AMBIGUOUS` if it matches nothing or several things, and
- * `PRUNED` if the work was compacted away.
+ * Returns the work that a selection means. Throws `USAGE` for an invalid selection, `NOT_FOUND` or `AMBIGUOUS` if it
+ * matches nothing or several things, and `PRUNED` if the work was compacted away.
  */
 export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
   const given = selectorOf(selection);
@@ -150,9 +150,9 @@ function compactedAway(what: string, by: number): ChronicleError {
 }
 
 /**
- * Returns a test for the events of some work. The test is false for the baseline, and for events of restores, undos and
- * redos. For an ambiguous change, the test is true only if no other work can have made the change (`isOnly`). For all
- * other events, `isOwn` decides.
+ * Returns a test for the events of some work. The test is false for the baseline, and for events of operations other
+ * than writes, such as restores, undos and redos. For an ambiguous change, the test is true only if no other work can
+ * have made the change (`isOnly`). For all other events, `isOwn` decides.
  */
 function ownOnly(
   isOwn: (record: FileRecord) => boolean,
@@ -197,6 +197,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
+  /** The number of actions that belong to no turn. */
   readonly others: number;
 }
 
@@ -230,9 +231,9 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 }
 
 /**
- * Returns the turn that was the last to change something. If no turn changed anything, returns the turn that ended
- * last. If no turn has ended, returns the turn that began last. Includes turns that replicas wrote back, but not turns
- * that came from an origin. Throws `NOT_FOUND` if there is no such turn.
+ * Returns the ended turn that was the last to change something. If no ended turn changed anything, returns the turn
+ * that ended last. If no turn has ended, returns the turn that began last. Includes turns that replicas wrote back, but
+ * not turns that came from an origin. Throws `NOT_FOUND` if there is no such turn.
  */
 function lastTurn(turns: Turns): Turn {
   return findLastTurn(turns) ?? noTurn(turns);
@@ -339,8 +340,8 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
 }
 
 /**
- * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a database,
- * all files of its unit are included.
+ * Returns all changes of a file or folder after the baseline, by anybody, including restores and undos. For a file of a
+ * database, all files of that database are included.
  */
 async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
   const [path] = (await pathsOnRecord(context, given)) ?? [];

@@ -9,7 +9,7 @@ import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
-import { changesOfOperation, operationShape } from "./operations.ts";
+import { changesOfOperation, isReversed, operationShape } from "./operations.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
@@ -28,6 +28,7 @@ import { optional } from "../../util/optional.ts";
  */
 
 export interface StepWork extends OwnWork {
+  /** For each operation that is inverted, the event before its first event. */
   readonly starts: readonly number[];
 }
 
@@ -74,9 +75,14 @@ function isStep({ kind }: LoggedOperation): boolean {
  * redos overwrote with `--force`. Any other undo inverts the operation itself.
  */
 export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
-  const steps = operations.filter(({ target, selective }) => target === operation.id && selective === undefined);
+  const steps = operations.filter(
+    (one) => one.target === operation.id && one.selective === undefined && !isReversed(one),
+  );
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
-  return together(context, steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [operation]);
+  const redos = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
+  // Where the redos were reversed, the work of the operation itself may be there.
+  const isSomeReversed = redos.some(({ reversed }) => reversed !== undefined);
+  return together(context, redos.length === 0 || isSomeReversed ? [operation, ...redos] : redos);
 }
 
 function lastIndexOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): number {
@@ -88,7 +94,7 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
   return steps.slice(others + 1);
 }
 
-/** If several operations changed a path, returns the change of the last one. */
+/** Returns the changes of all these operations. If several of them changed a path, only the change of the last one. */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
@@ -107,7 +113,7 @@ export async function inversionOf(context: Context, step: Step): Promise<Inversi
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
 
-/** An undo as a step of the stack is recorded even if no file changes. */
+/** Returns the undo of an operation's work as a step of the stack. Such a step is recorded even if no file changes. */
 async function stepOver(context: Context, work: Work, { operation, stack }: Step): Promise<Inversion> {
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
@@ -118,8 +124,9 @@ function isWhole({ direction, operation }: Step): boolean {
 }
 
 /**
- * Handles three steps: the redo of an undo of selected work, the undo that repeats such an undo after a redo, and the
- * undo of an operation of which a part was undone already. Returns `undefined` for any other step.
+ * Returns the inversion for three kinds of steps: the redo of an undo of selected work, the undo that repeats such an
+ * undo after a redo, and the undo of an operation of which a part was undone already. Returns `undefined` for any other
+ * step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;
@@ -300,8 +307,9 @@ export async function isEditedSince(context: Context, step: Step): Promise<boole
 }
 
 /**
- * Returns the undo without the paths that are changed meanwhile (`leaves`, and paths found during the apply). These
- * paths can be undone later. Returns `undefined` for a step that is done as a whole or not at all.
+ * Returns the undo as an inversion that leaves out the paths that somebody is changing (`leaves`, and those found while
+ * the files are written). These paths can be undone later. Returns `undefined` for a step that is done as a whole or
+ * not at all.
  */
 export async function partStep(
   context: Context,

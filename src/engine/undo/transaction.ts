@@ -50,8 +50,8 @@ import { optional } from "../../util/optional.ts";
  */
 
 /**
- * Begins a transaction, or a savepoint (see `parentFor`), within `actions`. Throws `USAGE` for invalid options, and for
- * a session id that is not an agent's.
+ * Begins a transaction, or a savepoint (see `parentFor`). `actions` are the ids of the actions whose functions begin
+ * it. Throws `USAGE` for invalid options, and for a session id that is not an agent's.
  */
 export async function beginTransaction(
   context: Context,
@@ -222,8 +222,9 @@ export interface RollbackHow {
    */
   readonly byRule?: true;
   /**
-   * True if every path that cannot be changed is skipped and listed. If false, only paths that were changed meanwhile
-   * are skipped; any other such path prevents the rollback, and the transaction stays active.
+   * True if every path that cannot be changed is skipped and listed. If false, only paths that somebody changes during
+   * the rollback are skipped. Any other path that cannot be changed prevents the rollback, and the transaction stays
+   * active.
    */
   readonly force?: boolean;
 }

@@ -66,8 +66,8 @@ export interface UndoWork {
 }
 
 /**
- * Captures the present state, then inverts exactly this work. `find` is called after the capture. If an interrupted
- * undo of the same work was finished first (`before`), nothing more is done.
+ * Captures the present state (a dry run only looks at it), then inverts exactly the work that `find` returns after
+ * that. If `before` contains an interrupted undo of the same work, that undo is the answer, and nothing more is done.
  */
 export async function undoWork(
   context: Context,
@@ -129,8 +129,7 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));
   const before: TakenEvent[] = [];
   const all = await eventsOfWork(context, work, (seq, record, path) => {
-    // Work since a moment includes both the events of an undo and the events that it undid. Together, they change
-    // nothing.
+    // Everybody's work includes both the events of an undo and the events that it undid. Together, they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
     if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;

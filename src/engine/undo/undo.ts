@@ -88,7 +88,7 @@ interface StepHow extends Omit<InversionOptions, "left"> {
   readonly asked: string | undefined;
 }
 
-/** The operation is looked up after the capture, which reads what other processes recorded. */
+/** Plans a step. Is called after the capture, because the capture reads what other processes have recorded. */
 async function planStep(context: Context, asking: StepHow): Promise<FilePlan<UndoShape>> {
   const { present } = asking;
   const operations = await listOperations(context);
@@ -183,7 +183,8 @@ async function planWhole(
     isNothing: isNothing || inTheWay.length > 0,
     skipped: [...unrecorded, ...inTheWay],
     isWhole: true,
-    // Leaves out paths that change during the apply, if the operation can be undone in part.
+    // If paths change while the files are written, they are left out, provided that the operation can be undone in
+    // part.
     otherwise: async () => {
       const part = forced ? undefined : await partStep(context, step);
       return part === undefined ? undefined : planInversion(context, part, { present, notes, left: unrecorded });
@@ -302,6 +303,7 @@ interface Edited {
   /** The edited file of the same database. Set only if this file itself was not edited. */
   readonly with?: WorkspacePath;
   readonly blocked: BlockedPath;
+  /** The number of the iteration with the edit. */
   readonly iteration: number;
 }
 
@@ -313,7 +315,8 @@ interface Sorted {
 }
 
 /**
- * Separates changes whose path still has the state that the operation left from changes whose path was edited since.
+ * Sorts the changes that lead to the target states. A change is clean if its path still has the state that the
+ * operation left, and edited if the path was edited since.
  */
 async function separateEdited(context: Context, own: StepWork, unrecorded: readonly Change[]): Promise<Sorted> {
   const wanted = invert(own.changes);
@@ -343,7 +346,8 @@ async function separateEdited(context: Context, own: StepWork, unrecorded: reado
 }
 
 /**
- * If one file of a database was edited, all count as edited. They return together to their state before the operation.
+ * If one file of a database was edited, all its files count as edited. They return together to their states before the
+ * operation.
  */
 async function separateUnits(
   context: Context,

@@ -11,6 +11,7 @@ export interface TakenEvent {
   readonly path: WorkspacePath;
   readonly seq: number;
   readonly record: FileRecord;
+  /** The undos that undid the event. */
   readonly by: readonly SeqSpan[];
 }
 
@@ -47,8 +48,8 @@ export async function withUndoneBetween(
       more,
       events.filter((one) => bridges.has(one.seq)),
     );
-    // Only a bridge can move the beginning: before an event whose undo wrote to the path, the path had the same state
-    // as before the own events.
+    // Only a bridge (see `withoutEffect`) can move the beginning: before an event whose undo wrote to the path, the
+    // path had the same state as before the own events.
     const first = events.find(({ seq }) => bridges.has(seq));
     if (first !== undefined && first.seq < (firsts.get(path)?.seq ?? 0))
       firsts.set(path, firstEvent(first.record, first.seq));
@@ -78,8 +79,9 @@ interface Beside {
 }
 
 /**
- * Returns the events without effect; `bridges` are the events whose undos wrote nothing. An undo that wrote something
- * counts if all events that it undid or wrote lie in one run of consecutive events, each own or without effect.
+ * Returns the events without effect (`all`), and those of them whose undos wrote nothing (`bridges`). An undo that
+ * wrote something counts if all events that it undid or wrote lie in one run of consecutive events, each own or without
+ * effect.
  */
 function withoutEffect(rows: readonly number[], { own, events: all, taken, isOfWork }: Beside) {
   const undos = [...new Set(all.flatMap(({ by }) => by))];
