@@ -42,19 +42,19 @@ export interface ActionRequest {
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * The behaviour if no snapshot can be made. `block` (default) throws. `warn` lets the action proceed, and notes the
+   * What happens if no snapshot can be made. `block` (default) throws. `warn` lets the action proceed, and notes the
    * failure in the action's coverage.
    */
   readonly onFailure?: "block" | "warn";
   /**
-   * Off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as `offRecord(…)`: it
-   * keeps the changes out of the history, and is refused in the same cases. `snapshotAction(…)` alone does not keep
-   * them out: the next capture records the changes, because the end of such an action is never reported.
+   * True to act off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as
+   * `offRecord(…)`: it keeps the changes out of the history, and is refused in the same cases. `snapshotAction(…)` does
+   * not keep the changes out: the next capture records them, because Chronicle never learns when such an action ends.
    */
   readonly otr?: boolean;
   /**
-   * The id of the process that will finish the action. When that process is gone, the action is abandoned. Default:
-   * this process; `null`: the action belongs to no process.
+   * The id of the process that will finish the action. If that process is gone before the action is finished, the
+   * action is abandoned. Default: this process; `null`: the action belongs to no process.
    */
   readonly pid?: number | null;
 }
@@ -77,8 +77,8 @@ export interface ActionEnd {
   readonly outcome?: "done" | "failed" | "denied";
   readonly reason?: string;
   /**
-   * The behaviour if the action's changes cannot be recorded (no room, or trouble with the disk). `block` (default)
-   * throws, and leaves the action open. `warn` closes the action, and notes the failure in its coverage.
+   * What happens if the action's changes cannot be recorded (because the disk is full or fails, for example). `block`
+   * (default) throws, and leaves the action open. `warn` closes the action, and notes the failure in its coverage.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -99,8 +99,8 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something. If no turn
- * changed anything, it is the last turn.
+ * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something or, if no
+ * turn did, the last turn.
  */
 export interface Selection {
   /** An action's id, a prefix of the id, or the agent's own id of the call. */
@@ -116,7 +116,7 @@ export interface Selection {
 
 export interface RollbackOptions {
   readonly dryRun?: boolean;
-  /** True: skips the paths that cannot be restored, and restores the others. Default: all or nothing. */
+  /** True to skip the paths that cannot be restored, and to restore the others. Default: all or nothing. */
   readonly force?: boolean;
   /** Restores only these paths outside of the workspace (absolute, as in `ActionShape.outside`). */
   readonly outside?: readonly string[];
@@ -128,24 +128,25 @@ export interface TransactionOptions {
   /** Only actions of this session belong to the transaction. */
   readonly session?: string;
   /**
-   * The changes that belong to the transaction. `actions`: only changes by actions and writes; a rollback leaves all
-   * other changes. `folder`: also changes that no action owns and that are made to the folder while the transaction is
-   * open. Default: `folder`; over HTTP `actions`.
+   * The changes that belong to the transaction. `actions`: only changes that actions and writes make; a rollback leaves
+   * all other changes. `folder`: also the changes of the folder that no action owns, if they are made while the
+   * transaction is open. Default: `folder`; over HTTP `actions`.
    */
   readonly scope?: "folder" | "actions";
   /**
-   * The id of the process whose death ends the transaction. Default: this process; `null`: only a commit or a rollback
-   * ends the transaction.
+   * The id of the process that owns the transaction. Default: this process; `null`: no process owns it, and only a
+   * commit or a rollback ends it.
    */
   readonly pid?: number | null;
   /**
-   * The fate of the transaction once the process `pid` is gone: the workspace's next change rolls it back (`rollback`,
-   * the default) or commits it (`keep`).
+   * What the workspace's next change does with the transaction once the process `pid` is gone: `rollback` (default)
+   * rolls it back, `keep` commits it.
    */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
 export interface ResolveOptions {
+  /** `current`: the present state stays. `undo`: the undo's side is taken. `merged`: `content` is taken. */
   readonly keep: "current" | "undo" | "merged";
   /** The merged content. Required for `merged`, and ignored otherwise. */
   readonly content?: Uint8Array;
@@ -156,7 +157,12 @@ export interface ResolveOptions {
  * configured limits apply.
  */
 export interface PruneOptions {
+  /** The number of newest snapshots and actions that are kept. */
   readonly keepLast?: number;
+  /**
+   * The number of hours of which the newest snapshot or action is kept. Only hours that have one are counted. The
+   * following fields do the same for longer periods.
+   */
   readonly keepHourly?: number;
   readonly keepDaily?: number;
   readonly keepWeekly?: number;
@@ -168,9 +174,9 @@ export interface PruneOptions {
   readonly keepPinned?: boolean;
   readonly dryRun?: boolean;
   /**
-   * Lets `gc` free the contents at once, so `unforget` cannot restore them. Throws `REFUSED` while somebody is at work
-   * in the workspace, and while an earlier pruning can still be withdrawn. Over a client, throws `USAGE`. Default: the
-   * contents are kept for 24 hours.
+   * True to let `gc` free the contents at once, so that `unforget` cannot bring them back. Throws `REFUSED` while
+   * somebody is at work in the workspace, and while an earlier pruning can still be withdrawn. Through a client of a
+   * server, throws `USAGE`. Default: the contents are kept for 24 hours.
    */
   readonly now?: boolean;
 }
@@ -184,8 +190,8 @@ export interface EraseOptions {
   /** The reason; the log keeps it for ever. */
   readonly reason?: string;
   /**
-   * Removes the bytes from the store at once and for good. Throws `REFUSED` while somebody is at work in the workspace.
-   * Over a client, throws `USAGE`. Default: the first `gc` after 24 hours removes the bytes.
+   * True to remove the bytes from the store at once and for good. Throws `REFUSED` while somebody is at work in the
+   * workspace. Through a client of a server, throws `USAGE`. Default: the first `gc` after 24 hours removes the bytes.
    */
   readonly now?: boolean;
   readonly dryRun?: boolean;
@@ -214,23 +220,24 @@ export interface VersionsOptions {
 export interface ActionApi {
   /**
    * Records the state that an action is about to change, before the action runs. Returns `null` if no snapshot is
-   * needed: for a read, for an action off the record, and for an action that touches only its named paths if there is
-   * nothing to keep at them. Throws `REFUSED` if the snapshot failed and `onFailure` is `block`. The tool must not run
-   * then.
+   * needed: for a read, for an action off the record, and for an action that touches only the paths that it names if
+   * nothing at these paths can be kept. Throws `REFUSED` if the snapshot failed and `onFailure` is `block`; the tool
+   * must then not run.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
    * Records the changes of an action and ends it. An action that ends as `denied` has no changes. Throws `NOT_FOUND`
-   * for an unknown id. A second call for the same action does nothing, with two exceptions. An abandoned action is
-   * finished. A denied action is finished if the outcome is `done` or `failed`, because it has run after all.
+   * for an unknown id. A call for an action that has ended does nothing, with two exceptions: an action that was
+   * abandoned is finished, and an action that was denied is finished if the outcome is now `done` or `failed`, because
+   * it has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
    * Makes a snapshot, runs `work`, and finishes the action. If `work` throws, the action ends as `failed` and the error
-   * is passed on. If the changes cannot be recorded, closes the action with a note in its coverage. Then throws the
-   * error of the recording, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed either, throws
-   * an error that names the action. The `cause` of that error is the error of `work`, or the error of the recording if
-   * `work` did not throw. The next `action(…)` closes that action before it begins its own.
+   * is passed on. If the changes cannot be recorded, the action is closed with a note in its coverage, and the error of
+   * the recording is thrown, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed either, an
+   * error is thrown that names the action. Its `cause` is the error of `work` or, if `work` did not throw, the error of
+   * the recording. The next `action(…)` closes that action before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
@@ -243,11 +250,11 @@ export interface ActionApi {
   /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND` for an unknown action. */
   diffAction(id: string): Promise<ActionDiffShape>;
   /**
-   * Restores the files of an action to the state before the action. The present state is captured first. Throws
+   * Restores the files of an action to their state before the action. The present state is captured before that. Throws
    * `NOT_FOUND` for an unknown action.
    */
   rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
-  /** Checks the chain of hashes. Throws `INTEGRITY_VIOLATION` if it is broken. */
+  /** Checks the hash chain of the log. Throws `INTEGRITY_VIOLATION` if it is broken. */
   verifyIntegrity(): Promise<void>;
   /** Returns the changes of a selection. A selection without a field is the last turn. */
   changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
@@ -263,10 +270,10 @@ export interface ActionApi {
   abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
-   * Begins a transaction. The present state is captured first, so only later changes belong to the transaction. The new
-   * transaction is a savepoint of the innermost active transaction that has the same session and scope, and the same
-   * owner or no owner. Within a run with `rollbackOnFailure`, transactions that began before the run's own transaction
-   * do not count. If no other transaction remains, the new transaction is a savepoint of the run's own transaction.
+   * Begins a transaction. The present state is captured before that, so only later changes belong to the transaction.
+   * The new transaction is a savepoint of the innermost active transaction that has the same session and scope, and the
+   * same owner or no owner. Within a run with `rollbackOnFailure`, only transactions that began after the run's own
+   * transaction are considered. If there is none, the new transaction is a savepoint of the run's own transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -276,9 +283,9 @@ export interface ActionApi {
    */
   commitTransaction(id: string): Promise<TransactionShape>;
   /**
-   * Undoes exactly the changes of a transaction and its savepoints, merged with later work; `redo` redoes them. If any
-   * path cannot be changed, nothing is changed, and the transaction stays active; with `force`, such paths are skipped.
-   * Throws the errors of `commitTransaction`, and `REFUSED` if a path cannot be changed.
+   * Undoes exactly the changes of a transaction and its savepoints, and keeps later work; `redo` redoes them. If a path
+   * cannot be changed, nothing is changed, and the transaction stays active. With `force`, such a path is skipped
+   * instead. Throws the errors of `commitTransaction`, and `REFUSED` if a path cannot be changed.
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
@@ -314,24 +321,25 @@ export interface ActionApi {
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
    * Makes a version the state of its path. The replica's part of the id may be shortened. The present state is captured
-   * first. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED` if something is in the
-   * way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
+   * before that. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED` if something at or
+   * above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
    * Prunes every snapshot and action that no rule keeps and that nothing else protects. The baseline, named snapshots,
-   * everything that open work needs, and everything younger than `min_age_hours` are always protected. Throws
-   * `FORBIDDEN` for an agent's connection, and `REFUSED` if the history is not signed.
+   * everything that open work needs, and everything younger than `min_age_hours` are always protected. If no rule is
+   * given, the first action of each session is protected, too. Throws `FORBIDDEN` for an agent's connection, and
+   * `REFUSED` if the history is not signed.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
    * Removes contents from the history: they can no longer be read, and the first `gc` after 24 hours removes their
    * bytes from the store. The log keeps their hashes, so the log still verifies. A content that a path has now is not
    * erased, with one exception: if the request names the path, and the rules now leave the path out, the content is
-   * erased and the path is no longer recorded. The file stays on disk. Throws `NOT_FOUND` if nothing matches, and
-   * `FORBIDDEN` for an agent's connection. Throws `REFUSED` if none of the contents can be erased, if a content belongs
-   * to an origin that the workspace follows, or if the history is not signed.
+   * erased, and the path is no longer recorded. In any case, files on disk stay. Throws `NOT_FOUND` if nothing matches,
+   * and `FORBIDDEN` for an agent's connection. Throws `REFUSED` if none of the contents can be erased, if a content
+   * belongs to an origin that the workspace follows, or if the history is not signed.
    */
   erase(options: EraseOptions): Promise<EraseShape>;
   /** Returns the erasures that are in force (not withdrawn), oldest first. */

@@ -18,8 +18,8 @@ export interface ActionShape {
    */
   files_backed_up: string[];
   /**
-   * Absolute paths outside of the workspace whose state was kept. Such a path is only restored by a rollback that names
-   * the path in `outside`. Empty if the caller is on another machine (`ActingAs.onlyInside`).
+   * Absolute paths outside of the workspace whose state was kept. Only a rollback that names such a path in `outside`
+   * restores it. Empty if the caller is on another machine (`ActingAs.onlyInside`).
    */
   outside: string[];
   /** The `hash` of the previous action; empty for the first. */
@@ -179,8 +179,8 @@ export interface VersionShape {
   /** True if the path has exactly this state now. */
   is_present?: true;
   /**
-   * The event and iteration with which the replica merged the version into the state that won. That iteration has all
-   * changes of the version.
+   * The event and iteration that record the replica's merge of the version with the state that won. That iteration has
+   * all changes of the version.
    */
   merged_in?: { seq: number; iteration: number };
 }
@@ -200,7 +200,7 @@ export interface PruneShape {
   event: number | null;
   /** Events up to this seq are pruned. */
   floor_seq: number;
-  /** Ids of the actions, and numbers of the snapshots, that can no longer be restored. */
+  /** The ids of the actions, and the numbers of the snapshots, that can (or could) no longer be restored. */
   pruned_actions: string[];
   pruned_snapshots: number[];
   kept_actions: number;
@@ -228,7 +228,7 @@ export interface EraseShape {
   dry_run: boolean;
   /** The event that records the erasure; `null` if everything was erased before, and for a dry run. */
   event: number | null;
-  /** The id for `unerase`, and the time until which `unerase` accepts it. */
+  /** `id`: the id for `unerase`. `until`: the time until which `unerase` accepts it. */
   id: string | null;
   until: string | null;
   /** The number of erased contents, and their size in bytes. */
@@ -245,8 +245,8 @@ export interface EraseShape {
   /** The number of matching contents that were erased before. */
   already: number;
   /**
-   * The first of the erased copies of files that were kept aside: copies of the named files, and copies with the same
-   * content.
+   * The first of the kept-aside copies that were erased: copies of the files that were to be erased, and copies with a
+   * content that was erased.
    */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */

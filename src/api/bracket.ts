@@ -7,8 +7,8 @@ import { optional } from "../util/optional.ts";
 export class ActionBracket {
   readonly #workspace: ActionApi;
   /**
-   * The ends that could not be recorded, by the id of the action. Until its end is recorded, such an action stays open
-   * and may own other people's changes.
+   * The ends that could not be recorded, by the id of the action. Until its end is recorded, such an action stays open,
+   * so that other people's changes may be attributed to it.
    */
   readonly #unrecorded = new Map<string, ActionEnd>();
 
@@ -178,6 +178,7 @@ function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
+/** `error`: the error of `work`, or of the commit. `trouble`: the error of the rollback after it. */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;

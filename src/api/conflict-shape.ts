@@ -1,7 +1,7 @@
 /**
- * A part of an undo that did not merge with later work, or a path that a folder and its upstream changed differently.
- * Both sides' contents are kept. In the names of fields, `current` is the present side and `undo` is the side that the
- * undo would have written.
+ * A part of an undo that did not merge with later work, or a path that was changed differently in a folder and in its
+ * upstream. Both sides' contents are kept. In the names of the fields, `current` is the side that is present, and
+ * `undo` is the side that the undo would have written (in a sync: the upstream's side).
  */
 export interface ConflictShape {
   id: string;
@@ -22,11 +22,12 @@ export interface ConflictShape {
    * - `binary`: the content is not text, or too large to merge.
    * - `mode`: the permissions differ.
    * - `kind`: the sides have different kinds (file, link, folder).
-   * - `deleted`: the path was deleted after the change that the undo inverts. In a sync: deleted in the folder and
-   *   edited upstream.
-   * - `edited`: the path was edited after that change. In a sync: edited in the folder and deleted upstream.
-   * - `created`: the path was created after that change. In a sync: created on both sides.
-   * - `folder`: something else is now at the path of a folder.
+   * - `deleted`: the path was deleted after the change that the undo inverts. In a sync: the path was deleted in the
+   *   folder and edited upstream.
+   * - `edited`: the path was edited after that change. In a sync: the path was edited in the folder and deleted
+   *   upstream.
+   * - `created`: the path was created after that change. In a sync: the path was created on both sides.
+   * - `folder`: what should be a folder is now something else.
    * - `blocked` (only in a sync): the upstream's side cannot be written.
    * - `collision` (only in a sync): the folder's disk does not distinguish the name from another path's name.
    */

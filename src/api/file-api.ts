@@ -18,7 +18,8 @@ export interface FileShape {
   /** The seq of the event that recorded this state. */
   seq: number;
   /**
-   * True if the file is a secret by its name, so that only people may read its bytes. Only listings have this field.
+   * True if the file is a secret by its name, so that only people may read its bytes. Only the result of `files` has
+   * this field.
    */
   protected?: true;
 }
@@ -39,7 +40,7 @@ export interface ListFilesOptions {
   readonly depth?: number;
   /** A moment; default: the last recorded state. */
   readonly at?: string;
-  /** The maximum number of results (default: all). */
+  /** The maximum number of results. Default: all. */
   readonly limit?: number;
   /** Continues after this path, which is `next` of the page before. */
   readonly after?: string;
@@ -120,7 +121,7 @@ export interface FileWriteShape {
   undo_id: string | null;
   /** Files that somebody else wrote during this write. `kept_at` is the path at which the other content is kept. */
   conflicts?: { path: string; kept_at: string }[];
-  /** Folders that stay after a move or a deletion, because they contain files that are not recorded. */
+  /** Folders that a move or a deletion could not remove, because they contain files that are not recorded. */
   skipped?: SkippedShape[];
 }
 
@@ -146,8 +147,8 @@ export interface EventsOptions {
  * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
  * `record`). In a workspace with a folder, a write first captures the present state of its path. A write is durable
  * when its promise resolves, and is one operation for `undo`. Missing parent folders are created. Concurrent writes of
- * several callers share one sync to disk. The caller must not change the bytes of a content before the promise
- * resolves, because an array of more than 1 MiB is not copied.
+ * several callers share one sync to disk. Before the promise resolves, the caller must not change an array that it has
+ * passed as a content, because an array of more than 1 MiB is not copied.
  */
 export interface FileApi {
   files(options?: ListFilesOptions): Promise<FileListShape>;

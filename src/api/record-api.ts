@@ -6,7 +6,7 @@ export interface RecordPut {
   readonly recursionDepth?: number;
 }
 
-/** One event of a record. The hash covers the event in the form of the log, in which the id is `user:<record_id>`. */
+/** One event of a record. The hash covers the event as the log has it, with the id `user:<record_id>`. */
 export interface RecordEventShape {
   seq: number;
   ts: string;
@@ -61,8 +61,8 @@ export interface UnverifiedImportShape {
 export interface RecordImportShape {
   source: "chronomemory";
   /**
-   * The number of verified events of the original; each became one event of this log. Records from a checkpoint are not
-   * counted.
+   * The number of events of the original that were verified. Each became one event of this log. Records from a
+   * checkpoint are not counted.
    */
   events: number;
   /** The number of imported records that are live. */

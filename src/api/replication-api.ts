@@ -6,7 +6,7 @@ import type { WorkspaceApi } from "./workspace-api.ts";
 
 /**
  * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here, because these types are
- * published, but the package `ws` is not installed with them: it is bundled.
+ * published, but the package `ws` is bundled, and so not installed together with the types.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -81,9 +81,9 @@ export interface ReplicaLoad {
 /** The origin's side of replication: exchanges messages with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Serves one connection. Must be called in the turn of the event loop in which the connection opened, because its
-   * first messages may be lost otherwise. Resolves when the connection has ended. Never rejects: errors that a replica
-   * causes are reported to that replica.
+   * Serves one connection. Must be called in the turn of the event loop in which the connection opened. Otherwise, its
+   * first messages may be lost. Resolves when the connection has ended. Never rejects: errors that a replica causes are
+   * reported to that replica.
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
   load(): Promise<ReplicaLoad>;

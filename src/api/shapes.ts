@@ -26,9 +26,9 @@ export interface OmittedChangeShape {
   reason: string;
   detail?: string;
   /**
-   * True if `undo` can take the change back for some days, unless a content that `undo` needs is erased. The path's
-   * earlier content is then kept aside. For a created path, the new content is kept aside, because `undo` removes the
-   * path.
+   * True if `undo` can take the change back for some days, unless a content that `undo` needs is erased. For this
+   * purpose, the path's earlier content is kept aside. For a created path, the new content is kept aside, because
+   * `undo` removes the path.
    */
   kept: boolean;
   /** True if the path's earlier content is gone for good. */
@@ -40,8 +40,8 @@ export interface OmittedChangeShape {
    */
   recorded?: true;
   /**
-   * True if other work was going on at the same time and may have made the change. `undo` of this work leaves the path
-   * as it is. An undo of all work since a moment (`since`) includes the path.
+   * True if other work was going on at the same time and may have made the change. An undo of only this work leaves the
+   * path as it is. An undo of all work since a moment (`since`) includes the path.
    */
   ambiguous?: true;
 }
@@ -272,14 +272,15 @@ export interface RestoreShape {
    */
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
-  /** Descriptions, for people, of interrupted operations that were (or would be) finished first. */
+  /** Descriptions, for people, of interrupted operations that were (or would be) finished before this operation. */
   finished: string[];
   /**
-   * For `restore`: the seq N of the event whose state was (or would be) restored. The moment `seq:N` names that state.
+   * For `restore`: the seq N of the event whose state was (or would be) restored. `seq:N` is a moment that names that
+   * state.
    */
   seq?: number;
   /**
-   * Omitted paths that were (or would be) removed, or put back from contents that were kept aside. Absent if there are
+   * Omitted paths that were (or would be) removed or put back. What is put back was kept aside. Absent if there are
    * none.
    */
   kept_aside?: AsideChangeShape[];
@@ -307,21 +308,21 @@ export interface ForcedShape {
 }
 
 /**
- * The result of an undo or redo. If `finished` is not empty, the call only finished (or would only finish) the
- * interrupted step, and `changes` and `undo_id` are those of that step.
+ * The result of an undo or redo. If `finished` is not empty, the call has only finished (or would only finish)
+ * interrupted operations, and `changes` and `undo_id` are those of these operations.
  */
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) undone or redone. */
   operation: OperationShape | null;
-  /** The direction of the step that was (or would be) done. The undo of an undo has the direction `redo`. */
+  /** The direction of what was (or would be) done. The undo of an undo has the direction `redo`. */
   direction: "undo" | "redo";
   /**
-   * The selection, such as `turn 3f2a…`, for an undo of a selection and for the redo of such an undo. For the undo,
-   * `operation` is null; for the redo, `operation` is the undo.
+   * Present for an undo of a selection, and for the redo of such an undo: the selection, such as `turn 3f2a…`. For the
+   * undo, `operation` is null. For the redo, `operation` is the undo.
    */
   selection?: string;
   /**
-   * Further notes for people, for example on a run that was killed, or on the iterations that have the edits which
+   * Further notes for people, for example on a run that was killed, or on the iterations that keep the edits that
    * `force` has overwritten.
    */
   notes: string[];
@@ -359,7 +360,8 @@ export interface SessionShape {
    */
   kind: "run" | "watch" | "agent" | "replica";
   /**
-   * For a session at a replica: the replica's id. Only the changes of the session that reached this history are known.
+   * For a session at a replica: the replica's id. Only those changes of the session are known that have reached this
+   * history.
    */
   replica?: string;
   /** The session's actor, such as `claude`. */
@@ -529,8 +531,8 @@ export interface ExplainShape {
   path: string;
   tracked: boolean;
   /**
-   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if the rules leave out new
-   * paths of this name.
+   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if the rules would leave it
+   * out as a new path.
    */
   recorded: boolean;
   rule: string;
@@ -554,15 +556,15 @@ export interface DuShape {
   /** The size of the indexes of all workspaces and of the contents. */
   index_bytes: number;
   /**
-   * The size of all other files, such as stat caches, locks, the quarantine and the cache, and the space in packs that
-   * no content uses.
+   * The size of everything else: files such as stat caches, locks, the quarantine and the cache, and the space in packs
+   * that no content uses.
    */
   other_bytes: number;
   total_bytes: number;
   store: string;
   /**
-   * The contents grouped by session, path or age, if requested. Each content is in exactly one group, namely where it
-   * was first recorded.
+   * The contents, grouped by session, path or age as requested. Each content is only in the group in which it was first
+   * recorded.
    */
   groups?: DuGroupShape[];
 }
@@ -653,7 +655,7 @@ export interface NotRolledBackShape {
 
 export interface NotCommittedShape {
   reason: string;
-  /** The command that keeps what the run has changed. */
+  /** The command that keeps what the run has changed, or brings it back. */
   hint: string;
 }
 
@@ -666,8 +668,8 @@ export interface RunShape {
    */
   ambiguous: string[];
   /**
-   * Notes on listed paths whose state before the run is unknown, because git ignored them, for example. The undo of the
-   * run leaves such paths. Absent if there are none.
+   * Notes on listed paths whose state before the run is unknown (because git ignored them, for example). The undo of
+   * the run leaves such paths as they are. Absent if there are none.
    */
   notes?: string[];
   coverage: CoverageShape;
@@ -679,8 +681,8 @@ export interface RunShape {
   exit_code: number;
   signal: string | null;
   /**
-   * The operation id for `undo`; `null` if nothing changed, if changes were rolled back, or if some could not be
-   * recorded.
+   * The operation id for `undo`; `null` if nothing changed, if the changes were rolled back, or if some changes could
+   * not be recorded.
    */
   undo_id: string | null;
   /** True if `--rollback-on-failure` undid all changes. */
@@ -691,10 +693,10 @@ export interface RunShape {
    */
   not_rolled_back: NotRolledBackShape | null;
   /**
-   * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed. If the end
-   * could not be recorded (no room, for example), the transaction is still active. Once the process that ran the
-   * command is gone, the next change of the workspace then rolls the transaction back. Only the command in `hint` does
-   * not.
+   * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed: somebody has
+   * rolled it back, or the commit could not be recorded (no room, for example). In the latter case, the transaction is
+   * still active. Once the process that ran the command is gone, the next change of the workspace rolls it back, unless
+   * the command in `hint` has committed it.
    */
   not_committed?: NotCommittedShape;
   skipped: SkippedShape[];
@@ -714,8 +716,8 @@ export interface ConfigShape {
   maxBytes: number;
   maxFileSize: number;
   /**
-   * True if small files that git ignores are kept aside before a run, for seven days, so that undo can restore them. If
-   * this is switched off, the next garbage collection also frees the files that were kept before.
+   * True if small files that git ignores are kept aside before a run, for seven days, so that an undo can restore them.
+   * If this is switched off, the next garbage collection also frees the files that are kept aside already.
    */
   keepAside: boolean;
   /**

@@ -14,9 +14,9 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
   /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
-   * The id of a workspace whose history the folder takes over, because the folder is a moved or copied folder of that
-   * workspace. Throws `UNSAFE` if the folder has a history of its own, and, without `force`, if the old folder still
-   * exists.
+   * The id of a workspace whose history the folder takes over, because it is the moved or copied folder of that
+   * workspace. Throws `UNSAFE` if the folder has a history of its own. Without `force`, also throws `UNSAFE` if the old
+   * folder still exists.
    */
   readonly adopt?: string;
   /**
@@ -72,20 +72,20 @@ export interface OpenOptions extends ProgressOptions {
    */
   readonly folder: string;
   /**
-   * Begins a workspace in the folder, with a baseline, if no workspace encloses the folder. By default, `NOT_FOUND` is
-   * thrown then.
+   * True to begin a workspace in the folder, with a baseline, if no workspace tracks it or a parent folder. Default:
+   * `NOT_FOUND` is thrown in this case.
    */
   readonly create?: boolean;
   readonly force?: boolean;
   /**
-   * For commands that only read. Nothing is recorded, interrupted operations are not finished, and the log is not
+   * True for commands that only read: nothing is recorded, interrupted operations are not finished, and the log is not
    * repaired. Only the index, which is derived from the log, may be updated.
    */
   readonly readOnly?: boolean;
   /**
-   * Opens the mirror of the origin's history that this workspace follows, instead of its own history. The mirror is a
-   * read-only workspace with the origin's id and without a folder. Throws `NOT_FOUND` if the workspace follows no
-   * origin.
+   * True to open, instead of the workspace's own history, its mirror of the history of the origin that it follows. The
+   * mirror is a read-only workspace with the origin's id and without a folder. Throws `NOT_FOUND` if the workspace
+   * follows no origin.
    */
   readonly upstream?: boolean;
   /**
@@ -171,7 +171,7 @@ export interface StoreOptions {
    * become a workspace. Git's settings in the home folder (`.gitconfig`, `.config/git`) are respected.
    */
   readonly userHome?: string;
-  /** The time to wait for a lock (default 30,000 ms). */
+  /** The time to wait for a lock, in ms (default 30,000). */
   readonly waitMs?: number;
   /** The actor (default `human`). */
   readonly actor?: string;

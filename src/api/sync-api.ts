@@ -33,8 +33,8 @@ export interface SyncSettings {
   /**
    * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) are synced, too. Without a person's
    * token or the owner's socket, the origin then refuses the replica (`FORBIDDEN`). Default: the sync's present
-   * setting, or false for a new sync. If false, each such file stays on the side on which it was made. When the setting
-   * is turned on later, the files kept back until then are sent. Turning it off deletes nothing.
+   * setting, or false for a new sync. If false, each such file stays on the side on which it was made. If the setting
+   * is turned on later, the files that were kept back until then are sent. Turning it off deletes nothing.
    */
   readonly withProtected?: boolean;
   /**
@@ -222,13 +222,13 @@ export interface SyncShape {
   /** The seq of the last event of the origin that the replica has received. */
   head: number;
   /**
-   * Only in the answer to the `start` that created the sync: the number of files that were in the folder before. Files
-   * that the folder's rules or the sync's filters leave out are not counted. Absent if there were no files.
+   * Only in the answer to the `start` that created the sync: the number of files that the folder had before the sync.
+   * Files that the folder's rules or the sync's filters leave out are not counted. Absent if there were no files.
    */
   joined?: number;
   /**
-   * In the answer to a `start` without `withProtected`: the folder's files that are not synced because they are secrets
-   * by their names. Absent if there are none.
+   * Only in the answer to a `start` without `withProtected`: the folder's files that are not synced, because they are
+   * secrets by their names. Absent if there are none.
    */
   protected?: ProtectedShape;
   /** A note on something that only works in part, for example because the system has too few file watches. */
@@ -266,8 +266,8 @@ export interface SyncResolvedShape {
   /** The number of conflicts that are still open. */
   conflicts: number;
   /**
-   * Present if this conflict is still open, because a folder that should be removed has to stay for now: the reason in
-   * words. The rest of the decision was carried out.
+   * Present if this conflict is still open, because the decision removes a folder that has to stay for now: the reason
+   * in words. Everything else that the decision requires was done.
    */
   still_open?: string;
 }
@@ -335,7 +335,8 @@ export interface SyncApi {
    *   are kept here, reconciled and proposed to the origin; nothing is deleted on either side. Rejects if the origin
    *   cannot be reached.
    *
-   * Without a decision, checks whether deleted files are back, and throws `REFUSED` if they are not.
+   * If the halt needs a decision and none is given, scans the folder again, because deleted files may be back. Throws
+   * `REFUSED` if the sync then halts again.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
@@ -353,7 +354,7 @@ export interface SyncApi {
    */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
   /**
-   * Yields the events of all syncs or of one sync from now on. The first events are the present state of each sync.
+   * Yields the events of all syncs, or of one sync, from now on. The first event of each sync is its present state.
    * Ends when `signal` aborts.
    */
   events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;

@@ -46,13 +46,13 @@ export interface SnapshotOptions extends ProgressOptions {
   /** Reads every file again, even if its stat data is unchanged. */
   readonly paranoid?: boolean;
   /**
-   * Records deletions even if a tracked folder is on a different device or mount than before and contains none of its
-   * recorded files. This is a person's decision. Over a client, throws `USAGE`.
+   * True to record deletions even if a tracked folder is on a different device or mount than before and contains none
+   * of its recorded files. This is a person's decision. Through a client of a server, throws `USAGE`.
    */
   readonly acceptDeletions?: boolean;
   /**
    * Takes changes that were off the record into the history, if they are at or beneath these paths. The present state
-   * of the changed paths is recorded. Over a client, throws `USAGE`.
+   * of the changed paths is recorded. Through a client of a server, throws `USAGE`.
    */
   readonly onRecord?: readonly string[];
 }
@@ -68,8 +68,9 @@ export interface RestoreOptions extends ProgressOptions {
   /** Only these paths and everything beneath them. */
   readonly paths?: readonly string[];
   /**
-   * Restores into this folder instead. The folder must be empty or missing; a missing folder is created. For an agent,
-   * protected files are left out and listed in `skipped`; throws `FORBIDDEN` if only such files were requested.
+   * Restores into this folder instead of the workspace. The folder must be empty or missing; a missing folder is
+   * created. For an agent, protected files are left out and listed in `skipped`; throws `FORBIDDEN` if only such files
+   * were requested.
    */
   readonly to?: string;
   readonly dryRun?: boolean;
@@ -83,9 +84,9 @@ export interface RestoreOptions extends ProgressOptions {
 }
 
 /**
- * Options of an undo or a redo. Without a selection, the last operation on the stack of operations is undone. With a
- * selection, exactly the selected changes are undone and merged with later work. Parts that do not merge become
- * conflicts. A redo takes no selection, and throws `USAGE` for one.
+ * Options of an undo or a redo. Without a selection, one operation is undone (`operation`). With a selection, exactly
+ * the selected changes are undone, and later work is kept. Parts that do not merge with later work become conflicts. A
+ * redo takes no selection, and throws `USAGE` for one.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
@@ -110,8 +111,9 @@ export interface VerifyOptions extends ProgressOptions {
    */
   readonly expect?: string;
   /**
-   * Places that may have the bytes of missing or damaged contents. Each such content is searched for by its hash, in
-   * the order of the places, and stored again if it is found. Not allowed with `quick`, and not for agents.
+   * Places that may have the bytes of contents that are missing or damaged. The places are searched in this order for
+   * each such content, by its hash. A content that is found is stored again. Not allowed with `quick`, and not for
+   * agents.
    */
   readonly repairFrom?: readonly RepairPlace[];
 }
@@ -172,8 +174,8 @@ export interface CommandRunner {
   /** The process that owns the session. If that process is gone, the next change of the workspace ends the session. */
   readonly pid: number;
   /**
-   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if the end of the command can no longer be learned.
-   * The session then stays open (see `RunOptions.ended`).
+   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if it can no longer be learned how the command
+   * ends. The session then stays open (see `RunOptions.ended`).
    */
   run(command: readonly string[], surroundings: CommandSurroundings): Promise<CommandEnd>;
 }
@@ -211,7 +213,7 @@ export interface RunOptions extends ProgressOptions {
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
   /**
-   * Starts the command in another process. Other operations of this workspace then do not wait for the command.
+   * Starts the command in another process, so that other operations of this workspace do not wait for the command.
    * Default: this process starts the command.
    */
   readonly runner?: CommandRunner;
@@ -222,14 +224,14 @@ export interface RunOptions extends ProgressOptions {
 export interface WatchOptions extends ProgressOptions {
   /** Called after each capture that found changes. */
   readonly onCapture?: (changes: number) => void;
-  /** Called when another process has changed the settings of what is tracked and this watch has applied them. */
+  /** Called when this watch has applied settings of what is tracked that another process has changed. */
   readonly onSettings?: () => void;
 }
 
 export interface FollowOptions {
   /**
-   * Also records changes as they happen, without a session. By the time `follow` resolves, changes made before the call
-   * are recorded, or `onError` was called. Has no effect in a workspace without a folder.
+   * True to record changes as they happen, without a session. When `follow` resolves, changes from before the call are
+   * recorded, or `onError` was called. Has no effect in a workspace without a folder.
    */
   readonly record?: boolean;
   /** Called when changes could not be recorded. The next recording includes them. */
@@ -357,17 +359,17 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   signing(): Promise<SigningShape>;
   /**
    * Accepts the present log, as a person's decision, if the history is not signed or contradicts its kept head. An
-   * event records the decision, and the note of the old head is kept. Over a client, throws `USAGE`.
+   * event records the decision, and the note of the old head is kept. Through a client of a server, throws `USAGE`.
    */
   acceptHead(): Promise<AcceptedHeadShape>;
   /**
    * Moves the log into the archive, and continues in a new log. Throws `REFUSED` if the history is not signed or cannot
-   * be proved. With `dropArchive`, also throws `REFUSED` while work is open whose beginning would be removed.
+   * be proved. With `dropArchive`, also throws `REFUSED` while work is open whose first events would be removed.
    */
   compact(options?: CompactOptions): Promise<CompactShape>;
   /**
-   * Frees contents that no workspace of the store needs. Like the store's method, it is about the whole store, but it
-   * does not free forgotten histories.
+   * Frees contents that no workspace of the store needs. Like `StoreApi.gc`, this method is about the whole store, but
+   * it does not free forgotten histories.
    */
   gc(options?: ProgressOptions): Promise<GcShape>;
   /**
@@ -414,9 +416,9 @@ export interface ActingAs {
   /**
    * Identifies the request that is made with this view. If a `snapshot`, `restore` (in place), `undo`, `redo`,
    * `rollback`, `run` or write of a file was already done under this id, it is not done again, and the answer describes
-   * the first time. A caller can therefore repeat a request whose answer was lost, even in a crash. A request that
-   * found nothing to do is not remembered. At most 200 characters; over a client, at most 128 in percent-encoded form.
-   * Throws `USAGE` if the id was used for a different request.
+   * what was done at that time. A caller can therefore repeat a request whose answer was lost, even because of a crash.
+   * A request that found nothing to do is not remembered. At most 200 characters; over a client, at most 128 in
+   * percent-encoded form. Throws `USAGE` if the id was used for a different request.
    */
   readonly requestId?: string;
   /**

@@ -26,8 +26,8 @@ import { newUlid } from "../util/ulid.ts";
 import { hasWorkers } from "../workers/worker-file.ts";
 
 /**
- * This module is the registry of backends: only it names concrete backends, and it chooses the backends of a store. See
- * docs/backends.md.
+ * This module is the registry of backends: no other module names concrete backends. It chooses the backends of a store.
+ * See docs/backends.md.
  */
 
 export const nodeDisk: Disk = new NodeDisk();

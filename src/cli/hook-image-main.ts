@@ -12,12 +12,15 @@ interface HookProgram {
 type Loader = (name: string) => unknown;
 type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, filename: string) => void;
 
-/** The modules of Node that nearly every hook uses. `node:sqlite` is missing, because an image cannot contain it. */
+/**
+ * The modules of Node that nearly every hook call uses. `node:sqlite` is missing, because an image cannot contain it.
+ */
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * Run by `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads `hook.cjs` and compiles all its functions,
- * because an image contains only code that is already compiled.
+ * Builds the hook's image, a startup snapshot of Node. It is run by `node --snapshot-blob IMAGE --build-snapshot
+ * hook-image.cjs`. It loads `hook.cjs` and compiles all its functions, because an image contains only code that is
+ * already compiled.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);

@@ -8,9 +8,9 @@ import { HookProcess } from "../daemon/hook-process.ts";
 
 /**
  * The entry point of the installed hook: `hook.cjs AGENT [--strict] [--direct] [--store DIR] [--parent PID]`. The
- * hook's script runs it if the server does not answer or is not asked. It starts faster than `chronicle hook`, because
- * it is one file without the table of commands and without a parser. The script uses an image of this program, or its
- * compiled code, from the store's cache.
+ * hook's script runs it if the server does not answer, or if the script does not ask the server. It starts faster than
+ * `chronicle hook`, because it is one file without the table of commands and without a parser. The script starts this
+ * program from an image (a startup snapshot of Node) or from compiled code, which are in the store's cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   const at = rest.indexOf("--store");
@@ -31,7 +31,7 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
 }
 
 /**
- * Ends the process at once. The engine is not closed first, because that would take a tenth of the hook's time and have
+ * Ends the process at once. The engine is not closed first: closing it would take a tenth of the hook's time, and have
  * no benefit.
  */
 function end(code: number): void {
@@ -44,7 +44,7 @@ export function startHook(): void {
   void main(process.argv.slice(2)).then(end);
 }
 
-/** Returns the mark of the program, which an image stores. */
+/** Returns the mark of the program (see `programMark`). An image stores the mark. */
 export function markOfImage(): string {
   // These calls load the modules before the image is made, because the bundle would load them on first use.
   crc32("");

@@ -42,7 +42,7 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-/** `own`: the options of the command. They replace global options of the same name. */
+/** Adds the global options to a command, except those that have the name of one of its own options. */
 function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   const taken = new Set(own.map((spec) => optionOf(spec).long));
   for (const spec of GLOBAL_OPTIONS) {
@@ -52,7 +52,7 @@ function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
   command.helpOption("-h, --help", "help with examples");
 }
 
-/** The usage line has neither the program's nor the command's name. */
+/** Returns the usage line of a command, without the names of the program and the command. */
 export function usageOf(spec: CommandSpec): string {
   return spec.usage ?? ["[options]", ...spec.args.map((arg) => arg.name)].join(" ");
 }
@@ -70,8 +70,8 @@ function insteadOf({ name, tried = {}, meant }: CommandSpec, args: readonly stri
 }
 
 /**
- * Returns a handler that replaces an error of commander by `USAGE`. An error that only means that help or the version
- * was printed is thrown unchanged.
+ * Returns a handler that replaces an error of commander by `USAGE`, with the hints that `instead` returns. An error
+ * that only means that help or the version was printed is thrown unchanged.
  */
 function onExit(
   usage: string,

@@ -66,7 +66,7 @@ export class ChronicleClient {
     return readingOf(reply, openAt(requests, path), this.#wire.retry);
   }
 
-  /** Returns a workspace, which has all other operations. The first request is sent by the first operation. */
+  /** Returns a workspace, which has all other operations. Sends no request; its first operation does. */
   workspace(id: string): WorkspaceApi {
     return new RemoteWorkspace(this.#wire, id);
   }

@@ -38,6 +38,7 @@ interface Way {
 interface Place {
   /** The address that errors show. */
   readonly where: string;
+  /** The path in the server's URL, which precedes the target of each request. */
   readonly prefix: string;
   readonly to: RequestOptions;
   readonly way: () => Promise<Way>;

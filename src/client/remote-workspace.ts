@@ -263,7 +263,7 @@ class RemoteRecords extends requesting(RECORD_REQUESTS) implements RecordStoreAp
 
   /**
    * Reads all records, changes them in this process, and writes them in one request. Throws `PRECONDITION_FAILED` if
-   * another caller wrote a record in between. A record that was deleted in between stays deleted.
+   * another caller has written a record after it was read. A record that was deleted after it was read stays deleted.
    */
   async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
     const rewrites = (await this.all()).map(([id, before]) => ({
@@ -357,12 +357,15 @@ export interface ReadFile extends FileContent {
 }
 
 /**
- * The maximum size in bytes of a content that is read immediately. A larger content is read when the caller asks for
- * it.
+ * The maximum size, in bytes, of a content that is read from the reply. A larger content is requested again when the
+ * caller asks for it.
  */
 const AT_ONCE = 1024 * 1024;
 
-/** `open` returns a function that requests the content of an iteration again. */
+/**
+ * Returns the file of a reply. If its content is large, discards it and requests it again when the caller asks for it.
+ * `open` returns the function that does this for an iteration.
+ */
 export async function readingOf(
   reply: WireReply,
   open: (iteration: number) => OpenContent,

@@ -1,12 +1,12 @@
 import { ChronicleError } from "../core/values/errors.ts";
 
-/** The rules for retrying a request, in milliseconds. */
+/** The rules for retrying a request. All times are in milliseconds. */
 export interface RetryRule {
   /** The maximum number of tries, including the first. */
   readonly tries: number;
   readonly firstWait: number;
   readonly longestWait: number;
-  /** The time after which no further try is made (default: 20 s). */
+  /** The time since the first try after which no further try is made (default: 20 s). */
   readonly longestInAll?: number;
 }
 

@@ -40,8 +40,8 @@ export function isBytes(content: Content | undefined): content is Uint8Array {
 
 /**
  * Returns the error for a server that does not answer or has stopped answering. The error has `data.lasting` if a retry
- * would not help. This is so if the server does not speak TLS, or if its certificate is untrusted, for another name,
- * expired or not yet valid.
+ * would not help. This is the case if the server does not speak TLS, or if its certificate is untrusted, for another
+ * name, expired or not yet valid.
  */
 export function unavailable(where: string, cause: unknown): ChronicleError {
   const code = codeOf(cause);

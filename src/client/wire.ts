@@ -148,7 +148,7 @@ function isDryRun({ body }: Asking<object, unknown>): boolean {
   return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
 }
 
-/** Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
+/** Returns a random key. Does not use `randomUUID`, because browsers do not have it on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -240,7 +240,7 @@ const CODE_OF: Readonly<Record<number, ErrorCode>> = {
   504: "UNAVAILABLE",
 };
 
-/** The error has the code, hint and data of the problem (RFC 9457). */
+/** Returns the error for a reply with an error status. It has the code, hint and data of the problem (RFC 9457). */
 function problemError(status: number, text: string): ChronicleError {
   const problem = parsed(text);
   const { code, detail, title, hint, data } = problem;
@@ -280,7 +280,10 @@ function makeTarget(pattern: string, params: Readonly<Record<string, string>>, q
   return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
 }
 
-/** Throws `USAGE` for an empty component, and for `.` and `..`, which would be resolved as relative paths. */
+/**
+ * Encodes one component of a path. Throws `USAGE` for an empty component, and for `.` and `..`, which would be resolved
+ * as relative paths.
+ */
 function component(name: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
     throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
@@ -311,8 +314,8 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // Without its `./`, a plain name such as `./base64:x` or `./@root:x` would look like a notation. Such a name is sent
-  // as bytes, so that the server takes it literally.
+  // Without its `./`, a plain name such as `./base64:x` or `./@root:x` would look like one of the special forms of
+  // paths. Such a name is sent as bytes, so that the server takes it literally.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
   const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));

@@ -86,8 +86,8 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * A missing key is a fault if the configuration folder has signed heads, or if a history needs the key. Otherwise, no
- * key has been made yet.
+ * Checks the key. That it is missing is a fault if the configuration folder has signed heads, or if a history needs the
+ * key. Otherwise, no key has been made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -234,8 +234,8 @@ async function folderChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it), or whose traits cannot be read
- * (no check reports that).
+ * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it, unless it is only locked), or
+ * whose traits cannot be read (no check reports that).
  */
 async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -277,8 +277,8 @@ async function leftOutChecks(parts: StoreParts): Promise<DoctorCheck[]> {
 }
 
 /**
- * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it), or whose folder cannot be read
- * (no check reports that).
+ * Returns nothing for a workspace that cannot be opened (`historyFaults` reports it, unless it is only locked), or
+ * whose folder cannot be read (no check reports that).
  */
 async function leftOutChecksOf(parts: StoreParts, id: string): Promise<DoctorCheck[]> {
   try {
@@ -318,7 +318,7 @@ interface HistoryFault {
   readonly reason: SigningReason | null;
 }
 
-/** Reads each whole log, but no contents. */
+/** Returns the faults of all histories. Reads each whole log, but no contents. */
 async function historyFaults(parts: StoreParts): Promise<HistoryFault[]> {
   const faults: HistoryFault[] = [];
   for (const id of workspaceIds(parts)) {
@@ -354,7 +354,10 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   }
 }
 
-/** `known`: the error with which the workspace could not be opened. */
+/**
+ * True if the workspace cannot be opened because nothing was ever recorded in it. `known`: the error with which the
+ * workspace could not be opened.
+ */
 async function isUnbegun(
   parts: StoreParts,
   { id, known }: { readonly id: string; readonly known: ChronicleError },

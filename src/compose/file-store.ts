@@ -95,7 +95,7 @@ class FileStore implements StoreApi {
 
   /**
    * Returns the workspace that `init` continues: the workspace to adopt, or else the existing workspace of the first
-   * root. Returns `undefined` if there is none. Throws an error if that workspace does not track one of the roots.
+   * root. Returns `undefined` if there is none. Throws an error unless that workspace tracks all the roots.
    */
   async #existing(
     roots: readonly RootRecord[],
@@ -150,8 +150,8 @@ class FileStore implements StoreApi {
   }
 
   /**
-   * Throws if the record of any workspace has another format. The folder of such a workspace is unknown, and may be the
-   * requested one.
+   * Throws `FORMAT_UNSUPPORTED` if the history of any workspace has a format that this version cannot read. The folder
+   * of such a workspace is unknown, and may be the requested one.
    */
   async #refuseOtherFormats(): Promise<void> {
     const { backends, layout } = this.#parts;
@@ -187,8 +187,8 @@ class FileStore implements StoreApi {
       this.#checkWritable();
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
-      // The cache entry is dropped first. Another process that lists workspaces meanwhile, or after a crash, then reads
-      // the log.
+      // The cache entry is dropped before the log changes. A process that lists workspaces in the meantime, or after a
+      // crash, then reads the log.
       this.#cache.drop(whole);
       await this.#with(whole, ({ context }) => setArchived(context, archived));
       return (await this.#shape(await this.#byId(whole, true))) ?? this.#notFound(whole);
@@ -317,7 +317,10 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  /** Returns an agent's view if the caller or the whole store has the role of an agent. */
+  /**
+   * Returns the API of an opened workspace: an agent's view of it if the caller or the whole store has the role of an
+   * agent.
+   */
   #workspace(opened: OpenedContext, role: OpenOptions["role"]): WorkspaceApi {
     const queue = openQueue(opened.context, async () => {
       this.#open.delete(opened);
@@ -342,7 +345,10 @@ class FileStore implements StoreApi {
     throw forbidden(what);
   }
 
-  /** Only a person may move a history to another folder (`adopt`), or override a safety check (`force`). */
+  /**
+   * Throws `FORBIDDEN` if an agent asks to move a history to another folder (`adopt`), or to override a safety check
+   * (`force`).
+   */
   async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
     if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
     const all = await this.#cache.list();
@@ -472,7 +478,9 @@ function checked(options: StoreOptions): StoreOptions {
   };
 }
 
-/** Opens a store. Makes its folders (0700) if they are missing. */
+/**
+ * Opens a store. Makes its folders (0700) if they are missing, unless they would belong to another user than the store.
+ */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
     const whole = checked(options);

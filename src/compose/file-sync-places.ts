@@ -81,7 +81,8 @@ export class FileSyncPlaces implements SyncPlaces {
     refuseProcessPath(this.#disk, folder);
     const { layout, configFolder } = this.#parts;
     refuseOwnFolders(this.#disk, folder, "a sync", [layout.home, configFolder]);
-    // Check the given path before anything is made. The path that its links lead to is checked once the folder exists.
+    // The given path is checked before anything is made. The path to which its links lead is checked once the folder
+    // exists.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
@@ -153,8 +154,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns the check that a folder is not nested with its origin's folder or with other replicas. Once the check has
-   * passed, later calls return at once.
+   * Returns the check that a folder is not nested with its origin's folder, or with the folder of another replica of
+   * the origin. Once the check has passed, later calls of it return at once.
    */
   #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
     let isApart = false;
@@ -177,7 +178,7 @@ export class FileSyncPlaces implements SyncPlaces {
     return this.#tokens.get(id);
   }
 
-  /** Returns `undefined` if the workspace follows no origin, is gone, or cannot be read. */
+  /** Returns the origin of a workspace; `undefined` if the workspace follows no origin, is gone, or cannot be read. */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
     if (record === undefined) return undefined;
@@ -200,8 +201,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   /**
-   * Returns `undefined` if the workspace does not exist any more, or cannot be read. `chronicle workspaces` tells why
-   * it cannot be read.
+   * Returns the sync of a workspace; `undefined` if the workspace does not exist any more, or cannot be read.
+   * `chronicle workspaces` tells why it cannot be read.
    */
   async #look(id: string): Promise<SyncPlace | undefined> {
     try {
@@ -250,7 +251,10 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
   return (await listConflicts(context, { patch })).filter(({ cause }) => cause === "sync");
 }
 
-/** Returns `undefined` if there is no folder. Throws the disk's error if the path cannot be inspected. */
+/**
+ * Returns the identity of a folder; `undefined` if there is no folder. Throws the disk's error if the path cannot be
+ * inspected.
+ */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
   if (stat?.kind !== "dir") return undefined;
@@ -337,7 +341,7 @@ function nested(folder: string, other: string, what: string): ReplicaHalt {
   return { reason: "nested", detail: `${folder} ${how} ${what} (${other}), and would hold itself without end` };
 }
 
-/** Returns the origin's own folder, if that very folder is still there on this machine. */
+/** Returns the origin's own folder if it is on this machine and is still the recorded folder; else `undefined`. */
 async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<string | undefined> {
   const { disk } = parts.backends;
   const { workspaceId, record } = await recordOfOrigin(parts, id);
@@ -409,7 +413,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   };
 }
 
-/** If the mirror is damaged, the hint of the error says how to have it fetched again as a whole. */
+/** Opens the mirror. If it is damaged, the hint of the error says how to have the whole mirror fetched again. */
 async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
   try {
     return await LogMirror.open(new FileMirrorPlaces(parts, layout));
@@ -421,12 +425,12 @@ async function openLogMirror(parts: StoreParts, layout: UpstreamLayout): Promise
   }
 }
 
-/** The least work for which starting threads is worthwhile. */
+/** The minimum amount of work for which starting threads is worthwhile. */
 const LEAST = { files: 1_500, bytes: 32 * 1024 * 1024 };
 
 /**
- * The least work if there are no worker threads, as in the simulation. Every file is then written early, so that the
- * simulation tests early writes.
+ * The minimum amount of work if there are no worker threads, as in the simulation. Every file is then written early, so
+ * that the simulation tests early writes.
  */
 const ANY = { files: 1, bytes: 1 };
 

@@ -42,7 +42,7 @@ async function withdrawPrunings(parts: StoreParts, workspace: string, event: num
   }
 }
 
-/** A forgotten history, or a part of one that was given up, that can still be brought back. */
+/** A forgotten history, or a given-up part of a history, that can still be brought back. */
 export interface ForgottenShape {
   /** The id of the forgotten workspace, or the id of the part. */
   id: string;
@@ -54,15 +54,14 @@ export interface ForgottenShape {
   /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
   /**
-   * The first `gc` after this time frees the history or part. `null` means that the note is lost, and that no `gc`
-   * frees the history.
+   * The first `gc` after this time frees the history or part. `null` if the note is lost: no `gc` frees such a history.
    */
   until: string | null;
 }
 
 /**
- * Forgets a workspace: moves its whole folder away, and writes a note beside the key. With `now`, the history is freed
- * at once, for good.
+ * Forgets a workspace: moves its whole folder to the forgotten histories, and writes a note beside the key. With `now`,
+ * the history is freed at once, for good.
  */
 export async function forgetWorkspace(
   parts: StoreParts,
@@ -78,7 +77,7 @@ export async function forgetWorkspace(
     makeFolders(parts.backends.disk, layout.forgotten);
     const to = `${layout.forgotten}/${id}`;
     const before = async (): Promise<void> => {
-      // Check again with the lock held, because another process may have begun its work since.
+      // Checks again with the lock held, because another process may have begun to work in the workspace since.
       if (how.now) await refuseWhileOpen(parts, id);
       stones.put(stone);
     };
@@ -88,9 +87,9 @@ export async function forgetWorkspace(
 }
 
 /**
- * Brings back a forgotten history, or a part of one, by its id, its name, or a unique prefix of its id. Returns the id
- * of the workspace. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several histories match, and `UNSAFE` if
- * another workspace has the name or folder by now.
+ * Brings back a forgotten history, or a given-up part of a history, by its id, its name, or a unique prefix of its id.
+ * Returns the id of the workspace. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `UNSAFE` if
+ * a workspace has taken the id, name or folder of the history since.
  */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   refuseOthersStore(parts.backends.disk, { home: parts.layout.home, configFolder: parts.configFolder });

@@ -69,9 +69,8 @@ export class FileMirrorPlaces implements MirrorPlaces {
 }
 
 /**
- * Returns a path that no given-up copy has yet. A different copy with the same first and last seq can have been given
- * up before. Such a copy exists if the origin was restored to an older state and then recorded other events under the
- * same numbers.
+ * Returns a path at which no given-up copy is yet. A copy with the same first and last seq may have been given up
+ * before, if the origin was restored to an older state and then recorded other events under the same numbers.
  */
 function freeName({ hasLog }: Pick<Backends, "hasLog">, stem: string): string {
   for (let count = 1; ; count += 1) {

@@ -200,7 +200,10 @@ function recordedSignal(parts: StoreParts, workspaceId: string): Signal<Recorded
   return signal;
 }
 
-/** Each process updates the list of workspaces for its own commits. */
+/**
+ * Updates the list of workspaces if the events change the workspace's own record. Each process does this for its own
+ * commits.
+ */
 function noteRecord({ backends, layout }: StoreParts, id: string, events: Recorded["events"]): void {
   const last = events.findLast(({ recordId }) => recordId === `workspace:${id}`);
   if (last === undefined) return;
@@ -258,7 +261,7 @@ function folderFiles(
   return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
-/** With `readOnly`, the returned function writes nothing to the disk. */
+/** Returns a function that determines the traits of a folder. With `readOnly`, it writes nothing to the disk. */
 export function traitsOf(
   { backends, layout }: Pick<StoreParts, "backends" | "layout">,
   readOnly: boolean,
@@ -270,8 +273,8 @@ export function traitsOf(
 }
 
 /**
- * Git's configuration is looked for beside Chronicle's configuration folder if that folder is named `chronicle`, and
- * otherwise in `~/.config`.
+ * Returns where the user's git configuration is: beside Chronicle's configuration folder if that folder is named
+ * `chronicle`, and otherwise in `~/.config`.
  */
 function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   const beside = configFolder.endsWith("/chronicle") ? configFolder.slice(0, -"/chronicle".length) : undefined;
@@ -283,7 +286,10 @@ function gitUser({ userHome, configFolder }: StoreParts): GitUser {
   };
 }
 
-/** If the result is `undefined`, the restoring thread writes all files. */
+/**
+ * Returns the threads that write files of a restore. If the result is `undefined`, the restoring thread writes all
+ * files.
+ */
 export function restoreWorkers(
   { backends, layout, placesOf }: StoreParts,
   pools = new KeptStagePool(layout.home),
@@ -293,7 +299,7 @@ export function restoreWorkers(
     : undefined;
 }
 
-/** Returns an empty list if the path cannot be resolved. */
+/** Returns the path without links; an empty list if it cannot be resolved. */
 function realFolder(disk: Disk, folder: string): string[] {
   try {
     return [disk.realpath(folder)];

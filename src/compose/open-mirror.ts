@@ -80,6 +80,7 @@ function tasksOfCopy({ backends: { disk }, layout }: StoreParts, id: string): Pa
  * history.
  */
 export interface MarkedHistory {
+  /** Identifies the history in the store. */
   readonly key: string;
   readonly anchor: HistoryAnchor | undefined;
   openLog(): Promise<EventLog>;
@@ -91,7 +92,7 @@ export interface MarkedHistory {
 
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // Throw for a history of another format: the contents that it needs are unknown, so nothing may be freed.
+  // Throws for a history of another format, because the contents that it needs are unknown, so nothing may be freed.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
@@ -103,7 +104,9 @@ export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   return [own, ...mirrorsOf(parts, files, id)];
 }
 
-/** Returns the histories of a mirror. No heads are kept outside of their logs, because missing lines are sent again. */
+/**
+ * Returns the parts of a mirror. No heads are kept outside of their logs, because the origin sends missing lines again.
+ */
 function mirrorsOf({ backends }: StoreParts, { upstream }: WorkspaceLayout, id: string): MarkedHistory[] {
   return mirrorParts(backends, upstream).map((anchor) => ({
     key: `${id}/${anchor?.seq ?? 0}`,

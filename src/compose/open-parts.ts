@@ -35,7 +35,10 @@ function makeWherePermitted(disk: Disk, folder: string): void {
   }
 }
 
-/** Returns a function that passes on each note once. All indexes of a store are on one disk, and send the same note. */
+/**
+ * Returns a function that passes each note to `tell` only once. All indexes of a store are on one disk, and send the
+ * same note.
+ */
 function eachOnce(tell: ((note: string) => void) | undefined): (note: string) => void {
   const told = new Set<string>();
   return (note) => {
@@ -45,7 +48,10 @@ function eachOnce(tell: ((note: string) => void) | undefined): (note: string) =>
   };
 }
 
-/** Makes the store's folders (0700) if they are missing. */
+/**
+ * Opens the parts that the workspaces of a store share. Makes the store's folders (0700) if they are missing, unless
+ * they would belong to another user than the store.
+ */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
@@ -84,7 +90,7 @@ export function notePartsOf(store: StoreApi, parts: StoreParts): void {
   PARTS.set(store, parts);
 }
 
-/** Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
+/** Returns the parts of a store. Throws `PLATFORM_UNSUPPORTED` if the store is reached through a server's client. */
 export function partsOf(store: StoreApi): StoreParts {
   const parts = PARTS.get(store);
   if (parts !== undefined) return parts;

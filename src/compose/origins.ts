@@ -75,7 +75,7 @@ interface OriginsOptions {
 /** The time in ms for which a workspace stays open after its last session, because most replicas soon connect again. */
 const IDLE_MS = 10_000;
 
-/** The most time in ms to wait for writers before the end of the log is read. */
+/** The maximum time, in ms, to wait for other writers before the end of the log is read. */
 const HOLD_OFF_MS = 250;
 
 /** The delay in ms before changed cursors are written. */
@@ -105,8 +105,8 @@ export class Origins implements AsyncDisposable {
   }
 
   /**
-   * Opens a workspace for a session. `id` must be the whole id. A workspace whose folder was moved is opened again at
-   * the new place.
+   * Leases a workspace for a session, and opens it if it is not open. `id` must be the whole id. A workspace whose
+   * folder was moved is opened again at the new place.
    */
   async lease(id: string): Promise<OriginLease> {
     const place = this.#places.get(id) ?? this.#open(id);

@@ -16,7 +16,7 @@ import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "../store/backends.ts";
 import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
-/** The number of contents that are fetched at once. */
+/** The number of contents that are fetched concurrently. */
 const AT_ONCE = 8;
 /** Contents of up to this many bytes are fetched into memory. Larger contents are read while they are written. */
 const SMALL = 256 * 1024;
@@ -26,9 +26,9 @@ export type Source = Pick<FileApi, "files" | "blob">;
 
 /**
  * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment.
- * Checks every content against its hash as it arrives. Leaves out protected files whose bytes the caller must not have.
- * Throws `NOT_FOUND` if a given path did not exist at that moment, `REFUSED` if the folder is not empty, and
- * `FORBIDDEN` if every file would be left out.
+ * Checks every content against its hash while it is written. Leaves out protected files whose bytes the caller must not
+ * have. Throws `NOT_FOUND` if a requested path did not exist at that moment, `REFUSED` if the folder is not empty, and
+ * `FORBIDDEN` if protected files are left out and no other file is to be restored.
  */
 export async function restoreFrom(
   source: Source,

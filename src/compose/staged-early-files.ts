@@ -40,9 +40,9 @@ interface Place {
 }
 
 /**
- * Writes files into an `EarlyStage`. The thread that verifies a block also writes the files whose contents are in the
- * block. If any write fails, nothing more is written, and all early files are removed. The apply then stages all files
- * itself.
+ * Writes the files of a first sync into an `EarlyStage` while their contents arrive ("early"). The thread that verifies
+ * a block also writes the files whose contents are in the block. If any write fails, nothing more is written, and all
+ * early files are removed. The apply then stages all files itself.
  */
 export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
   readonly #options: StagedEarlyFilesOptions;
@@ -100,7 +100,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Removes all early files, because nobody uses them any more. */
+  /** Waits for the writes, and removes all early files, because nobody uses them any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();

@@ -87,7 +87,7 @@ interface Unproved {
 }
 
 /**
- * Returns the reason why a history proves nothing, if there is one. Returns `undefined` for a workspace that is gone or
+ * Returns the reason why a history proves nothing; `undefined` if there is none, and for a workspace that is gone or
  * cannot be opened, because that is reported elsewhere.
  */
 async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
@@ -175,8 +175,8 @@ interface MarkedTo extends NonNullable<AliveOptions["from"]> {
 }
 
 /**
- * Returns a marker of the contents that the histories of the store need. Each further call of `mark` reads only the
- * lines that were appended since the last call.
+ * Returns an object that marks the contents that the histories of the store need. Each further call of `mark` reads
+ * only the lines that were appended since the last call.
  */
 function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
@@ -193,8 +193,8 @@ function marker(parts: StoreParts): Marker {
       if (workspaceId === undefined) return;
       const begins = await oldestSeq(log);
       const end = ends.get(key);
-      // Read the whole history again if lines were dropped with an archive meanwhile. Also read it again if a pruning
-      // or an erasure was withdrawn, because its contents are needed again.
+      // The whole history is read again if lines were dropped with an archive since the last mark. It is also read
+      // again if a pruning or an erasure was withdrawn, because its contents are needed again.
       const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -221,7 +221,7 @@ function marker(parts: StoreParts): Marker {
       try {
         for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
-        // A workspace that was forgotten or unforgotten meanwhile is marked at its new place.
+        // A workspace that was forgotten or unforgotten during the mark is marked at its new place.
         if (!isThere(at, id)) continue;
         if (at === parts) throw blockedBy(id, error);
         if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw blockedByForgotten(id, error);
@@ -233,7 +233,7 @@ function marker(parts: StoreParts): Marker {
   const mark = async (): Promise<void> => {
     await markIn(parts);
     await markIn(ofForgotten(parts));
-    // Neither pass finds a history that is brought back between the two passes. So the first one is repeated.
+    // Neither of these two passes finds a history that is brought back between them. So the first pass is repeated.
     await markIn(parts);
   };
   return { alive, damaged, erasures, mark };
@@ -253,8 +253,8 @@ async function isSomeWithdrawnIn(log: EventLog, workspaceId: string, from: LogPo
 interface AskedNeeds {
   readonly hashes: ReadonlySet<Hash>;
   /**
-   * True if an erasure counts only once its grace period is over. Until then, the erased contents are still needed.
-   * False if every erasure counts.
+   * True if erased contents are still needed until the grace period of the erasure is over. False if they are not
+   * needed from the erasure on.
    */
   readonly due: boolean;
 }
@@ -280,8 +280,8 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 }
 
 /**
- * Returns the asked contents that the histories of one workspace need, without the history `own`. Returns `undefined`
- * if the workspace has no other history.
+ * Returns the asked contents that the histories of one workspace need, except for the history `own`. Returns
+ * `undefined` if the workspace has no history but `own`. `isForgotten`: true if the workspace is a forgotten one.
  */
 async function neededBy(
   parts: StoreParts,
@@ -295,7 +295,7 @@ async function neededBy(
     for (const history of others) for (const hash of await neededIn(parts, history, asked)) needed.add(hash);
     return [...needed];
   } catch (error) {
-    // A workspace that was moved meanwhile needs nothing at this place any more.
+    // A workspace that was forgotten or brought back meanwhile needs nothing at this place any more.
     if (!isThere(parts, id)) return [];
     const [whose, hint] = isForgotten
       ? [`the forgotten history ${id}`, hintForForgotten(id)]
@@ -360,7 +360,7 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
 /** The errors whose own hint is shown: another format, an unsigned history, a contradicted head. */
 const WITH_OWN_HINT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
 
-/** Contents are shared, so one unreadable history blocks the whole store. */
+/** Returns the error for a collection. Contents are shared, so one unreadable history blocks the whole store. */
 function blockedBy(id: string, error: unknown): unknown {
   return unreadable(error, { id, what: `nothing was freed, because of workspace ${id}`, hint: hintFor(id, error) });
 }
@@ -368,7 +368,10 @@ function blockedBy(id: string, error: unknown): unknown {
 /** The errors of a damaged history whose contents can be salvaged. */
 const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
-/** A forgotten history that cannot be read can need any content, so nothing is freed. */
+/**
+ * Returns the error for a collection. A forgotten history that cannot be read can need any content, so nothing is
+ * freed.
+ */
 function blockedByForgotten(id: string, error: unknown): unknown {
   const what = `nothing was freed, because of the forgotten history ${id}`;
   return unreadable(error, { id, what, hint: hintForForgotten(id) });

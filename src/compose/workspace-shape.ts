@@ -13,8 +13,9 @@ import { optional } from "../util/optional.ts";
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**
- * True if the folder is still there, and is the same folder. Programs replace a single file when they save it, so for a
- * single file the folder that holds it is compared. A hosted workspace has no folder, and is always present.
+ * True if the folder of a workspace still exists and is the recorded one. Programs replace a single file when they save
+ * it, so for a single file the folder that holds it is compared. A hosted workspace has no folder, and is always
+ * present.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
   const [place] = one.folders;
@@ -25,9 +26,9 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
 }
 
 /**
- * True if the folder of a workspace was removed and made again at the same place. Commands in the new folder concern
- * this workspace. A folder on another file system does not count as made again, because the recorded file system may
- * merely be unmounted.
+ * For a workspace that is not present: true if its folder was removed and made again at the same place. Commands in the
+ * new folder concern this workspace. A folder on another file system does not count as made again, because the recorded
+ * file system may merely be unmounted.
  */
 function isMadeAgain(
   { backends: { disk } }: StoreParts,
@@ -50,8 +51,8 @@ function orUnseen(look: () => boolean): boolean {
 
 /**
  * Returns a workspace as programs see it in a list. Reads the last bytes of the log, and opens the workspace only if
- * these bytes do not contain its last event. A workspace that cannot be opened is listed with its problem, so that it
- * can be forgotten. Returns `undefined` if the workspace was forgotten meanwhile.
+ * the log's last event is not in these bytes. A workspace that cannot be opened is listed with its problem, so that it
+ * can be forgotten. Returns `undefined` if the workspace has been forgotten since it was listed.
  */
 export async function workspaceShape(
   parts: StoreParts,

@@ -31,8 +31,8 @@ export function processAt(disk: Disk, pid: number): { readonly name: string; rea
 }
 
 /**
- * True for a process between the agent and its hook. A script has a name of its own, so its program is checked as well:
- * a script that runs in a shell is a wrapper of the hook.
+ * Returns true for a process between the agent and its hook. A script has a name of its own, so the program that runs
+ * it is checked, too: a script that runs in a shell is a wrapper of the hook.
  */
 function isBetween(disk: Disk, pid: number, name: string): boolean {
   if (BETWEEN.test(name)) return true;
@@ -63,7 +63,10 @@ export function procText(disk: Disk, path: string): string | undefined {
   });
 }
 
-/** Returns `undefined` for a system error, which means that the process has ended or belongs to another user. */
+/**
+ * Returns the result of `work`; `undefined` after a system error, which means that the process has ended or belongs to
+ * another user.
+ */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

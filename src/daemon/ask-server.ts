@@ -18,6 +18,7 @@ export interface Question {
 export interface ServerAnswer {
   readonly status: number;
   readonly body: string;
+  /** The problem that the hook must report to people; `undefined` if there is none. */
   readonly problem: string | undefined;
 }
 

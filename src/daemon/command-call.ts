@@ -11,8 +11,9 @@ export const COMMAND_PATH = "/command";
 export const COMMAND_ENDED_PATH = "/command/ended";
 
 /**
- * The environment variable that passes the outcome of the request (`Asked`) to the whole program. The beginning of the
- * command line starts the whole program if the process has not carried out the command.
+ * The environment variable that passes the outcome of the request (`Asked`) to the whole program. A command line first
+ * runs only the code that sends the request (`ask-main.ts`). It starts the whole program if the process has not carried
+ * out the command.
  */
 export const ASKED_VARIABLE = "CHRONICLE_ASKED";
 

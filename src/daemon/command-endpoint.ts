@@ -14,7 +14,7 @@ const MAX_BODY = 8 * 1024 ** 2;
 
 interface CommandEndpointOptions {
   readonly version: string;
-  /** Returns the mark of the program that this process runs; an empty text if it was replaced. */
+  /** Returns the mark of the program that this process runs; an empty text if the program's files were replaced. */
   readonly program: () => string;
   readonly perform: (call: CommandCall) => Promise<CommandAnswer>;
   /** Resolves to the answer of the run whose command has ended. */

@@ -67,7 +67,7 @@ function putBack(disk: Disk, taken: string, path: string): void {
     disk.link(taken, path);
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    // A third process has begun a file meanwhile, or the file system has no links.
+    // A third process has begun a file since the rename, or the file system has no hard links.
     append(disk, path, readSmall(disk, taken) ?? "");
   }
   disk.unlink(taken);
@@ -129,8 +129,8 @@ interface ServerDiagnosticsOptions {
 }
 
 /**
- * A line that cannot be written to the disk is passed to `say` at once, and is written to the file later. While
- * `MOST_KEPT` lines wait, further lines are only passed to `say`.
+ * Adds lines to the diagnostics of the long-lived process. A line that cannot be written to the disk is passed to `say`
+ * at once, and is written to the file later. While `MOST_KEPT` lines wait, further lines are only passed to `say`.
  */
 export class ServerDiagnostics {
   readonly #options: ServerDiagnosticsOptions;
@@ -160,6 +160,7 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
+  /** Adds a line, unless the same line was added less than `AGAIN_MS` ago. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;
@@ -168,6 +169,7 @@ export class ServerDiagnostics {
     this.add(line);
   }
 
+  /** Writes the waiting lines to the file, as far as the disk takes them. */
   writeKept(): void {
     while (this.#kept.length > 0 && this.#write(this.#kept[0] ?? "")) this.#kept = this.#kept.slice(1);
   }

@@ -21,8 +21,9 @@ interface Line {
 }
 
 /**
- * Stores replies in a file of JSON lines. The line for the beginning of a change is synced before the change is made.
- * The line for its end need not be synced: if it is lost, the change is still known as begun and is not made again.
+ * Stores the replies to changes, by their idempotency keys, in a file of JSON lines. The line for the beginning of a
+ * change is synced before the change is made. The line for its end need not be synced: if it is lost, the change is
+ * still known as begun and is not made again.
  */
 export class FileIdempotencyStore implements IdempotencyStore {
   readonly #disk: Disk;
@@ -66,7 +67,7 @@ export class FileIdempotencyStore implements IdempotencyStore {
       this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
     } catch {
       // The error is ignored, because the change was done or refused and the client must get the answer. The next line
-      // rewrites the file, and thus writes this end as well.
+      // rewrites the file, which then includes this end.
     }
   }
 

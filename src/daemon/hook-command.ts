@@ -89,7 +89,7 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
   return 0;
 }
 
-/** Answers a call if the store cannot be used. `answerHook` treats `error` like any other error. */
+/** Answers a call when the store cannot be used. `answerHook` treats `error` like any other error. */
 function withoutStore({ words, adapter, input }: HookRun, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);

@@ -221,7 +221,10 @@ class JoinedFeed {
     this.#taking.push(taking());
   }
 
-  /** Ends with the stream that has `isLast`, or when the feed's signal aborts. Throws the error of any stream. */
+  /**
+   * Yields the events of all streams. Ends with the stream that has `isLast`, or when the feed's signal aborts. Throws
+   * the error of any stream.
+   */
   async *follow(): AsyncGenerator<SyncEventShape, void> {
     for (let seq = 1; ;) {
       const next = this.#waiting.shift();

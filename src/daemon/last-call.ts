@@ -19,7 +19,8 @@ function fileOf(folder: string, agent: string): string {
 export const MADE_UP_SESSION = "chronicle-test-";
 
 /**
- * False for a test call, and for a call that was not understood. Such calls do not show that the agent runs its hooks.
+ * Returns true for a call that an agent itself made. A test call, or a call that was not understood, does not show that
+ * the agent runs its hooks.
  */
 export function isOwnCall(call: HookCall | undefined): call is HookCall {
   return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);

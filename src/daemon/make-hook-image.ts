@@ -13,8 +13,8 @@ const LEFT_BEHIND_MS = 600_000;
 /**
  * Makes the image of the hook for a store (see `hookImagePath`), unless the present image is current. The new image is
  * tested before it is moved to the path at which hooks look for it. Returns the path of the image. Returns `undefined`
- * if no image could be made. Then, the store has no cache folder, the cache folder belongs to another user, the hook
- * was not built, or the new image does not work. Without an image, hooks are only slower.
+ * if no image could be made: the store has no cache folder, the cache folder belongs to another user, the hook was not
+ * built, or the new image does not work. Without an image, hooks work, but are slower.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {
   const image = hookImagePath(home);

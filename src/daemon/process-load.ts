@@ -2,17 +2,19 @@ import { totalmem } from "node:os";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import type { Disk } from "../disk/disk.ts";
 
-/** The most memory for the open workspaces, in bytes. */
+/** The maximum memory of a process with open workspaces, in bytes. */
 const MOST_BYTES = 512 * 1024 ** 2;
 
-/** Of a small machine, at most this part of its memory. */
+/** On a small machine, the maximum is this part of the machine's memory. */
 const MOST_PART = 1 / 8;
 
-/** Knows whether the open workspaces of a process take more memory or watches than they should. */
+/**
+ * Tells whether a process has more memory or watches in use than it should, so that it should close open workspaces.
+ */
 export class ProcessLoad implements Disposable {
   readonly #disk: Pick<Disk, "watchUse">;
   readonly #mostBytes: number;
-  /** The memory in use after the last full garbage collection. Before the first one, nothing is known. */
+  /** The memory in use after the last full garbage collection; 0 if it is unknown. */
   #bytes = 0;
   readonly #observer = new PerformanceObserver((list) => {
     if (list.getEntries().some(isFullCollection)) this.#bytes = usedBytes();
@@ -29,7 +31,10 @@ export class ProcessLoad implements Disposable {
     return open > most || this.#bytes > this.#mostBytes;
   }
 
-  /** Call this after a workspace was closed. How much memory is in use then is known only after a full collection. */
+  /**
+   * Must be called after a workspace was closed. The memory in use is then unknown until the next full garbage
+   * collection.
+   */
   noteRelief(): void {
     this.#bytes = 0;
   }

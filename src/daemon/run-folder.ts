@@ -63,8 +63,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are reserved, because the server first creates the socket under another name in the same folder: `.` and
-  // its process id.
+  // Nine bytes are left free. The server first creates the socket in the same folder under the name `.<process id>`,
+  // which takes at most nine bytes.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -118,8 +118,8 @@ export function folderTrouble(
 }
 
 /**
- * False if `address` is a link into a folder that is missing or that others can enter. The socket there may be another
- * user's.
+ * Returns true unless `address` is a link into a folder that is missing or that others can enter. A socket in such a
+ * folder can be another user's.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;

@@ -71,6 +71,9 @@ export interface ServeOptions {
   readonly onListening: (urls: readonly string[]) => void;
   /** Called with the workspace of `folder` once the workspace is open, or with the error if it cannot be opened. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
-  /** Called once. `left` is the number of folders that are not watched because of `watchMost`. */
+  /**
+   * Called once, when the folders to watch are chosen. `left` is the number of folders that are not watched because of
+   * `watchMost`.
+   */
   readonly onWatching?: (watched: number, left: number) => void;
 }

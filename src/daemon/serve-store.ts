@@ -362,8 +362,8 @@ export class StoreServer {
   /**
    * Called when the socket's path no longer leads to this process. This process either leaves, or takes the path again.
    * A process that was started to stay (`idleMs` is 0) leaves only for another process that stays. Any other process at
-   * the path was started while this process was too busy to answer. It leaves when it detects that it has lost the
-   * path.
+   * the path was started while this process was too busy to answer. That process leaves when it detects that it has
+   * lost the path.
    */
   async #yieldOrReclaim(): Promise<void> {
     const { disk, run, idleMs, version } = this.#options;
@@ -414,8 +414,8 @@ export class StoreServer {
   #commandRoutes(): readonly ServerRoute[] {
     const { disk, version, perform } = this.#options;
     if (perform === undefined) return [];
-    // The mark is computed for each call, because it can change although the program does not. A new hard link to one
-    // of its files is enough.
+    // The mark is computed for each call, because it can change although the program does not. A new hard link to the
+    // hook's file, which changes the file's ctime, is enough.
     const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
     const runs = this.#runs;
     const host = { workspaces: this.#workspaces, runs, onError: (error: unknown) => this.#onError(error) };

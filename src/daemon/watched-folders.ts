@@ -20,7 +20,7 @@ const BUSY_FACTOR = 20;
 const TICK_MS = 2_000;
 
 /**
- * A workspace whose log exists may be missing in the store's list. The store is then listed again, until the log has
+ * A workspace whose log exists can be missing in the store's list. The store is then listed again, until the log has
  * been unchanged for this time, in milliseconds.
  */
 const NEW_MS = 60_000;
@@ -43,14 +43,17 @@ interface WatchedFoldersOptions {
   /** Returns the id of the workspace that `HostedFolder` watches. */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
-  /** Called once. `left` is the number of folders that are not watched because of `most`. */
+  /**
+   * Called once, when the folders to watch are chosen. `left` is the number of folders that are not watched because of
+   * `most`.
+   */
   readonly onChosen?: (watched: number, left: number) => void;
 }
 
 /**
  * The workspaces whose folders a server watches as long as it runs. These are the most recently used ones, up to a
- * limit. New workspaces are detected by their folders in the store, so that the workspaces need not be listed each
- * time.
+ * limit. New workspaces are detected by their folders in the store, so that most calls of `keepUp` need not list the
+ * workspaces.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
@@ -358,7 +361,7 @@ export class HostedFolder {
     // If the workspace was opened while it was archived, its folder is not followed. It is closed and opened again.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
-    // `close` was called meanwhile.
+    // `close` was called while the workspace was being opened.
     if (this.#lost === undefined) lease[Symbol.dispose]();
     else this.#keep(lease);
   }

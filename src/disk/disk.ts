@@ -117,7 +117,7 @@ export interface Disk {
   /**
    * Unlinks the paths, several at a time. Does not block this thread, because freeing space takes time. Folder
    * descriptors in the paths must stay open until the promise is settled. Rejects with the first failure as soon as no
-   * removal is running. Some of the other paths may then still exist.
+   * removal is running. Some of the paths can then still exist.
    */
   unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
@@ -126,12 +126,13 @@ export interface Disk {
   readlink(path: DiskPath): Buffer;
   chmod(fd: number, mode: number): void;
   /**
-   * Makes a folder readable for its owner, even if this process may not open it. Follows no link. Works only on Linux.
+   * Makes a folder readable for its owner, even if this process has no permission to open it. Follows no link. Works
+   * only on Linux.
    */
   letOwnerRead(path: DiskPath): void;
   /**
-   * Gives an open file or an empty folder to `owner`. Sets only the group if this process may not change the user.
-   * Returns false if the user or the group may not be set, or if the folder is not empty.
+   * Gives an open file or an empty folder to `owner`. Sets only the group if this process is not permitted to change
+   * the user. Returns false if the user or the group could not be set, or if the folder is not empty.
    */
   give(fd: number, owner: Owner): boolean;
   /**
@@ -164,9 +165,9 @@ export interface Disk {
   /** Returns the file system of a path, which must exist. */
   fileSystemOf(path: DiskPath): FileSystem;
   /**
-   * Throws the system's error if this process may not write a file, or change the names in a folder: `EACCES`
-   * (permissions), `EROFS` (a read-only file system) or `EPERM` (immutable). A later write can still fail for other
-   * reasons. A link is followed.
+   * Throws the system's error if this process is not permitted to write a file, or to change the names in a folder:
+   * `EACCES` (permissions), `EROFS` (a read-only file system) or `EPERM` (immutable). A later write can still fail for
+   * other reasons. A link is followed.
    */
   checkWrite(path: DiskPath): void;
   /**

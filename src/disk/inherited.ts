@@ -90,7 +90,8 @@ function descriptorsOf(pid: string): Descriptor[] {
       const info = readFileSync(`/proc/${pid}/fdinfo/${name}`, "latin1");
       return [{ fd: Number(name), target, flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) }];
     } catch {
-      // The descriptor was closed meanwhile. Usually, it is the one through which the folder itself was read.
+      // The descriptor was closed since the folder was listed. Usually, it is the one through which the folder itself
+      // was read.
       return [];
     }
   });

@@ -125,8 +125,8 @@ export function giveTo(fd: number, owner: Owner): void {
 }
 
 /**
- * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents may be another folder of root
- * that has this name by now.
+ * Does the same as `giveTo` for a folder, if the folder is empty. A folder with contents can be another folder of root,
+ * which has taken this name since.
  */
 export function giveFolderTo(fd: number, owner: Owner): void {
   if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);

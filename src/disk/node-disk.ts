@@ -186,7 +186,7 @@ export class NodeDisk implements Disk {
   }
 
   makeFolder(path: DiskPath, mode = 0o700): void {
-    // mkdir(2) drops the set-id bits, as well as the bits of the umask.
+    // mkdir(2) drops the set-id bits in addition to the bits of the umask.
     const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
     const kept = this.#kept.otherOwnerOf(path);
     makeForFolderOwner(path, (at, owner) => {
@@ -254,8 +254,8 @@ export class NodeDisk implements Disk {
   letOwnerRead(path: DiskPath): void {
     const fd = fs.openSync(path, PATH_ONLY | C.O_NOFOLLOW | C.O_DIRECTORY);
     try {
-      // `fchmod` refuses such a descriptor. The descriptor's name in /proc always leads to this folder, even if another
-      // folder has the original path by now.
+      // `fchmod` refuses such a descriptor. The descriptor's name in /proc always leads to this folder, even if the
+      // original path now leads to another folder.
       fs.chmodSync(`/proc/self/fd/${fd}`, (fs.fstatSync(fd).mode & 0o7777) | OWNER_READS);
     } finally {
       fs.closeSync(fd);
@@ -439,14 +439,14 @@ const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 /** The arguments with which `sync` syncs the file system of its standard input. */
 const OPERANDS = ["-f", "/proc/self/fd/0"];
 
-/** The program that can sync one file system. It is searched once. `path` is `undefined` if there is none. */
+/** The program that can sync one file system. It is looked for only once. `path` is `undefined` if there is none. */
 let program: { readonly path: string | undefined } | undefined;
 let touch: { readonly path: string | undefined } | undefined;
 
 /**
  * Sets the modification time of an open file or folder. Node passes a time as a double of seconds, which is up to 240
  * ns off today, so GNU's `touch` sets what a double cannot hold. That takes 2 ms. `touch` gets the open descriptor as
- * its output, which `-` names. Therefore, it changes this file even if another file has the name by now.
+ * its output, which `-` names. Therefore, it changes this file even if the file's name now leads to another file.
  */
 function setTime(fd: number, mtimeNs: bigint): void {
   const seconds = Number(mtimeNs) / 1e9;
@@ -496,7 +496,7 @@ function isTouch(path: string): boolean {
  * that. Throws `EIO` if the sync fails. As after every failed sync, it is then unknown what is durable.
  *
  * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
- * so that this folder is synced even if another folder has the name by now. Since Linux 5.8 `syncfs` reports earlier
+ * so that this folder is synced even if its name now leads to another folder. Since Linux 5.8 `syncfs` reports earlier
  * failed writes.
  */
 export function syncFileSystem(fd: number): boolean {

@@ -26,7 +26,8 @@ function probeWrites(disk: Disk, folder: string): void {
 }
 
 /**
- * Returns the errno for which a file cannot be written; `undefined` if writing is allowed or the file does not exist.
+ * Returns the errno with which the system refuses writes to a file; `undefined` if writes are allowed or the file does
+ * not exist.
  */
 export function refusedWrite(disk: Disk, path: string): string | undefined {
   try {
@@ -39,7 +40,7 @@ export function refusedWrite(disk: Disk, path: string): string | undefined {
   }
 }
 
-/** Returns the errno for which a folder takes no writes now; `undefined` if it takes them. */
+/** Returns the errno with which a test write in a folder fails; `undefined` if the folder takes writes now. */
 export function whyNotWritable(disk: Disk, folder: string): string | undefined {
   try {
     probeWrites(disk, folder);

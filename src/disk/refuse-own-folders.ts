@@ -73,7 +73,7 @@ function kindOf(disk: Disk, path: string): string | undefined {
 
 /**
  * True if a path is this folder or lies in it. The path may name the folder by another spelling or by a bind mount.
- * Neither path has links. Parts of `path` that do not exist are ignored.
+ * Both paths must be free of links. Parts of `path` that do not exist are ignored.
  */
 export function liesIn(disk: Disk, path: string, folder: string): boolean {
   if (isIn(path, folder) || isIn(spelled(disk, path), spelled(disk, folder))) return true;

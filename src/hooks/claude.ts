@@ -3,8 +3,8 @@ import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
 import { readToolCall, looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /**
- * The tools of Claude Code 2, by their names in its hooks. The whole state is captured before and after a call of any
- * other tool, except Chronicle's own tools.
+ * The tools of Claude Code 2, by their names in its hooks. The whole workspace is captured before and after a call of a
+ * tool that is not listed, unless the tool is Chronicle's own.
  */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
   Write: writes("file_path"),

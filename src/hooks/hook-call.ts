@@ -22,7 +22,9 @@ export interface HookCall {
    * For `before` and `after`: the agent's own id of the tool call, or an id made from data that identifies the call.
    */
   readonly toolCall?: string;
+  /** For `before`: what the tool is about to do. */
   readonly action?: HookAction;
+  /** For `after`: how the call ended and, if it failed and the agent says why, the reason. */
   readonly outcome?: "done" | "failed";
   readonly reason?: string;
   /**

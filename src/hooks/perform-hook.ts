@@ -6,6 +6,7 @@ import type { HookAdapter, HookCall } from "./hook-call.ts";
 import type { Guarded } from "./refuse-persons-commands.ts";
 import { optional } from "../util/optional.ts";
 
+/** The note of the agent's session, and the workspace that it names. */
 interface Workplace {
   readonly note: SessionNote;
   readonly workspace: WorkspaceApi;
@@ -141,7 +142,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof ChronicleError && errnoOf(error.cause) === "ENOENT";
 }
 
-/** Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
+/** Begins a turn. Returns the workspace's folder, and messages about earlier calls whose end could not be recorded. */
 async function beginTurn(work: CallWork): Promise<{ readonly folder: string; readonly troubles: readonly string[] }> {
   const { call, notes } = work;
   const { note, workspace } = await workplace(work);
@@ -160,7 +161,10 @@ async function beginTurn(work: CallWork): Promise<{ readonly folder: string; rea
   return { folder: note.workspace, troubles };
 }
 
-/** Abandons the open actions of the calling agent. With `all`, abandons those of all agents of the session. */
+/**
+ * Abandons the open actions of the calling agent. With `all`, abandons those of all agents of the session. `unsure`
+ * means that the tools may never have run.
+ */
 async function abandon(
   { note, workspace }: Workplace,
   { session, lane }: HookCall,
@@ -173,7 +177,7 @@ async function abandon(
 }
 
 /**
- * Makes a turn's id from the session's id and the newest record's number, for an agent that gives none. Two turns of a
+ * Makes a turn's id from the session's id and the seq of the newest event, for an agent that gives none. Two turns of a
  * session have the same id only if nothing was recorded between their beginnings.
  */
 async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
@@ -379,7 +383,8 @@ async function endOf(
 }
 
 /**
- * Returns `undefined` if the history has no such action, because the history was begun anew or restored from a copy.
+ * Returns a message about an end that could not be recorded. Returns `undefined` if the history has no such action,
+ * because the history was begun anew or restored from a copy.
  */
 function troubleOf(error: unknown): string | undefined {
   if (!(error instanceof ChronicleError)) throw error;

@@ -30,8 +30,8 @@ export interface SessionNote {
 }
 
 /**
- * Stores notes. The long-lived process stores them in memory, and partly in files. A hook that runs without that
- * process stores them in files.
+ * Stores notes. A server keeps them in memory, and partly in files. A hook that runs without a server keeps them in
+ * files.
  */
 export interface SessionNotes {
   get(session: string): SessionNote | undefined;

@@ -5,6 +5,7 @@ import { type HookInput, textAt, neededText, objectAt } from "./hook-input.ts";
 /** Turns a tool's input into an action. Returns `undefined` if nothing is to be recorded. */
 export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
 
+/** The `ToolReader` of a tool that changes nothing. */
 export const looks: ToolReader = () => undefined;
 
 /**
@@ -120,6 +121,7 @@ interface ToolCallStyle {
   readonly tools: Readonly<Record<string, ToolReader>>;
   /** Returns the agent's own id of a call, or an id made from data that identifies the call. */
   readonly callId: (tool: string, toolInput: HookInput) => string;
+  /** Returns the failure of the call, with its reason if the agent gives one; `undefined` if the call did not fail. */
   readonly failure: () => { readonly reason?: string } | undefined;
 }
 

@@ -31,7 +31,7 @@ export class LazyWorkspace {
   }
 
   /**
-   * If the client's workspace could not be opened, the next call tries again. The workspace is opened anew if its
+   * Returns the client's workspace. If it could not be opened, the next call tries again. It is opened anew if its
    * settings have changed or its folder was moved.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
@@ -90,7 +90,7 @@ interface Opened {
   readonly settings: string;
 }
 
-/** Returns `undefined` if the folder was moved after the workspace was opened. */
+/** Returns the workspace's present configuration as JSON; `undefined` if its folder was moved after it was opened. */
 async function settingsInForce(workspace: WorkspaceApi): Promise<string | undefined> {
   try {
     return await settingsOf(workspace);

@@ -162,7 +162,7 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["stop", undefined],
 ]);
 
-/** Ignores prefixes that clients add. */
+/** True if the name is in `FOR_PEOPLE`. A prefix that a client adds is ignored. */
 function isForPeople(name: string): boolean {
   return FOR_PEOPLE.has(bare(name));
 }

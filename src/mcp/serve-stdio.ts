@@ -189,8 +189,8 @@ function lastOf(pieces: readonly Buffer[]): Buffer {
 const ID = /"id"\s*:\s*(-?\d+|"[^"\\]{1,100}")\s*[,}]/y;
 
 /**
- * Finds the id of a message that is cut off or is not JSON: the first one that is a field of the message itself, not of
- * its arguments.
+ * Finds the id of a message that is cut off or is not JSON: the first `id` that is a field of the message itself, not
+ * of its arguments.
  */
 function idAtTop(text: string): string | number | undefined {
   let depth = 0;

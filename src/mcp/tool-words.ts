@@ -1,4 +1,7 @@
-/** Maps the commands in the engine's hints and notes to calls of tools. Longer commands come first. */
+/**
+ * Maps the commands in the engine's hints and notes to calls of tools. A command comes before any shorter one that it
+ * contains.
+ */
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],
   [/chronicle (undo|redo) (\w[\w-]{7,})/g, '$1 {"operation":"$2"}'],

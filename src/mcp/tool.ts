@@ -8,7 +8,7 @@ import { outputSchemaOf } from "./outputs.ts";
 
 /**
  * `reads` changes nothing. `records` adds to the history, but changes no file of the workspace. `changes` changes
- * files; their previous state is recorded first.
+ * files, after their present state was recorded.
  */
 export type Effect = "reads" | "records" | "changes";
 

@@ -17,15 +17,15 @@ export interface Inheritance {
 }
 
 /**
- * The key of a map that two bundles of this process share: the client of the resident process, and the whole program,
- * which the client loads if it cannot use that process.
+ * The key of a map that two bundles in this process share: the small client of the store's server, and the whole
+ * program, which the client loads if it cannot use the server.
  */
 const AT_START_KEY = Symbol.for("chronicle: descriptors at the start");
 const shared = globalThis as { [AT_START_KEY]?: ReadonlyMap<number, string> };
 const AT_START = (shared[AT_START_KEY] ??= inheritedDescriptors());
 
 /**
- * The program must import this module first, because a descriptor that another module has opened before would look
+ * The program must import this module before all others, because a descriptor that another module has opened would look
  * inherited.
  */
 export const INHERITED: Inheritance = { descriptors: () => stillOpen(AT_START), bytes };

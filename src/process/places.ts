@@ -16,7 +16,10 @@ export interface PlaceInputs {
   readonly goesOn?: boolean;
 }
 
-/** Returns `undefined` if the variable is unset or empty. Throws `USAGE` for a path that is not absolute. */
+/**
+ * Returns the folder that a variable names; `undefined` if the variable is unset or empty. Throws `USAGE` for a path
+ * that is not absolute.
+ */
 function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === "" ? undefined : wholePath(`$${name}`, value);
@@ -77,7 +80,10 @@ export function ownFolders(inputs: PlaceInputs): readonly string[] {
   return [home, configFolder, placesOf({ ...inputs, store: undefined }).home];
 }
 
-/** Throws `USAGE` if the home folder is unknown, for instance because a container's user is not in the list of users. */
+/**
+ * Returns the home folder. Throws `USAGE` if it is unknown, for instance because a container's user is not in the list
+ * of users.
+ */
 export function knownHome(userHome: string): string {
   if (userHome !== "") return wholePath("$HOME", userHome);
   throw new ChronicleError("USAGE", "$HOME is not set, and the system knows no home folder of this user", {

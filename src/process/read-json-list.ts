@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import { readWholeFile } from "./user-files.ts";
 import { usageError } from "./usage-error.ts";
 
-/** Throws `USAGE` if the file does not contain a JSON array. */
+/** Returns the JSON array in a file. Throws `USAGE` if the file cannot be read or does not contain one. */
 export function readJsonList(file: string, cwd: string): readonly unknown[] {
   const text = readUserFile(file, cwd);
   let value: unknown;
@@ -17,12 +17,12 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
   return value;
 }
 
-/** `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
+/** Reads a text file. `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
 export function readUserFile(file: string, cwd: string, option?: string): string {
   return readUserBytes(file, cwd, option).toString("utf8");
 }
 
-/** `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
+/** Reads a file. `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
 export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
   try {
     return readWholeFile(resolve(cwd, file));

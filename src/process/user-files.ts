@@ -15,7 +15,7 @@ export function readWholeFile(path: string): Buffer {
 
 const PIECE = 256 * 1024;
 
-/** Links are followed. The path must be absolute. Throws system errors. */
+/** Yields the content of a file in pieces. The path must be absolute, and links are followed. Throws system errors. */
 export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
@@ -82,7 +82,7 @@ export function checkWritable(path: string): void {
   disk.unlink(trial);
 }
 
-/** Throws `ELOOP` for a link, and `EISDIR` for a folder. */
+/** True for a device, a pipe or a socket. Throws `ELOOP` for a link, and `EISDIR` for a folder. */
 function isSpecial(disk: NodeDisk, path: string): boolean {
   const kind = disk.lstat(path)?.kind;
   if (kind === "symlink") throw Object.assign(new Error("ELOOP: a link"), { code: "ELOOP" });
@@ -100,8 +100,8 @@ function writeInto(disk: NodeDisk, path: string, bytes: Uint8Array): void {
 }
 
 /**
- * Returns `undefined` if there is no such file. Bytes that are not UTF-8 become U+FFFD; with `exactly`, they cause a
- * `TypeError`. Throws system errors.
+ * Returns the text of a file; `undefined` if there is no such file. Bytes that are not UTF-8 become U+FFFD; with
+ * `exactly`, they cause a `TypeError`. Throws system errors.
  */
 export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
   try {

@@ -12,7 +12,7 @@ function beneath(folder: string, path: string): string | undefined {
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
 }
 
-/** Resolves the links in the path of the folder, but not a link at the last component. */
+/** Resolves the links in the path of the folder that contains `path`, but not a link at `path` itself. */
 function withRealFolder(path: string): string {
   return join(realFolder(dirname(path)), basename(path));
 }
@@ -97,7 +97,7 @@ export class UserPaths {
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
-  /** Throws `USAGE` for a path outside of the workspace. */
+  /** Returns the workspace's path for a typed path. Throws `USAGE` for a path outside of the workspace. */
   async toWorkspace(typed: string): Promise<string> {
     // A path of a further root (`@two:x`) or in base64 is passed on as it is. `resolve` would damage base64, in which a
     // slash is a digit.
@@ -106,7 +106,8 @@ export class UserPaths {
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // The recorded folders of roots are paths without links, so the links of the typed path are resolved first.
+    // The recorded folders of roots are paths without links, so the links in the typed path are resolved before it is
+    // compared with them.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);
@@ -154,7 +155,7 @@ export function typedPath(cwd: string | (() => string), what: string, typed: str
   return resolve(typeof cwd === "string" ? cwd : cwd(), typed);
 }
 
-/** Throws `NOT_FOUND` if the current folder was removed, because the system then has no name for it. */
+/** Returns the current folder. Throws `NOT_FOUND` if it was removed, because the system then has no name for it. */
 export function standingFolder(cwd: () => string): string {
   try {
     return cwd();
@@ -167,7 +168,7 @@ export function standingFolder(cwd: () => string): string {
   }
 }
 
-/** Returns `undefined` if the current folder was removed. */
+/** Returns the current folder; `undefined` if it was removed. */
 export function standingFolderIfThere(io: Pick<Io, "cwd">): string | undefined {
   try {
     return io.cwd();

@@ -48,8 +48,8 @@ export interface Channel {
   readonly pendingBytes: number;
 
   /**
-   * Sends the peer the reason, if any, and closes the connection. Messages that wait for credit are dropped.
-   * Idempotent.
+   * Sends the peer the reason, if any, and closes the connection. Drops messages that wait to be sent, and received
+   * messages that are not consumed. Idempotent.
    */
   close(reason?: ChronicleError): void;
 
@@ -79,7 +79,9 @@ export interface Wire {
   close(how: "gently" | "at once", code?: ErrorCode): void;
 }
 
-/** An error that is not a `ChronicleError` becomes `IO`, with its errno. */
+/**
+ * Returns the error with which a channel ends: an error that is not a `ChronicleError` becomes `IO`, with its errno.
+ */
 export function asFatal(error: unknown): ChronicleError {
   if (error instanceof ChronicleError) return error;
   const errno = errnoOf(error);

@@ -6,12 +6,13 @@ interface Waiter {
   readonly reject: (error: ChronicleError) => void;
 }
 
+/** Lets callers wait until an event is reached. */
 export class Waiters {
   #waiting: Waiter[] = [];
   #reached = 0;
   #end: ChronicleError | undefined;
 
-  /** Rejects with `UNAVAILABLE` if the session ends before the event is reached. */
+  /** Resolves once the event `sequence` is reached. Rejects with `UNAVAILABLE` if the session ends before that. */
   wait(sequence: number): Promise<void> {
     if (sequence <= this.#reached) return Promise.resolve();
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -25,7 +26,7 @@ export class Waiters {
     for (const one of waiting) if (one.sequence <= this.#reached) one.resolve();
   }
 
-  /** No further event will be reached. */
+  /** Called when no further event will be reached. */
   end(): void {
     this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before that event was reached", {
       hint: "wait again once it is connected",

@@ -92,13 +92,13 @@ export interface MountedRoute {
 }
 
 /**
- * The log records the idempotency key of these operations, and everything that the reply says. The replies survive a
- * crash, and need not be kept here.
+ * The log records the idempotency key of these operations, and everything that the reply says. Their replies survive a
+ * crash, and are not kept in `Answering.replies`.
  */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 /**
- * The log records the idempotency key of these operations if they changed something. The replies are kept as well,
- * because the log does not have everything that they say.
+ * The log records the idempotency key of these operations if they changed something. Their replies are kept in
+ * `Answering.replies` as well, because the log does not have everything that they say.
  */
 const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo", "takeSnapshot"]);
 
@@ -190,8 +190,8 @@ export class RequestAnswer {
   }
 
   /**
-   * If an error occurs before sending has begun, throws the error, and the app passes it to `fail`. If an error occurs
-   * later, calls `fail` itself.
+   * Answers the request. If an error occurs before sending has begun, throws the error, and the app passes it to
+   * `fail`. If an error occurs later, calls `fail` itself.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
@@ -212,7 +212,7 @@ export class RequestAnswer {
     }
   }
 
-  /** Sends nothing if the client is gone. */
+  /** Sends the problem for an error, unless the client is gone. */
   fail(reply: FastifyReply, error: unknown): void {
     const { raw } = this.#request;
     const formal = formProblem(error);
@@ -238,7 +238,10 @@ export class RequestAnswer {
     await this.#reply(reply, this.#asked(signal), (asked) => row.answer(store, this.#fitting(asked)));
   }
 
-  /** Throws `FORBIDDEN` for any other caller than the owner: only the owner may name folders of this machine. */
+  /**
+   * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner: only the owner may name folders
+   * of this machine.
+   */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
     if (row.on !== "syncs") return;
@@ -273,7 +276,7 @@ export class RequestAnswer {
 
   /**
    * Waits for the turn of a heavy request. Returns `undefined` without waiting if the request is not heavy. Throws
-   * `UNAVAILABLE` if the client is gone by then.
+   * `UNAVAILABLE` if the client is gone when the turn comes.
    */
   async #heavyTurn(response: ServerResponse, asked: Asked<unknown, unknown>): Promise<Disposable | undefined> {
     const { heavy, heavyWith } = this.#row;
@@ -288,7 +291,7 @@ export class RequestAnswer {
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
-  /** An operator's call may have changed the workspace's settings, so the workspace is looked up again afterwards. */
+  /** Calls `work`. An operator's call may change the workspace's settings, so the next request checks them again. */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
       return await work();
@@ -297,7 +300,10 @@ export class RequestAnswer {
     }
   }
 
-  /** A caller that says that it acts for an agent has only an agent's rights. */
+  /**
+   * Returns the view of the workspace with the caller's rights. A caller that says that it acts for an agent has only
+   * an agent's rights.
+   */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#visit;
     const { headers } = this.#request;
@@ -325,7 +331,7 @@ export class RequestAnswer {
     this.#params = { ...named, ...params };
   }
 
-  /** Made from the caller's id and the idempotency key, so that the same key of two callers identifies two requests. */
+  /** The caller's id and the idempotency key, so that the same key of two callers identifies two requests. */
   get #requestId(): string | undefined {
     const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);
     return key === undefined ? undefined : `${this.#visit.caller.id} ${key}`;
@@ -392,7 +398,7 @@ export class RequestAnswer {
     throw new ChronicleError("UNAUTHENTICATED", "this token is not valid any more", { hint: "nothing was changed" });
   }
 
-  /** The earlier reply to this idempotency key, if any, whether or not the workspace still exists. */
+  /** Returns the earlier reply to this idempotency key, if any, even if the workspace no longer exists. */
   #replyBefore(): KeptReply | undefined {
     // A repeated request must have the same key and the same body. Bodies of bytes are not read yet, so `#reply` looks
     // up the keys of such requests.

@@ -121,14 +121,15 @@ function noCompiler(): never {
 const NOWHERE = "*";
 
 /**
- * False for a whole URL, which is only for proxies. False for a target with a fragment, which is not allowed (RFC 9112
- * §3.2). The router would ignore the host or the fragment: a write to `a#b` would change `a`.
+ * True if a request target is a path. False for a whole URL, which is only for proxies, and for a target with a
+ * fragment, which is not allowed (RFC 9112 §3.2). The router would ignore the host or the fragment: a write to `a#b`
+ * would change `a`.
  */
 function isPath(url = ""): boolean {
   return url.startsWith("/") && !(url.includes("#") && /^[^?]*#/.test(url));
 }
 
-/** Rows that the router cannot distinguish share one route. */
+/** Returns the routes for the rows. Rows that the router cannot distinguish share one route. */
 function mountedRoutes(rows: readonly Route[]): MountedRoute[] {
   const groups = Map.groupBy(rows, ({ method, path }) => `${method} ${urlOf(path)}`);
   return [...groups].map(([url, group]) => {

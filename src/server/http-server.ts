@@ -24,13 +24,16 @@ export interface ServerApp {
   close(): Promise<void>;
 }
 
-/** `head` has the bytes of the other protocol that were received with the request. */
+/**
+ * `head` has the bytes after the request that were received together with it. They belong to the protocol to which the
+ * connection is upgraded.
+ */
 export interface AdmittedUpgrade extends AdmittedRequest {
   readonly head: Buffer;
 }
 
 interface HttpServerOptions {
-  /** Answered without loading the app, because hooks must not be slow. */
+  /** The quick routes. They are answered without loading the app, because hooks must not be slow. */
   readonly routes: readonly ServerRoute[];
   /** Called before each request on a Unix socket is admitted. A returned reply is sent, and ends the request. */
   readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
@@ -71,7 +74,7 @@ export class HttpServer {
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
   readonly #slots: RequestConcurrency;
-  /** Requests in progress, and open connections of other protocols. */
+  /** The number of requests in progress, and of open connections that do not use HTTP. */
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
@@ -83,7 +86,7 @@ export class HttpServer {
     this.#slots = new RequestConcurrency(options.limits);
   }
 
-  /** The socket has mode 0600, so that only its owner can connect. Throws system errors. */
+  /** Listens on a Unix socket. The socket has mode 0600, so that only its owner can connect. Throws system errors. */
   async listen(socket: string): Promise<void> {
     const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
     this.#sniffReplicas(server);
@@ -138,7 +141,7 @@ export class HttpServer {
    * unanswered requests, closes all connections, and closes the app.
    */
   async close(): Promise<void> {
-    // If the request of a connection has arrived but was not read yet, Node would close the connection as idle.
+    // Wait, because Node would close a connection as idle if its request has arrived but was not read yet.
     await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
@@ -203,8 +206,8 @@ export class HttpServer {
       void this.#serve(request, response, listener);
     };
     server.on("request", serve);
-    // Serve requests with another `Expect` than `100-continue`, too. Otherwise, Node would answer 417 before the caller
-    // is checked.
+    // Serve requests with any other `Expect` than `100-continue`, too: Node would answer 417 before the caller is
+    // checked.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
       const leave = connections?.busy(request.socket);
@@ -275,8 +278,8 @@ export class HttpServer {
   }
 
   /**
-   * The request takes a slot of the concurrency limit until its answer is sent or, after an upgrade, its connection is
-   * closed.
+   * Returns the admitted request, or a refusal. An admitted request takes a slot of the concurrency limit until its
+   * answer is sent or, after an upgrade, its connection is closed.
    */
   async #admit(
     request: IncomingMessage,
@@ -391,7 +394,7 @@ function sniffProtocol(server: Server, { take, withinMs }: SniffOptions): () => 
     let begun = Buffer.alloc(0);
     const look = (): void => {
       const piece: Buffer | null = socket.read();
-      // The connection has ended without any bytes.
+      // Without a piece, the connection has ended before its protocol was known.
       if (piece === null) return;
       begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
@@ -459,8 +462,8 @@ class RequestConcurrency {
   }
 
   /**
-   * Disposing of the result releases the slot. Returns `undefined` if the limit of the token, its role or the server is
-   * reached.
+   * Takes a slot for a request. Disposing of the result releases the slot. Returns `undefined` if the limit of the
+   * token, its role or the server is reached.
    */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;

@@ -8,11 +8,11 @@ import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTE
 
 /**
  * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
- * content over 8 MiB. Passed from one store to another unchanged, so that nothing is compressed again.
+ * content over 8 MiB. It is passed from one store to another unchanged, so that no content is compressed a second time.
  */
 export interface BlobBlock {
   readonly bytes: Uint8Array;
-  /** The contents in order. */
+  /** The contents, in the order in which they are concatenated. */
   readonly entries: readonly BlockEntry[];
   /** The total length of all contents, in bytes. */
   readonly rawLength: number;
@@ -20,12 +20,15 @@ export interface BlobBlock {
   readonly head: BlockHead | undefined;
 }
 
-/** The container of a longer content is not passed on, because the receiver unpacks the container without a pause. */
+/**
+ * A container is not passed on if its content is longer than this, because the receiver unpacks a container without a
+ * pause.
+ */
 export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
 
 /**
  * Splits concatenated blocks and containers by their heads. Throws `INTEGRITY_VIOLATION` if the bytes are anything
- * else, or if the stated length of a content exceeds the limits. The contents are not checked.
+ * else, or if a head states a content length above the limits. The contents are not checked.
  */
 export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
   const blocks: BlobBlock[] = [];
@@ -40,8 +43,8 @@ export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
 }
 
 /**
- * Checks a block from another store. Throws `INTEGRITY_VIOLATION` if a content does not have its stated hash, or the
- * stored bytes are not in a form that a store writes. Needs at most 8 MiB of memory.
+ * Checks a block from another store. Throws `INTEGRITY_VIOLATION` if a content does not have its stated hash, or if the
+ * stored bytes are not in a form that a store writes. Unpacks at most 8 MiB at a time.
  */
 export function checkBlock(block: BlobBlock): void {
   const { head } = block;
@@ -50,7 +53,7 @@ export function checkBlock(block: BlobBlock): void {
   if (head.codec === "zstd") freeBytes(raw);
 }
 
-/** False if a piece of a container differs from its checksum. */
+/** True if every piece of a container matches its checksum. */
 export function isContainerWhole({ bytes }: BlobBlock): boolean {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
@@ -62,7 +65,7 @@ export function isContainerWhole({ bytes }: BlobBlock): boolean {
   return true;
 }
 
-/** Checks as `checkBlock` does, and returns the contents, concatenated. */
+/** Checks a block as `checkBlock` does, and returns its contents, concatenated. */
 export function openBlock(block: BlobBlock): Buffer {
   const { head } = block;
   if (head !== undefined) return openPacked(block, head);
@@ -111,7 +114,7 @@ function checkContainer(block: BlobBlock): void {
   for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
 }
 
-/** Each piece has its own memory, so that the consumer may free it. */
+/** Yields the unpacked pieces of a container. Each piece has its own memory, so that the consumer may free it. */
 function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
   for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
     const head = decodePieceHead(asBuffer(bytes.subarray(at)));
@@ -182,7 +185,7 @@ function saidLength(view: DataView, at: number, bytes: number): number {
   return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }
 
-/** `undefined` if the bytes end before the last block does, or a block is of the reserved type. */
+/** Returns the end of the last block; `undefined` if the bytes end before it, or if a block is of the reserved type. */
 function endOfBlocks(view: DataView, from: number): number | undefined {
   for (let at = from; at + 3 <= view.byteLength;) {
     const head = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);

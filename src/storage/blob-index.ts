@@ -8,8 +8,8 @@ import type { BlobRows } from "./blob-rows.ts";
  * Backends: `MemoryBlobIndex`, `SqliteBlobIndex`.
  *
  * Contract
- * - All methods are synchronous. `apply` is atomic, for other processes as well. A change is durable only if `durable`
- *   is set. After a crash, the index can be in an earlier state, but never in a torn one.
+ * - All methods are synchronous. `apply` is atomic, even for other processes. A change is durable only if `durable` is
+ *   set. After a crash, the index can be in an earlier state, but never in a torn one.
  * - The id of a pack is never used again in one index.
  */
 export interface BlobIndex {
@@ -40,7 +40,7 @@ export type BlobIndexOpener = () => {
 
 export interface PackState {
   readonly ulid: string;
-  /** `undefined` once the pack is sealed. */
+  /** The lane (`activePack` in `BlobLayout`) that holds the pack; `undefined` once the pack is sealed. */
   readonly lane: number | undefined;
   /** The number of bytes, from the start, that are durable and need no further check. */
   readonly bytes: number;
@@ -100,7 +100,7 @@ export interface IndexChange {
   /** `pack` of a row is a position in `packs`. */
   readonly rows?: BlobRows;
   readonly large?: readonly LargeRow[];
-  /** True if a known content gets the new place. Default: it keeps its place. */
+  /** True if a known content gets the new place. Default: it keeps its old place. */
   readonly replace?: boolean;
   /** True if the change must be durable when `apply` returns. Necessary before the old bytes are removed. */
   readonly durable?: boolean;

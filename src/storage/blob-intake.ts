@@ -9,13 +9,14 @@ import type { BlobRows } from "./blob-rows.ts";
  * Backends: `FileIntake` (a lane of packs for each sink) and `MemoryIntake`.
  *
  * Contract
- * - The contents of a sink are durable and visible once its `finish` (or `publish`) has resolved, and not before.
+ * - The contents of a sink are durable and visible once its `finish` (of a thread sink: `publish`) has resolved, and
+ *   not before.
  * - The user of an intake holds a lease of the store, from before the first sink until the events that name the
  *   contents are durable.
  * - `abandon` and `release` are idempotent.
  */
 export interface BlobIntake {
-  /** True if the stored bytes are sound. The content then need not be put. */
+  /** True if the content is stored and its bytes are sound. The content then need not be put. */
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
@@ -39,9 +40,9 @@ export interface BlobSink extends ContentSink {
 }
 
 export interface ThreadSinks {
-  /** One for each thread. Plain data. */
+  /** One grant for each thread. Plain data. */
   readonly grants: readonly SinkGrant[];
-  /** If two sinks wrote the same content, the first copy is used. */
+  /** Makes the contents of the sinks visible. If two sinks wrote the same content, one of the copies is used. */
   publish(results: readonly SinkResult[]): Promise<void>;
   release(): void;
 }

@@ -10,10 +10,10 @@ import type { HeldLock } from "./lock.ts";
  * Contract
  * - Contents are durable before they are visible: `has`, `get` and `list` know a content only once the `commit` of a
  *   batch with it has resolved. A batch that is abandoned, or ends in a crash, leaves nothing visible.
- * - Putting a content that is already stored takes no space. Its stored bytes are read first, once per process. If they
- *   are damaged, the good bytes replace them.
- * - Every read is checked: `BLOB_CORRUPT` is thrown for bytes that do not have the content's hash. A stream is checked
- *   at its end, so a consumer must not act on its bytes before it has ended without an error.
+ * - Putting a content that is already stored takes no space (except with `putBlock`). The stored bytes are read first,
+ *   once per process. If they are damaged, the good bytes replace them.
+ * - A read of a whole content throws `BLOB_CORRUPT` if the bytes do not have the content's hash. A stream is checked at
+ *   its end, so a consumer must not act on its bytes before it has ended without an error. For ranges, see `pieces`.
  * - A missing content is `undefined`. Concurrent batches are safe, also in several processes.
  * - After a failed sync the store is poisoned. Every write throws `POISONED` until the disk takes a write and a sync of
  *   another file, and the batches that failed have ended. The contents of these batches are not stored. A sync is never
@@ -30,8 +30,8 @@ export interface BlobStore {
    */
   lease(): Promise<HeldLock>;
   /**
-   * Forgets which contents were found sound. The stored bytes of each content are read once more before anything relies
-   * on the content.
+   * Forgets which contents were found sound. The stored bytes of a content are then read once more before `sound` or a
+   * put relies on them.
    */
   doubt(): void;
   /** Begins a batch of writes, which the caller ends with `commit` or `abandon`. */
@@ -40,13 +40,17 @@ export interface BlobStore {
   get(hash: Hash): Promise<Buffer | undefined>;
   /** Opens a content of any size, to be read in pieces of at most 1 MiB; `undefined` if it is missing. */
   open(hash: Hash): Promise<BlobReader | undefined>;
-  /** Yields readers of many contents, in storage order, each once; `undefined` for a missing content. */
+  /**
+   * Yields a reader for each of many contents, in storage order; `undefined` for a missing content. A hash that is
+   * given twice yields one reader.
+   */
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
    * Yields contents as blocks, in storage order, for `putBlock` of another store. Each block is at most `mostBytes`
-   * long and has only requested contents. A requested content that shares a block with other contents is packed anew.
-   * Contents that are missing, too long or found damaged are left out. A content may be yielded twice. Of a block, at
-   * most the checksum is checked. Of a container, only the heads are checked. The receiver must check the hashes.
+   * long and has only requested contents. A requested content whose stored block also has contents that are not
+   * requested is packed anew. Contents that are missing, too long or found damaged are left out. A content may be
+   * yielded twice. Of a stored block or container, only the checksums are checked, so the receiver must check the
+   * hashes.
    */
   blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Yields all stored contents, in any order. */
@@ -62,8 +66,8 @@ export interface BlobStore {
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /**
    * Stores the readable contents of the damaged files anew. Moves the files into quarantine, where they stay until the
-   * next `collect`. Resolves to the moved files. A file with the only copy of a damaged content that must be kept is
-   * not moved. Takes the collector's lock as `collect` does. A crash at any time does no harm.
+   * next `collect`. Resolves to the moved files. A file is not moved if it has the only copy of a content that is
+   * damaged but must be kept. Takes the collector's lock as `collect` does. A crash at any time does no harm.
    */
   setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Abandons unfinished batches, and closes files and locks. Idempotent. */
@@ -78,9 +82,10 @@ export interface BlobBatch {
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly hash: Hash; readonly size: number }>;
   /**
-   * Takes a block of another store unchanged, after `checkBlock`. Throws `INTEGRITY_VIOLATION`, and takes nothing of
-   * the block, if that fails. Contents that are already stored can take up space twice. The bytes must not be changed
-   * before the batch has ended. `checked` is the result of a `checkBlock` that was started elsewhere.
+   * Checks a block of another store (`checkBlock`), and takes it unchanged. If the check fails, throws
+   * `INTEGRITY_VIOLATION` and takes nothing of the block. Contents that are already stored can take up space twice. The
+   * bytes must not be changed before the batch has ended. `checked`: resolves when another thread has checked the
+   * block; rejects if its check failed.
    */
   putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
   /** Makes the contents of the batch durable, then visible. */
@@ -124,8 +129,9 @@ export interface BlobReader {
   /** In bytes. */
   readonly size: number;
   /**
-   * A range of a large content is read without the bytes before it. The hash is then not checked. In a compressed file,
-   * the checksums of the pieces are checked; an uncompressed file has none.
+   * Yields the content, or a range of it. A range of a content in a pack is checked by the content's hash. A range of a
+   * large content is read without the rest, so its hash is not checked; in a compressed file, the checksums of the
+   * pieces are checked, and an uncompressed file has none.
    */
   pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }
@@ -152,7 +158,10 @@ export interface BlobProblem {
   readonly detail: string;
   /** The affected contents, if known. */
   readonly hashes: readonly Hash[];
-  /** The damaged file, for `setAside`; `undefined` if no file is damaged. */
+  /**
+   * The damaged file, for `setAside`: the ULID of a pack, or the path of a large file. `undefined` if no file can be
+   * moved.
+   */
   readonly file?: string;
 }
 
@@ -160,7 +169,7 @@ export interface BlobProblem {
 export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitMs"> {
   /** The files, as `BlobProblem.file` names them. Missing ones are skipped. */
   readonly files: ReadonlySet<string>;
-  /** False for a content that need not be kept if it is damaged. Called only under the lock. */
+  /** True for a content whose bytes must be kept even when they are damaged. Called only under the lock. */
   readonly keep: (hash: Hash) => boolean;
 }
 
@@ -171,7 +180,7 @@ export interface CollectOptions {
    */
   readonly whenLocked?: () => Promise<void>;
   /**
-   * True to rewrite each pack that has a content which is not kept, so that no byte of such a content remains. Default:
+   * True to rewrite each pack that has anything but kept contents, so that no byte of other contents remains. Default:
    * false.
    */
   readonly thorough?: boolean;
@@ -180,13 +189,14 @@ export interface CollectOptions {
 }
 
 export interface CollectReport {
-  /** Contents whose space was freed. */
+  /** The number of contents whose space was freed. */
   readonly freedBlobs: number;
   /** The bytes by which the files shrank. */
   readonly freedBytes: number;
   /**
-   * Removed contents whose bytes remain in a pack that was not rewritten. A pack is not rewritten if most of its bytes
-   * are kept, if another process is using it, or if a kept content in it is damaged.
+   * The number of removed contents whose bytes remain in a pack that was not rewritten. A pack is not rewritten if most
+   * of its bytes are kept (unless `thorough` is set), if another process holds its lane, or if a kept content in it is
+   * damaged.
    */
   readonly pendingBlobs: number;
   readonly pendingBytes: number;

@@ -54,6 +54,7 @@ const LEAST_TO_COMPRESS = 64;
 
 export interface BlockEntry {
   readonly hash: Hash;
+  /** The offset of the content in the unpacked block, in bytes. */
   readonly at: number;
   readonly length: number;
 }
@@ -166,7 +167,9 @@ export function blockHeadBytes(first: Uint8Array): number | undefined {
   return count === 0 ? undefined : BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count;
 }
 
-/** Returns `undefined` if the bytes do not begin with a head and a table that match their CRC. */
+/**
+ * Returns the head with its table; `undefined` if the bytes do not begin with a head and a table that match their CRC.
+ */
 export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   const headBytes = blockHeadBytes(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
@@ -196,21 +199,24 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
   };
 }
 
-/** Returns `undefined` if the contents cannot be unpacked. Does not check their hashes. */
+/** Returns the concatenated contents; `undefined` if they cannot be unpacked. Does not check their hashes. */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
   if (stored.length !== head.storedLength) return undefined;
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
 /**
- * Checks the CRC of the stored bytes. A read of a single content does not need this check, because it checks the
+ * True if the stored bytes match their CRC. A read of a single content does not need this check, because it checks the
  * content by its hash.
  */
 export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
   return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }
 
-/** Returns the share of a block's bytes that a content of this length takes up. */
+/**
+ * Returns how many of a block's bytes a content of this length takes up: its table entry and its share of the stored
+ * bytes.
+ */
 export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">, length: number): number {
   const body = head.rawLength === 0 ? 0 : Math.round((head.storedLength * length) / head.rawLength);
   return BLOCK_ENTRY_BYTES + body;

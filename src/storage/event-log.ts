@@ -40,18 +40,18 @@ export interface EventLog {
    */
   sync(): Promise<void>;
   /**
-   * Yields raw lines, each with its position. The lines are not checked, so the reader must look for damage. Without a
-   * position, yields the lines of the present log. With a position, yields the lines from that event on, through the
-   * archive. If the line of that event is gone, begins with the oldest line after it. Reads everything to its end, even
-   * if the log is sealed or the archive dropped meanwhile.
+   * Yields raw lines, each with its position. The lines are not checked, so the reader must look for damage. Without
+   * `from`, yields the lines of the present log. With `from`, yields the lines from that event on, those in the archive
+   * included. If the line of that event is gone, begins with the oldest line after it. A read that has begun reaches
+   * the end even if the log is sealed or the archive is dropped meanwhile.
    */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /**
-   * Moves all bytes from this position on into quarantine, where they are durable before they are cut off here.
+   * Moves all bytes from this position on into quarantine. They are durable there before they are cut off here.
    * Resolves to the name of the part in quarantine.
    */
   quarantine(from: LogPosition): Promise<string>;
-  /** `undefined` if there is no part of that name. */
+  /** Resolves to the length and the hash of a part in quarantine; `undefined` if there is no part of that name. */
   quarantined(name: string): Promise<QuarantinedPart | undefined>;
   /** Moves the log into the archive, and begins a new one with this line. Atomic. */
   rotate(first: SealedEvent): Promise<void>;

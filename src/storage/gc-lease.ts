@@ -3,8 +3,9 @@ import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
 /**
- * This process's use of the lock between writers and the collector. The first lease takes the lock in shared mode, and
- * the last lease releases the lock. So a lease that is taken while another one is held never waits for a collector.
+ * One store object's use of the lock between writers and the collector. The first lease takes the lock in shared mode,
+ * and the end of the last lease releases it. So a lease that is taken while another one is held never waits for a
+ * collector.
  */
 export class GcLease {
   readonly #lock: Lock;
@@ -18,7 +19,7 @@ export class GcLease {
     this.#waitMs = waitMs;
   }
 
-  /** Takes a lease. No collector removes anything before the caller releases it. */
+  /** Takes a lease. No collector removes anything before the caller releases the lease. */
   async take(): Promise<HeldLock> {
     this.#count++;
     try {
@@ -52,7 +53,10 @@ export class GcLease {
     }
   }
 
-  /** Returns `undefined` at once if this object holds a lease, and after `waitMs` if others hold the lock. */
+  /**
+   * Takes the lock exclusively. Returns `undefined` at once if this object holds a lease, and after `waitMs` if others
+   * hold the lock.
+   */
   async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
     if (this.#count > 0) return undefined;
     try {

@@ -57,8 +57,8 @@ export interface IndexStore {
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
    * Every entry (no deletions) at or beneath a folder as of a seq, in path order, in batches. Without a folder: the
-   * entries of every root. The folder of a further root then counts as one level of `depth`, so its direct children are
-   * at depth 2. A root itself has no entry. Entries outside the page are not visited.
+   * entries of every root. The folder of every root but the first then counts as one level of `depth`, so its direct
+   * children are at depth 2. A root itself has no entry. Entries outside the page are not visited.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
@@ -91,7 +91,7 @@ export interface IndexStore {
   /** Notes the seq of a damaged line; 0 clears the note. */
   noteDamaged(seq: number): Promise<void>;
 
-  /** The Merkle hash of a folder in force at a seq; `undefined` if none is stored. */
+  /** The Merkle hash that a folder had at a seq; `undefined` if none is stored. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The event up to which all folder hashes are stored; 0 if none are. */
   treeSeq(): Promise<number>;

@@ -14,6 +14,7 @@ export function ioTrouble(error: unknown, doing: string, path?: string): unknown
   });
 }
 
+/** Runs an action, and converts its system errors with `ioTrouble`. */
 export function withTrouble<T>(doing: string, action: () => T): T {
   try {
     return action();
@@ -29,7 +30,10 @@ export function withoutIndexFile(why: unknown): string {
   return `${reason}: what is derived from the log is read into a temporary index, and can be read and verified; nothing can be recorded before the disk takes writes again`;
 }
 
-/** Returns true if an `IO` error comes from trouble of the disk. The caller can then do without writing. */
+/**
+ * True for an error whose errno means that the disk is full, read-only or failing. The caller can then continue without
+ * writing.
+ */
 export function isDiskTrouble(error: unknown): boolean {
   return error instanceof ChronicleError && isTroubleOfDisk(errnoIn(error));
 }

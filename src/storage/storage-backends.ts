@@ -32,6 +32,7 @@ export interface StorageBackends {
    * do, if its disk takes no writes.
    */
   readonly openIndex: (address: string, tell?: (note: string) => void) => Promise<IndexStore>;
+  /** Makes an empty temporary index, which only the returned object uses. */
   readonly scratchIndex: () => IndexStore;
   readonly openLock: (address: string) => Promise<Lock>;
 

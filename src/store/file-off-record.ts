@@ -16,7 +16,9 @@ export class FileOffRecord implements OffRecordFile {
     this.#path = path;
   }
 
-  /** Returns the same object as long as the file is unchanged. */
+  /**
+   * Returns the noted paths; `undefined` if there is no file. Returns the same object as long as the file is unchanged.
+   */
   read(): OffRecord | undefined {
     const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");
     if (text === undefined) return undefined;

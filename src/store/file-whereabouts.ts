@@ -20,8 +20,8 @@ export class FileWhereabouts implements WhereaboutsFile {
   }
 
   /**
-   * Returns `undefined` if there is no file, this user is not permitted to read it, or it cannot be decoded. The next
-   * capture writes the file anew.
+   * Reads the noted places. Returns `undefined` if there is no file, if this user is not permitted to read it, or if it
+   * cannot be decoded. The next capture writes the file anew.
    */
   read(): Whereabouts | undefined {
     try {

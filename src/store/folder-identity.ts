@@ -46,9 +46,9 @@ export function isFolderOf(disk: Disk, path: string, one: KnownFolder): boolean 
 }
 
 /**
- * Returns a function that returns since when an origin's folder is missing: the time of the first call that did not
- * find the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder exists or
- * the origin has no folder.
+ * Returns a function that tells since when an origin's folder is missing: the time of the first call that did not find
+ * the folder, by the origin's clock (epoch milliseconds). The function returns `undefined` if the folder exists or the
+ * origin has no folder.
  */
 export function folderPresence(disk: Disk, folder: string, now: () => number): () => number | undefined {
   let since: number | undefined;
@@ -58,7 +58,7 @@ export function folderPresence(disk: Disk, folder: string, now: () => number): (
   };
 }
 
-/** False if the folder cannot be inspected (a dead mount, no permission). */
+/** True if there is a folder at the path. False if the path cannot be inspected (a dead mount, no permission). */
 function isFolder(disk: Disk, folder: string): boolean {
   try {
     return disk.lstat(folder)?.kind === "dir";

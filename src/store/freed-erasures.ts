@@ -7,6 +7,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import { makeFolders, readDerived } from "./file-head-keeper.ts";
 
 interface Needed {
+  /** The contents that anything in the store still needs. */
   readonly alive: ReadonlySet<Hash>;
   readonly blobs: Pick<BlobStore, "get">;
 }
@@ -26,7 +27,7 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered, and the contents of it that are needed elsewhere have not changed since `put`.
+   * True if every erasure is remembered, and each still has the same contents that are needed elsewhere as at `put`.
    * The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
@@ -44,7 +45,7 @@ export class FreedErasures {
 
 /**
  * Returns one line for each erasure. The line contains a hash of the contents that are needed elsewhere, because a
- * later collection can free more bytes if fewer contents are needed by then.
+ * later collection can free more bytes once fewer contents are needed.
  */
 async function linesOf(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<string[]> {
   const lines: string[] = [];

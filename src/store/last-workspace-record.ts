@@ -15,7 +15,7 @@ interface LastRecord {
   /** The last sound record, and the `seq` of its event. */
   readonly last?: { readonly record: WorkspaceRecord; readonly seq: number };
   readonly problem?: ChronicleError;
-  /** The line of the first fault; `undefined` if the fault does not concern a single line. */
+  /** The number of the line with the first fault; `undefined` if the fault does not concern a single line. */
   readonly line?: number;
 }
 
@@ -25,8 +25,8 @@ const OF_THIS_HISTORY: readonly ErrorCode[] = [OTHER_FORMAT, "LOG_DAMAGED"];
 
 /**
  * Reads the last `workspace:` record in the present log. The sentinel that starts a log after a compaction has such a
- * record, too. A history that is damaged or has another format has a `problem`. Throws other errors, such as errors of
- * the disk. `last` and `problem` are both missing if the log has no acknowledged event.
+ * record, too. If the history is damaged or has another format, the result has a `problem`. Throws all other errors,
+ * such as errors of the disk. `last` and `problem` are both missing if the log has no acknowledged event.
  */
 export async function lastWorkspaceRecord(
   { disk, openLog }: HistoryBackends,

@@ -20,7 +20,10 @@ export function nodeProcesses(disk: Disk): Processes {
   };
 }
 
-/** The inode of the PID namespace, which cannot change (pid_namespaces(7)). `undefined` without /proc. */
+/**
+ * Returns the inode of this process's PID namespace, which cannot change (pid_namespaces(7)); `undefined` without
+ * /proc.
+ */
 function pidSpaceOf(disk: Disk): string | undefined {
   try {
     return /^pid:\[(\d+)\]$/.exec(disk.readlink("/proc/self/ns/pid").toString())?.[1];
@@ -64,7 +67,10 @@ async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
   return found;
 }
 
-/** In proc_pid_stat(5), the parent is the second field after the name. */
+/**
+ * Returns a process's parent; `undefined` if `stat` cannot be read. In proc_pid_stat(5), the parent is the second field
+ * after the name.
+ */
 function parentIn(disk: Disk, pid: number): number | undefined {
   const stat = readStart(disk, `/proc/${pid}/stat`);
   const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));

@@ -79,7 +79,10 @@ export class RootsCache {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }
 
-  /** Call this before the record is changed. The next `list` reads the log again, even after a power loss. */
+  /**
+   * Removes a workspace from the cache, durably. Call this before its record is changed, so that the next `list` reads
+   * the log, even after a power loss.
+   */
   drop(id: string): void {
     this.#change({ fresh: [], gone: [id], durably: true });
   }
@@ -97,8 +100,8 @@ export class RootsCache {
   }
 
   /**
-   * Changes the present cache, which other processes may have written. Of two records of a workspace, the later one is
-   * kept.
+   * Changes the cache file, with what other processes have written to it. Of two records of a workspace, the later one
+   * is kept.
    */
   #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map(this.#load());

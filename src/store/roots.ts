@@ -26,7 +26,10 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   });
 }
 
-/** Refuses nested roots, because a file that lies in two roots would be recorded twice and restored twice. */
+/**
+ * Throws `REFUSED` for equal or nested roots, because a file that lies in two roots would be recorded and restored
+ * twice.
+ */
 function refuseNested(disk: Disk, places: readonly Place[]): void {
   for (const [i, inner] of places.entries()) {
     const outer = places.find((one, at) => at !== i && one.only === undefined && isWithin(disk, inner, one.folder));
@@ -175,7 +178,7 @@ function textOf(disk: Disk, file: string): string {
   }
 }
 
-/** Empty if the path cannot be resolved. */
+/** Returns the path with its links resolved; an empty list if it cannot be resolved. */
 function resolvedPlace(disk: Disk, path: string): string[] {
   try {
     return [disk.realpath(path)];

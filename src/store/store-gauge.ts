@@ -1,7 +1,7 @@
 import type { Disk } from "../disk/disk.ts";
 import { errnoOf } from "../core/values/errors.ts";
 
-/** An older measurement is repeated, in ms. */
+/** The age above which a measurement is repeated, in ms. */
 const LOOK_MS = 5_000;
 
 /** The most bytes that are written before the next measurement. */
@@ -26,6 +26,7 @@ export class StoreGauge {
     this.#now = now;
   }
 
+  /** Returns the estimated size. `fresh`: measures now. */
   takes({ fresh = false }: { readonly fresh?: boolean } = {}): number {
     const now = this.#now();
     const isStale = fresh || this.#at === undefined || Math.abs(now - this.#at) > LOOK_MS || this.#grown > LOOK_BYTES;

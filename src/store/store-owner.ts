@@ -99,7 +99,7 @@ function keepsNoOwners(disk: Disk, folder: string): boolean {
   }
 }
 
-/** The number of files that are named. The other files are only counted. */
+/** The maximum number of files that a check names. Files above this number are only counted. */
 const NAMED = 3;
 
 /**
@@ -123,8 +123,8 @@ interface Places {
 
 /**
  * Checks that the user of the store can read and write each file of the store and of the configuration folder. Files
- * that another user's command left behind would make every later command fail. If this process runs as root, `userOf`
- * finds that user. Otherwise, it is the user of this process.
+ * that another user's command left behind would make every later command fail. The user of the store is the user of
+ * this process; if that is root, `userOf` finds the user of the store.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";
@@ -175,7 +175,10 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   return found;
 }
 
-/** `undefined` if the user can use the path. The owner and the mode of a link do not matter. */
+/**
+ * Returns why the user cannot read and write a path, for people; `undefined` if the user can. The owner and the mode of
+ * a link do not matter.
+ */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
   if (owner !== uid) return `belongs to ${userName(owner)}`;

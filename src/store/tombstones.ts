@@ -65,7 +65,7 @@ export class Tombstones {
     return this.listOfAllStores().filter((stone) => this.#isOwn(stone));
   }
 
-  /** Includes the notes of other stores. */
+  /** Returns the notes of this store and of all others. */
   listOfAllStores(): Tombstone[] {
     return this.#names().flatMap((name) => this.#at(`${this.#folder}/${name}`) ?? []);
   }

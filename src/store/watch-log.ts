@@ -38,7 +38,7 @@ export interface WatchLogOptions {
   readonly onGrown: () => void;
 }
 
-/** `undefined` if the system cannot watch the folder, or has no watches left. */
+/** Watches the folder of the log; returns `undefined` if the system cannot watch it, or has no watches left. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
   const own = Buffer.from(basename(log));
   try {

@@ -29,7 +29,9 @@ for w do
 done
 exec /usr/bin/env -i "$@"`;
 
-/** Returns the words of a shell that starts the command with exactly these bytes, and with only these variables. */
+/**
+ * Returns the words of a shell command that starts `command` with exactly these bytes, and with only these variables.
+ */
 export function throughShell(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -64,8 +66,8 @@ function variables(
 }
 
 /**
- * If the name of the program contains `=`, returns the words of a shell that starts the program, because `env` would
- * read such a name as a variable. Returns no words for any other program.
+ * If the name of the program contains `=`, returns the words of a shell command that starts the program, because `env`
+ * would read such a name as a variable. Returns no words for any other program.
  */
 function behindAssignment([program = ""]: readonly string[]): readonly string[] {
   return program.includes("=") ? ["/bin/sh", "-c", 'exec "$@"', "sh"] : [];

@@ -83,7 +83,9 @@ class SignalForwarder implements Disposable {
     for (const signal of PROBED_SIGNALS) process.on(signal, this.#note);
   }
 
-  /** Until the result is disposed of, the signals in `PROBED_SIGNALS` do not end this process. */
+  /**
+   * Starts to take signals. Until the result is disposed of, the signals in `PROBED_SIGNALS` do not end this process.
+   */
   static async start(): Promise<SignalForwarder> {
     return new SignalForwarder(await GroupProbe.start());
   }
@@ -196,7 +198,10 @@ class GroupProbe implements Disposable {
     shell.stdout.on("data", (piece: Buffer) => this.#read(piece.toString("latin1")));
   }
 
-  /** `undefined` if the probe cannot be started (no shell, no room for a process), or does not answer. */
+  /**
+   * Starts a probe. Resolves to `undefined` if it cannot be started (no shell, no room for a process), or does not
+   * answer.
+   */
   static async start(): Promise<GroupProbe | undefined> {
     const shell: ChildProcess = spawn("/bin/sh", ["-c", SCRIPT], {
       cwd: "/",

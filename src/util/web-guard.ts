@@ -42,10 +42,11 @@ const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "non
  * Returns why a request is not served; `undefined` if it is served. Needs only the head of the request. Applies to all
  * HTTP, including upgrades to WebSocket.
  *
- * `served` is `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce` has further headers that must not
- * be sent twice, in lower case. The rules:
+ * `served` is `"socket"` for a Unix socket, which has no hosts or origins. `alsoOnce` has headers that must not be sent
+ * twice, besides those in `ONCE`, in lower case. The other rules:
  *
- * - `Host` must be one of `served.hosts`, as a protection against DNS rebinding.
+ * - `Host` must be one of `served.hosts`, as a protection against DNS rebinding. On a Unix socket, any `Host` is
+ *   allowed.
  * - An `Origin`, if there is one, must be in `served.origins`. On a Unix socket, no `Origin` is allowed.
  * - If a page of another site has caused the request, its origin must be in `served.sharedWith`.
  * - The URL must not contain a token.

@@ -65,8 +65,8 @@ class FileIngestRun implements IngestRun {
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
   /**
-   * The caller's `onResult`, which gets every result. The `onResult` of `#given` first holds back the results of
-   * databases.
+   * The caller's `onResult`. The `onResult` of `#given` passes results on to it, but holds back those of databases
+   * until the databases are sorted (`LiveUnits`).
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -75,7 +75,7 @@ class FileIngestRun implements IngestRun {
   #pool: Promise<IngestPool> | undefined;
   #sinks: ThreadSinks | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
-  /** The bytes of the files that were read. */
+  /** The number of bytes that were read so far, in all files. */
   #doneBytes = 0;
 
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
@@ -293,7 +293,7 @@ class LiveUnits {
     this.#given = given;
   }
 
-  /** Returns true if the file was deferred. */
+  /** Defers the file if it is a companion file of a database. Returns true if it was deferred. */
   putsAside(one: ScannedPath): boolean {
     const database = one.stat.kind === "file" ? databaseOf(one.path) : undefined;
     if (database === undefined) return false;
@@ -302,7 +302,7 @@ class LiveUnits {
     return true;
   }
 
-  /** Returns true if the result was held back. */
+  /** Holds the result back if it is that of a database. Returns true if it was held back. */
   holds(result: IngestResult): boolean {
     if (this.#isSorted || !("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);

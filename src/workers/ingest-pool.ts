@@ -70,7 +70,7 @@ export class IngestPool {
     return this.#pool.whenRoom(MOST_WAITING);
   }
 
-  /** Waits until everything is read, and every worker's pack is durable. */
+  /** Waits until everything is read, and every worker's pack is durable. Resolves to the results to publish. */
   async finish(): Promise<readonly SinkResult[]> {
     this.#closeBatch();
     await Promise.all(this.#unread);
@@ -106,7 +106,7 @@ export class IngestPool {
     this.onBytes?.(this.#bytes);
   }
 
-  /** Rejects if a thread has failed. */
+  /** Ends the threads, and resolves to the results of their sinks. Rejects if a thread has failed. */
   async #endWith(kind: "finish" | "abandon"): Promise<readonly SinkResult[]> {
     try {
       const replies = await Promise.allSettled(this.#pool.toEach({ kind }));

@@ -42,7 +42,7 @@ export interface StageColumns {
 }
 
 const NUMBERS = 8;
-/** The columns of the time of a file that gets the present time. */
+/** The time columns of a file that keeps the time at which it is written. */
 const NOW: EntryTime = { mtimeMs: Number.NaN, mtimeRestNs: 0 };
 const STAT_FIELDS = 9;
 

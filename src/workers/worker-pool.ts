@@ -2,12 +2,14 @@ import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/values/errors.ts";
 import { workerFile, type WorkerName } from "./worker-file.ts";
 
-/** The number of messages sent ahead of the replies, so that the worker never idles between two messages. */
+/** The number of unanswered messages that a worker may have. With two, it never idles between two messages. */
 const AHEAD = 2;
 
 interface PoolOptions<Reply> {
   readonly name: WorkerName;
+  /** The initial data of each worker; one worker is started for each item. */
   readonly data: readonly unknown[];
+  /** Returns the failure that a reply reports; `undefined` if it reports none. */
   readonly failureOf: (reply: Reply) => ChronicleError | undefined;
 }
 

@@ -14,13 +14,17 @@ export interface PlacedFile {
 
 export interface LiveDatabase {
   readonly path: WorkspacePath;
-  /** The processes that are seen to have the database open. */
+  /** The processes that have the database open, as far as this user can see them. */
   readonly processes: readonly number[];
 }
 
-/** In bytes. A database consists of whole pages, so its size is a multiple of this. That rules out most other files. */
+/**
+ * The smallest page size of SQLite, in bytes. A database consists of whole pages, so its size is a multiple of this.
+ * That rules out most other files.
+ */
 const PAGE_BYTES = 512;
 
+/** Returns the SQLite databases among the files, each with the processes that have it open. */
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
   const found = files.filter(({ fs, inner }) => {
     const stat = seenStat(fs, inner);
@@ -35,8 +39,8 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
 }
 
 /**
- * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. An apply reports
- * the missing access when it writes there.
+ * Returns the stat of a path; `undefined` if nothing is there, or if a folder above allows no access. In the latter
+ * case, the apply itself reports the missing access.
  */
 function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
   try {
@@ -54,13 +58,16 @@ export function dropSharedMemory({ fs, inner }: PlacedFile): void {
   try {
     fs.unlink(path);
   } catch (error) {
-    // The file was just removed, or this process may not remove it. No harm is done if it stays, because SQLite does
-    // not trust a shared-memory file that nobody has open.
+    // The file was just removed, or this process may not remove it. If it stays, it does no harm, because SQLite does
+    // not trust a shared-memory file that no process has open.
     if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
   }
 }
 
-/** Returns the processes that have a file open, by the path of the file as latin1. Empty without `/proc`. */
+/**
+ * Returns the ids of the processes that have files open, by the path of the file (its bytes as latin1). Empty without
+ * `/proc`.
+ */
 function openFiles(disk: Disk): Map<string, number[]> {
   const holders = new Map<string, number[]>();
   for (const { name } of listed(disk, "/proc")) {

@@ -6,13 +6,13 @@ import type { Owner } from "../disk/disk.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
- * Files that belong to no workspace and that an agent's tool is about to change. These are files outside of the
- * workspace's folders, and the own state of a git repository in these folders. Paths are beneath `/`, without the
+ * Files that the workspace does not record and that an agent's tool is about to change: files outside of the
+ * workspace's folders, and the own state of git repositories in these folders. Paths are relative to `/`, without the
  * leading slash. Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (if the workspace has no folder).
  *
  * Contract
- * - Every path is resolved from `/` without following links, at the time of use. A path behind a link is left out, and
- *   reported.
+ * - Every path is resolved from `/` without following links, at the time of use. A path above which there is a link is
+ *   not read, and is reported as omitted.
  * - Special files, `/proc`, `/sys` and `/dev` are never opened. Chronicle's own store and keys are never read.
  * - `replace` changes one path from `before` to `after`, whole or not at all. A file or link that equals neither
  *   `before` nor `after` is left as it is.
@@ -31,17 +31,18 @@ export interface OutsideFiles {
    */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
-   * Resolves an absolute path as a tool would. `name` is the path with the links above it resolved. `end` is the target
-   * if `name` is a link, else the same as `name`. Components that cannot be resolved stay as they are.
+   * Resolves an absolute path as a tool does that writes to it. `name` is the path with the links above it resolved.
+   * `end` is the target if `name` is a link, else the same as `name`. Components that cannot be resolved stay as they
+   * are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /**
-   * Changes a path to `after`. If the path already equals `after`, only removes the file that was set aside. A new file
-   * gets the owner and group of the file that it replaces, if that is permitted. Returns `undefined` once the change is
-   * durable, or the reason why it was not made. Also returns a reason if somebody wrote to the old file at the last
-   * moment. In that case the change is made, and the old file is kept beside the path.
+   * Changes a path to `after`. If `before` equals `after`, only removes files that interrupted calls have set aside. A
+   * new file gets the owner and group of the file that it replaces, if that is permitted. Returns `undefined` once the
+   * change is durable, or the reason why it was not made. If somebody wrote to the old file at the last moment, the
+   * change is made, the old file is kept beside the path, and a sentence about that is returned.
    */
   replace(change: OutsideChange): Promise<string | undefined>;
 }
@@ -49,20 +50,21 @@ export interface OutsideFiles {
 export interface OutsideRequest {
   /** True to include everything beneath a folder. */
   readonly deep: boolean;
-  /** True to read nothing if the limits are exceeded, because a part would be of no use. */
+  /** With `deep`: true to read nothing if everything together exceeds the limits, because a part would be of no use. */
   readonly whole?: boolean;
   /**
-   * Set for paths in a tracked folder that are left out of the history, because they are git's own state. A caller on
-   * another machine may see these, too.
+   * Set for paths in a tracked folder that the history leaves out, because they are git's own state. A caller on
+   * another machine may see such paths, too.
    */
   readonly isInside?: true;
+  /** Takes a content and returns its hash and size. It may store the content or only hash it. */
   readonly keep: (
     pieces: Iterable<Uint8Array>,
     of: OutsideContent,
   ) => Promise<{ readonly hash: Hash; readonly size: number }>;
 }
 
-/** A content that is about to be read: its path, and its apparent size in bytes. */
+/** A content that is about to be read: its path, and its size in bytes before the read. */
 interface OutsideContent {
   readonly path: WorkspacePath;
   readonly size: number;
@@ -70,8 +72,8 @@ interface OutsideContent {
 
 export interface OutsideLook {
   /**
-   * The path and, with `deep`, the paths beneath it, folders first. If the path is absent, it is the only element, and
-   * has no entry.
+   * The path and, with `deep`, the paths beneath it, each folder before its contents. If nothing is at the path, it is
+   * the only element and has no entry.
    */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
   /** The paths that were not read. An omitted folder stands for everything beneath it that is not in `found`. */
@@ -85,15 +87,15 @@ export interface OutsideChange {
   /** The content of `after`, for a file or a link. */
   readonly content: ContentReader | undefined;
   /**
-   * True if this content is kept elsewhere. A file with such a content that an interrupted `replace` set aside is
-   * removed. Default: only the contents that the change names are kept elsewhere.
+   * Returns true if the content with this hash is stored. A file that an interrupted `replace` has set aside is removed
+   * only if its content is stored. The contents of `before` and `after` always count as stored. Default: no others do.
    */
   readonly isKept?: (hash: Hash) => Promise<boolean>;
-  /** Called with the owner of the replaced file if the new file could not be given to this owner. */
+  /** Called with the owner of the replaced file if the new file could not be given to that owner. */
   readonly onLostOwner?: (owner: Owner) => void;
 }
 
-/** Limits of the contents that are kept for the outside paths of one tool. */
+/** The limits of one `look`: the size of one file, the number of paths, and the total size of the files, in bytes. */
 export interface OutsideLimits {
   readonly maxFileSize: number;
   readonly maxEntries: number;

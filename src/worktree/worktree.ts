@@ -17,10 +17,10 @@ import type { LiveDatabase } from "./live-databases.ts";
  * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
  *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
  *   racily clean. A folder counts as unchanged if its mode is equal.
- * - A tracked path stays tracked until it is gone. A filter keeps out new paths, but never drops a remembered path.
+ * - A tracked path stays tracked until it is gone. A filter leaves out new paths, but no remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
- * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder stay as
- *   they were.
+ * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder are not
+ *   reported.
  * - `apply` changes only the paths of the request, and each path only while it still equals `before`.
  */
 export interface Worktree {
@@ -30,43 +30,46 @@ export interface Worktree {
    * filters.
    */
   configure(roots: readonly TrackedRoot[]): void;
-  /** The seq that this process or an earlier one last passed to `save`; `undefined` if nothing is saved. */
+  /** The seq that was last passed to `save`, by this process or an earlier one; `undefined` if nothing is saved. */
   readonly rememberedSeq: number | undefined;
   /** Returns the current traits of the folder of this path's root. */
   traitsOf(path: WorkspacePath): FolderTraits;
   /**
-   * Compares the disk with the remembered state. Passes paths that must be read to `onChanged`, in batches, during the
-   * scan. Changes neither the disk nor the remembered state.
+   * Compares the disk with the remembered state. During the scan, passes the paths that must be read to `onChanged`, in
+   * batches. Changes neither the disk nor what is remembered of paths.
    */
   scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /**
-   * Remembers the state of paths on disk after it was recorded. `readFromNs`: a time before the first of these paths
-   * was read. Default: the start of the last scan.
+   * Remembers the state of paths on disk. Must be called after this state was recorded. `readFromNs`: a time before the
+   * first of these paths was read, in ns since the epoch. Default: the start of the last scan.
    */
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void;
   /** Forgets paths that are gone or must be read again. */
   forget(paths: readonly WorkspacePath[]): void;
   /** Forgets everything, including the saved state, so that the next scan reads every path. */
   forgetAll(): void;
+  /** Returns what is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**
-   * True if these files and links are certainly on disk as their entries say, so that a scan would find no change.
-   * Costs one `lstat` per entry. False if the stats alone do not prove that. Always false if a folder is among the
-   * entries.
+   * True if stats prove that these files and links are on disk as their entries say, so that a scan would find no
+   * change. Costs one `lstat` per entry. Always false if a folder is among the entries.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
   /**
    * True if the stat of the file or link at a path proves that it is as remembered, so that a scan would find no change
-   * there. False for folders, for files that decide which other paths are tracked, and if a stat proves nothing on this
-   * disk.
+   * there. Always false for folders, for files that decide which other paths are tracked, and on a disk on which a stat
+   * proves nothing.
    */
   isUnchanged(path: WorkspacePath): boolean;
   /**
-   * Returns the stat of each path, tracked or not: `undefined` if nothing is there, `unknown` if the stat cannot be
-   * read.
+   * Returns the stat of each path, whether tracked or not: `undefined` if nothing is there, `unknown` if the stat
+   * cannot be read.
    */
   stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
-  /** Returns the SQLite databases among the paths, with the processes that are seen to have them open. */
+  /**
+   * Returns the SQLite databases among the paths, each with the processes that have it open, as far as this user can
+   * see them.
+   */
   databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
   /** Removes the shared-memory files (`-shm`) beside these databases. SQLite rebuilds them. */
   dropDerived(databases: readonly WorkspacePath[]): void;
@@ -80,20 +83,20 @@ export interface Worktree {
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
   /**
    * Reads the current content of a file of at most 8 MiB, or a link's target; `undefined` for anything else. The
-   * content may have changed since the path was last inspected, so the caller must compare the hash.
+   * content may have changed since the path was last inspected, so the caller must compare the content's hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
   /**
    * True if a source of rules outside of the workspace's files has changed since the last full scan. Such sources are
-   * an ignore file above a root, the user's own ignore file, git's configuration, and the list of the paths that git
-   * tracks. A watcher does not report them. False before the first scan.
+   * an ignore file above a root, the user's own ignore file, a repository's exclude file, git's configuration, and the
+   * list of the paths that git tracks. A watcher does not report their changes. False before the first full scan.
    */
   haveRulesMoved(): boolean;
   /**
-   * True if something was mounted or unmounted in a tracked folder since the last call. A watcher does not report that,
-   * and continues to watch the folders that a mount hides.
+   * True if something was mounted or unmounted in a tracked folder since the last call; false at the first call. A
+   * watcher does not report a mount, and continues to watch the folders that the mount hides.
    */
   haveMountsMoved(): boolean;
   /**
@@ -109,27 +112,38 @@ export interface Worktree {
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
   /**
-   * Reports what an `apply` of these changes would report now. Blocks a path that was changed, a path without a folder,
-   * and a folder to be removed that holds something else. Blocks all paths if there is too little space. Changes
-   * nothing, and reads no contents from the store. Does not find errors that only a write reveals. Checks permissions
-   * to write only if `permissions` is true.
+   * Returns what an `apply` of these changes would report now. Blocks a path whose state is no longer `before`, a path
+   * whose folder is missing, and a folder to be removed that holds something else. Blocks all paths if there is too
+   * little space. Changes nothing, and reads no contents from the store. Does not find errors that only an attempt to
+   * write reveals. Checks permissions to write only if `permissions` is true.
    */
   check(request: CheckRequest): Promise<CheckReport>;
   /** Changes paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
-  /** Removes the staging and trash of an earlier `apply` with this token. Conflict copies stay. */
+  /**
+   * Removes the staging and trash folders of an earlier `apply` with this token. The files that `ApplyReport.conflicts`
+   * names stay.
+   */
   cleanUp(token: string): Promise<void>;
-  /** True if the store still notes files of an interrupted apply. `sweepLeft` or the next apply removes them. */
+  /**
+   * True if the store still notes staged files of an interrupted apply in tracked folders. `sweepLeft` or the next
+   * apply removes them.
+   */
   mayHoldLeft(): boolean;
-  /** Removes the files of interrupted applies that the store notes. The caller must hold the lock of the workspace. */
+  /**
+   * Removes the staged files of interrupted applies that the store notes. The caller must hold the lock of the
+   * workspace.
+   */
   sweepLeft(): void;
 
-  /** Reports hints of possible changes. Only a scan finds the actual changes. */
+  /**
+   * Calls `onHint` with hints of possible changes, until the handle is closed. Only a scan finds the actual changes.
+   */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
 }
 
-/** The verdict of the rules on a path. `unreadable`: the errno of the failed attempt to open the file or folder. */
+/** The verdict of the rules on a path. `unreadable`: the errno if the file or folder cannot be opened. */
 export interface Explanation extends Verdict {
   readonly unreadable?: string;
 }
@@ -155,24 +169,24 @@ export interface ScanRequest {
   /** Scans only these paths and the paths beneath them, as for the hints of a watcher. Default: everything. */
   readonly only?: readonly WorkspacePath[];
   /**
-   * True to take the paths of `only` and the paths beneath them even if a filter leaves them out, because somebody has
-   * named these paths. Git's own state is never taken.
+   * True to take the paths of `only`, and the paths beneath them, even if a filter leaves them out: somebody has asked
+   * for these paths by name. Git's own state is never taken.
    */
   readonly named?: boolean;
   /**
-   * With `named`: takes each path of `only` itself whatever the rules say. The rules still decide about the paths
-   * beneath it.
+   * With `named`: true to take only the paths of `only` themselves whatever the rules say. The rules decide about the
+   * paths beneath them.
    */
   readonly alone?: boolean;
   /**
-   * True to scan exactly the paths of `only` that the rules take in. Without it, an ignore file among these paths adds
-   * its whole folder, and a new folder above these paths adds its other contents. A scan with `named` is exact, too.
+   * True to scan only the paths of `only` and the paths beneath them. If false, an ignore file among these paths adds
+   * its whole folder, and a new folder above one of these paths adds its other contents. Default: the value of `named`.
    */
   readonly exact?: boolean;
-  /** With `named`: true to take the folders above a path of `only` even if nothing is at the path itself. */
+  /** With `named`: true to take the folders above a path of `only` even if nothing is at that path. */
   readonly holders?: boolean;
   /**
-   * What a missing tracked folder means.
+   * The meaning of a missing tracked folder.
    *
    * - Default: unknown, because a disk may not be mounted. The scan throws `NOT_FOUND`.
    * - `removed`: everything in the folder is gone, because Chronicle has run a command since the folder was seen.
@@ -181,9 +195,10 @@ export interface ScanRequest {
    */
   readonly absentRoot?: "removed" | "known";
   /**
-   * The ids of the roots that are now on another device or mount. If the remembered paths of such a root are not
-   * recognised, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone,
-   * wherever the roots are. Default: the remembered devices decide.
+   * The ids of the roots that are now on another device or mount than before. A root whose remembered device differs
+   * counts as such a root even if it is not in the set. If the remembered files of such a root are not recognised in
+   * it, the scan throws `NOT_FOUND`, because a mount may be missing. `accepted`: missing paths count as gone, whatever
+   * the device of a root is.
    */
   readonly elsewhere?: ReadonlySet<string | undefined> | "accepted";
   /** Called from time to time with the number of paths scanned. */
@@ -194,10 +209,11 @@ export interface ScanRequest {
 export interface ScannedPath {
   readonly path: WorkspacePath;
   readonly stat: FileStat;
+  /** The target of a link. */
   readonly target?: Buffer;
   /**
-   * The reason why the path is left out if it forms no unit with an SQLite database: a rule excludes it, or it lies
-   * beside a root that is a single file.
+   * The omission to report if the path turns out to form no unit with an SQLite database: a rule excludes the path, or
+   * it lies beside a root that is a single file.
    */
   readonly unlessInUnit?: Omission;
 }
@@ -205,7 +221,10 @@ export interface ScannedPath {
 /** `unknown`: the stat cannot be read. */
 export type PathStat = FileStat | undefined | "unknown";
 
-/** A known path on disk: the stat seen before and after its content was read, and the entry recorded for it. */
+/**
+ * A known path on disk: its stat, which was the same before and after its content was read, and the entry that was
+ * recorded for it.
+ */
 export interface KnownPath {
   readonly entry: Entry;
   readonly stat: FileStat;
@@ -214,19 +233,25 @@ export interface KnownPath {
 /** A name of a file that has several hard links. */
 export interface LinkedFile {
   readonly path: WorkspacePath;
-  /** The same text for all names of one file. Another file that exists at the same time has another text. */
+  /**
+   * A text that is the same for all names of one file, and differs from that of any other file that exists at the same
+   * time.
+   */
   readonly inode: string;
 }
 
 export interface ScanReport {
-  /** False if nothing was remembered (first scan, or the cache was lost), so every path was passed to `onChanged`. */
+  /**
+   * False if nothing was remembered (at the first scan, or after a loss of the cache), so that every path was passed to
+   * `onChanged`.
+   */
   readonly remembered: boolean;
   /** Remembered paths that are no longer on disk, children before their folders. */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
   /**
-   * The tracked files with several hard links that the scan looked at. No watcher reports a write through a link
-   * outside of the workspace.
+   * The names with which the scan has met tracked files that have several hard links. No watcher reports a write
+   * through a hard link outside of the workspace.
    */
   readonly linked: readonly LinkedFile[];
   /** The rules that are not applied, and why, as found by the last full scan. */
@@ -241,7 +266,10 @@ export interface ScanReport {
   readonly bytes: number;
   /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */
   readonly exceeded: readonly LimitExcess[];
-  /** When the scan began, in ns since the epoch by the disk's clock. Files that are changed later are racily clean. */
+  /**
+   * The time at which the scan began, in ns since the epoch, by the disk's clock. A path whose times are not more than
+   * two seconds older than that is racily clean.
+   */
   readonly startedAtNs: bigint;
 }
 
@@ -271,50 +299,50 @@ export interface ApplyRequest {
    */
   readonly changes: readonly Change[];
   /**
-   * Reads contents, and yields them in the order that suits the store. Called with every needed hash, except the hashes
-   * whose contents worker threads read. Called once more with the hashes of files that the worker threads left out.
+   * Yields the contents with these hashes, in an order that suits the store. Called with every needed hash, except the
+   * hashes whose contents worker threads read. Called once more with the hashes of the files that the worker threads
+   * did not stage.
    */
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
-   * The policy for a path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files,
-   * content missing).
+   * The policy for a path that cannot be changed (`BlockReason`).
    *
    * - `fail`: nothing is changed and `applied` is empty, except for changes that could not be undone.
    * - `skip`: the path stays as it is, and is listed in `blocked`.
    * - `skip-changed`: like `skip` for paths that were changed meanwhile, and like `fail` for every other reason.
    *
-   * A folder to be removed that still holds something unknown always stays and is listed, because nothing is lost if it
-   * stays.
+   * Whatever the policy, a folder to be removed that still holds unknown files stays and is listed in `blocked`,
+   * because nothing is lost if it stays.
    */
   readonly onBlocked: OnBlocked;
   /**
    * Sets of paths that change together or not at all: the files of one SQLite database. If one path is blocked, the
-   * other paths of its set are blocked, too. A path with `after` equal to `before` is also checked, just before the
-   * other paths are put into place.
+   * other paths of its set are blocked, too. A path of a set whose `after` equals `before` is checked once more, just
+   * before the other paths are put into place.
    */
   readonly together?: readonly (readonly WorkspacePath[])[];
   /**
    * Makes durable what must precede the first visible change, such as the intent. Called once, after all checks, unless
-   * a block forbids all changes. New files may be staged before and during the call, but nothing is put into place
-   * before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called, nothing
-   * was changed, except that a missing tracked folder may have been made.
+   * a blocked path prevents all changes. New files may be staged before and during the call, but nothing is put into
+   * place before `begin` resolves. If `begin` throws, its error is rethrown. If `begin` throws or is never called,
+   * nothing was changed, except that a missing tracked folder may have been made.
    */
   readonly begin?: () => Promise<void>;
   /**
-   * True to finish an interrupted apply. A path is not blocked if that apply may have left it as it is: equal to
-   * `after`, absent, or a folder whose mode is not set yet.
+   * True to finish an interrupted apply. A path is then not blocked if that apply may have left it in its present
+   * state: equal to `after`, absent, or a folder whose mode is not set yet.
    */
   readonly resume?: boolean;
-  /** True to give files the recorded modification time instead of the present. */
+  /** True to give files their recorded modification times instead of the present time. */
   readonly keepMtime?: boolean;
   /**
-   * Mode bits that are never set on disk. An existing folder keeps its own bits. Default: setuid, setgid and sticky for
-   * files, and setuid for folders.
+   * Mode bits that are never set on disk. A folder that has such bits already keeps them. Default: setuid, setgid and
+   * sticky for files, and setuid for folders.
    */
   readonly maskMode?: number;
   /**
-   * True to remove the set-aside files in the background. `cleanUp` waits until they are removed. Default: `apply`
-   * resolves after their removal.
+   * True to remove the set-aside files in the background, after `apply` has resolved. `cleanUp` waits for their
+   * removal. Default: they are removed before `apply` resolves.
    */
   readonly emptiesLater?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
@@ -342,7 +370,9 @@ export interface BlockedPath {
   readonly path: WorkspacePath;
   readonly reason: BlockReason;
   readonly detail: string;
-  /** The blocked path of the same database, which is the reason for this block. */
+  /**
+   * Present if this path is blocked only because another file of the same database is blocked: the path of that file.
+   */
   readonly with?: WorkspacePath;
 }
 
@@ -355,24 +385,29 @@ export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /**
-   * Paths that now equal `after`, durably. They are remembered, unless the apply failed and could not undo these
-   * changes.
+   * Paths that now equal `after`, durably. They are remembered, unless the apply has failed and they are the changes
+   * that it could not undo.
    */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
-  /** Files that somebody wrote while `apply` replaced or removed them. Their bytes were kept under another name. */
+  /** Files that somebody wrote while `apply` replaced or removed them. What they wrote is at `keptAt`. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /**
    * Applied folders whose mode differs from the requested mode, because the folder inherited bits or kept its own bits.
    */
   readonly inherited?: readonly Entry[];
-  /** Applied files whose owner or group differs from that of the replaced file, each with the lost owner. */
+  /**
+   * Applied files whose owner or group differs from that of the file that they replaced, each with that file's owner.
+   */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
   /** With `keepMtime`: applied files whose time differs from the wanted time, each with the difference in ns. */
   readonly inexactTimes?: readonly { readonly path: WorkspacePath; readonly offNs: bigint }[];
 }
 
-/** A hint of possible changes. If `paths` is `undefined`, hints may be missing, so everything must be scanned. */
+/**
+ * A hint of possible changes at these paths. If `paths` is `undefined`, changes may be anywhere, so everything must be
+ * scanned.
+ */
 export interface WatchHint {
   readonly paths: readonly WorkspacePath[] | undefined;
 }
@@ -384,8 +419,8 @@ export interface WatchHandle {
    */
   readonly degraded: boolean;
   /**
-   * Resolves to true once all earlier changes are reported. Resolves to false if hints may be lost, so that everything
-   * must be scanned.
+   * Resolves to true once `onHint` was called for all changes from before this call. Resolves to false if hints may
+   * have been lost, so that everything must be scanned.
    */
   settled(): Promise<boolean>;
   close(): Promise<void>;

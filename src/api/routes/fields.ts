@@ -46,10 +46,16 @@ export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER 
     .pipe(z.int().min(least).max(most))
     .meta({ description: what });
 
-/** A number that begins with 0 has octal digits only: a mistyped octal number is refused, and not parsed as decimal. */
+/**
+ * Matches a number. A number that begins with 0 must have octal digits only, so that a mistyped octal number is refused
+ * and not parsed as decimal.
+ */
 const BITS = /^(?:0[0-7]{0,15}|[1-9]\d{0,15})$/;
 
-/** A number that begins with 0 is octal, any other is decimal. Setuid, setgid and the sticky bit are refused. */
+/**
+ * Permission bits in a query. A number that begins with 0 is octal, any other number is decimal. Setuid, setgid and the
+ * sticky bit are refused.
+ */
 export const bits = (what: string) =>
   z
     .string()

@@ -30,9 +30,7 @@ function shortened(text: string): string {
   return text.length > MAX_COMPLAINT ? `${text.slice(0, MAX_COMPLAINT)}…` : text;
 }
 
-/**
- * Describes an issue for people. If this function has no words of its own for the issue, returns the schema's message.
- */
+/** Describes an issue for people. Returns the schema's message for an issue of a kind that is not listed here. */
 export function complaintOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -1,5 +1,5 @@
-// This module describes the configuration files of agents and how Chronicle's entries in them are read and edited. All
-// functions take and return texts, and access no files.
+// This module describes the configuration files of agents, and how Chronicle's entries in them are read and edited. All
+// functions work on the texts of files, and access no files.
 
 import { isObject } from "./json-edit.ts";
 import type { Misfit } from "./json-dialect.ts";
@@ -21,8 +21,8 @@ export interface ConfigFile {
   /** The kinds of Chronicle's entries in this file. */
   readonly holds: "hooks" | "mcp" | "both";
   /**
-   * The agent's treatment of a file that it does not accept, as the predicate of a sentence: `ignores it`, `does not
-   * start with it`.
+   * What the agent does with a file that it does not accept, as the predicate of a sentence: `ignores the whole file`,
+   * `does not start with it`.
    */
   readonly otherwise: string;
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */
@@ -46,7 +46,7 @@ export interface Found {
   readonly mcp: readonly string[] | undefined;
   /** True if the user has another MCP server with the name of Chronicle's server. */
   readonly namesake: boolean;
-  /** The events that should have a hook of Chronicle and have none, although other events have one. */
+  /** The events that should have a hook of Chronicle but have none. Empty if no event has one. */
   readonly missing: readonly string[];
   /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */
   readonly misplaced: readonly string[];
@@ -64,8 +64,8 @@ export interface AgentConfig {
   /** Further steps that a person must do after the installation. */
   readonly notes: Readonly<Record<Scope, readonly string[]>>;
   /**
-   * A folder in the user's home folder. In it or in its subfolders, the agent writes a `.json` or `.jsonl` file in each
-   * session.
+   * The path, relative to the user's home folder, of the folder in which the agent writes a `.json` or `.jsonl` file in
+   * each session, perhaps in a subfolder.
    */
   readonly traces: string;
 }
@@ -77,8 +77,8 @@ export type Scope = "user" | "project";
 const PROGRAM = /^(?:@chronicle-dev\/chronicle(?:@.*)?|(?:.*[/\\])?chronicle(?:\.(?:[cm]?js|cmd|exe))?)$/;
 
 /**
- * Matches the path of the launcher that `install` writes. An entry with this path belongs to Chronicle, regardless of
- * the program that runs it.
+ * Matches the path of Chronicle's launcher, which is in the entry that `install` adds. An entry with this path belongs
+ * to Chronicle, whatever program runs the launcher.
  */
 const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 

@@ -29,7 +29,7 @@ export interface AgentStatus {
   /** The hook's command lines in the configuration. */
   readonly hooks: readonly string[];
   readonly strict: boolean;
-  /** True if the hooks are installed and no known problem keeps the agent's work from being recorded. */
+  /** True if hooks are installed and no known problem keeps the agent's work from being recorded. */
   readonly active: boolean;
   /** The time of the last call of a hook (ISO-8601); `null` if no hook was ever called. */
   readonly last_call: string | null;
@@ -48,8 +48,8 @@ interface AgentProblem {
 }
 
 /**
- * The tolerance for the times of session files, in milliseconds. An agent may write to a session a moment before or
- * after its hooks run.
+ * How much newer than the last call of a hook a session file may be, in milliseconds. An agent may write to a session
+ * file a moment after its hooks have run.
  */
 const GRACE_MS = 120_000;
 const DAY_MS = 86_400_000;
@@ -97,7 +97,10 @@ function isInstalled({ holds, found }: FileState): boolean {
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
 
-/** Reports a file that the agent does not accept, unless the file is known to have no entry of Chronicle. */
+/**
+ * Reports a file that the agent does not accept or that cannot be read, unless the file is known to have no entry of
+ * Chronicle.
+ */
 function refusals({ holds, found, refused }: FileState): AgentProblem[] {
   const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
   return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
@@ -146,8 +149,8 @@ function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
 }
 
 /**
- * Reports the events that have no hook of Chronicle although other events have one. Without these hooks, the agent's
- * work is only partly recorded.
+ * Reports the events that have no hook of Chronicle, if other events have one. The agent's work is then only partly
+ * recorded.
  */
 function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
   const hint = installAgain(agent, base);
@@ -227,6 +230,7 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   return lines;
 }
 
+/** Returns the diagnostics of the last day, and the path of their file. */
 export function recentTroubles(
   io: Io,
   { home }: HookPlaces,
@@ -349,8 +353,7 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
 }
 
 /**
- * Returns the text of a file. Returns `undefined` if the file is missing or unreadable, because the user's agent cannot
- * read it then, either.
+ * Returns the text of a file; `undefined` if it is missing or unreadable. The user's agent cannot read it then, either.
  */
 function textOrNothing(file: string): string | undefined {
   try {
@@ -362,9 +365,8 @@ function textOrNothing(file: string): string | undefined {
 }
 
 /**
- * Returns the settings in a file. Returns `undefined` for a file that cannot be read or that the agent does not accept,
- * because such a file switches nothing off. If the agent does not accept one of its `files`, `refusals` reports that
- * file.
+ * Returns the settings in a file; `undefined` if the file cannot be read or the agent does not accept it. Such a file
+ * switches nothing off. If it is one of the agent's `files`, `refusals` reports it.
  */
 function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
   const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
@@ -378,7 +380,10 @@ function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, u
   }
 }
 
-/** `folders`: the folders of projects that may have hooks. */
+/**
+ * Returns a sentence for each agent that has hooks but may work without being recorded. `folders`: the folders of
+ * projects that may have hooks.
+ */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [
     { scope: "user", project: folders[0] ?? io.cwd() } as const,
@@ -404,8 +409,8 @@ function inactive(
     if (hooks.length === 0 || active || stop === undefined) return [];
     return [`${agent.title} may work unrecorded: ${stop.what} (${stop.hint})`];
   } catch (error) {
-    // `USAGE` means that the environment variable of this agent is no absolute path. The error is returned as a
-    // sentence, because it does not concern other agents.
+    // `USAGE` means that this agent's environment variable is no absolute path. The error does not concern other
+    // agents, so it is returned as a sentence.
     if (!(error instanceof ChronicleError) || error.code !== "USAGE") throw error;
     return [`${agent.title} may work unrecorded: ${error.message}`];
   }

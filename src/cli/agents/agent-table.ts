@@ -19,10 +19,11 @@ interface HookStyle {
   readonly others: readonly string[];
   readonly timeout: number;
   /**
-   * The timeout of the hook at the end of a session. Present for an agent that allows only a short timeout there and
-   * warns about a longer one. Absent: `timeout`.
+   * The timeout of the hook at the end of a session, for an agent that allows only a short timeout there and warns
+   * about a longer one. Default: `timeout`.
    */
   readonly atEnd?: number;
+  /** True if each hook has a name. */
   readonly named: boolean;
 }
 
@@ -181,7 +182,7 @@ const CLAUDE_HOOK: Shape = {
   },
 };
 
-/** Claude Code ignores unknown events, and events whose value is no list. Everything else must be valid. */
+/** Claude Code ignores an event whose value is no list. A list must be valid as a whole. */
 const CLAUDE_GROUPS: Shape = {
   is: "list",
   orElse: "passed over",

@@ -57,7 +57,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** Returns a check for each agent and scope. If a file is unreadable, only the check of its agent fails. */
+/** Returns a check for each agent and scope. If a file is unreadable, only the checks that need it fail. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -112,7 +112,9 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
   return [{ name: "replicas", ok: true, detail }];
 }
 
-/** Reports the refused attempts in which an agent named no workspace. The check does not fail. */
+/**
+ * Reports the attempts of agents that were refused, as far as the agent named no workspace. The check does not fail.
+ */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
   const detail = `${counted(lines.length, "note")} about refused agents in the last day (${file}); ${lastOf(lines)}`;
@@ -130,7 +132,9 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
   return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
 }
 
-/** Checks the store's socket. If nobody answers on it, every hook is slow until the next server replaces the socket. */
+/**
+ * Checks the store's socket. If no server answers on it, every hook is slow until the next server replaces the socket.
+ */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
   const address = disk.lstat(run.address);

@@ -13,10 +13,13 @@ interface HookScript {
   /** The path of a Node that can run Chronicle. The agent's PATH may have an older Node. */
   readonly node: string;
   readonly entry: string;
-  /** The name of the hook's image in the store's cache folder. */
+  /**
+   * The name of the hook's image in the store's cache folder. The image is a startup snapshot of Node (see
+   * `hookImagePath`).
+   */
   readonly image: string;
   readonly version: string;
-  /** The value of `XDG_CONFIG_HOME` during the installation, if it was set. The key is in this folder. */
+  /** The value of `XDG_CONFIG_HOME` during the installation, if it was set. The key lies in this folder. */
   readonly configHome: string | undefined;
 }
 
@@ -25,15 +28,15 @@ export function shellWord(text: string): string {
 }
 
 /**
- * The maximum time for an answer of the server, in seconds. It is long because the first capture of a large folder
+ * The maximum time for an answer of the server, in seconds. It is long, because the first capture of a large folder
  * takes long.
  */
 const ANSWER_SECONDS = 120;
 
 /**
  * The Perl program that sends the request to the server. On Linux, it loads no module, because that takes time. Its
- * arguments are the socket, the path of the request, the version, `C` if LC_ALL was set only for Perl, and the
- * arguments of the hook.
+ * arguments are the socket, the path of the request, the version, `C` if LC_ALL was set only for Perl (else empty), and
+ * the arguments of the hook.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -122,11 +125,11 @@ function jsonWord(text: string): string {
 }
 
 /**
- * Returns the shell functions that report that Chronicle or Node was removed. The report comes at the beginning of a
- * step (a session, a prompt, a tool call), and not at the end of a step. With `--strict`, a tool must not run if
- * Chronicle cannot record it. A missing Node therefore stops tools. A missing Chronicle stops no tool, because the user
- * has uninstalled Chronicle on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end
- * its turn would run forever.
+ * Returns the shell functions that report that Chronicle or Node was removed. They report it at the beginning of a
+ * session, a prompt or a tool call, and not at the end of one. With `--strict`, a tool must not run if Chronicle cannot
+ * record it, so a missing Node stops tools. A missing Chronicle stops no tool, because the user has uninstalled
+ * Chronicle on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end its turn would
+ * run forever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {
@@ -171,7 +174,7 @@ present() {
  * optionally `--direct`, with which the server is neither asked nor started.
  *
  * With `--strict`, the script exits with code 2 after every failure before a tool. No agent runs the tool then. The
- * only exception is that Chronicle was uninstalled (see `lostChecks`).
+ * only exception is a failure because Chronicle was uninstalled (see `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;
@@ -265,8 +268,8 @@ export function wantedFor(agent: string, places: HookPlaces & { readonly strict:
   // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. All agents treat 1 as a
   // warning.
   const hook = `${script} ${agent} || exit 1`;
-  // With `--strict`, the tool must not run if the hook is missing. The shell must return 2 in that case, because the
-  // hook cannot.
+  // With `--strict`, the tool must not run if the hook is missing. In that case, the shell must return 2, because the
+  // hook cannot do so.
   const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }

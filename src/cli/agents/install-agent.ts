@@ -61,8 +61,8 @@ function backupOf(path: string): string {
 }
 
 /**
- * Returns the changes of `install`, file by file. Throws `REFUSED` if the agent does not accept a file, or if a file
- * cannot be edited. Writes nothing.
+ * Returns the changes that `install` must make, file by file. Throws `REFUSED` if the agent does not accept a file, or
+ * if a file cannot be edited. Writes nothing.
  */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
@@ -79,9 +79,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 }
 
 /**
- * Returns the changes of `uninstall`, file by file. A file that was made only for Chronicle is removed. If its path is
- * a link, the file is only emptied, because the removal of the link would leave the hooks in the file itself. Writes
- * nothing.
+ * Returns the changes that `uninstall` must make, file by file. A file that was made only for Chronicle is removed. If
+ * its path is a link, only Chronicle's entries are removed, because the removal of the link would leave them in the
+ * file behind the link. Writes nothing.
  */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
@@ -142,7 +142,8 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
 }
 
 /**
- * Returns Chronicle's command lines in a text; `undefined` if the text cannot be parsed and `misfit` gives the reason.
+ * Returns Chronicle's command lines in a text. Returns `undefined` if the text cannot be parsed and the agent does not
+ * accept it, either: `misfit` then has the reason.
  */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {
@@ -166,7 +167,10 @@ function edited(text: string | undefined, edit: (plain: string | undefined) => s
   return mark + edit(text?.slice(mark.length));
 }
 
-/** Throws `REFUSED` if the file is not UTF-8, because its bytes could not be written back unchanged. */
+/**
+ * Returns the text of a file; `undefined` if there is no file. Throws `REFUSED` if the file is not UTF-8, because its
+ * bytes could not be written back unchanged.
+ */
 function readConfig(path: string): string | undefined {
   try {
     return readTextIfThere(path, "exactly");

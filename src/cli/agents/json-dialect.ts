@@ -16,7 +16,7 @@ export interface Misfit {
   readonly hint: string;
 }
 
-/** The first line is 1. */
+/** Returns the number of the line at an offset. The first line is 1. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }
@@ -76,8 +76,7 @@ function lastTokenBefore(text: string, offset: number): number {
 }
 
 /**
- * Finds errors that only `JSON.parse` detects, because the clients use `JSON.parse`, and `jsonc-parser` accepts
- * slightly more.
+ * Finds errors that only `JSON.parse` detects. The clients use `JSON.parse`, and `jsonc-parser` accepts slightly more.
  */
 function otherMisfit(text: string): Misfit | undefined {
   try {

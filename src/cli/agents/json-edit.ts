@@ -16,8 +16,8 @@ export type JsonPath = (string | number)[];
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the object in a text of JSON with comments. Throws `REFUSED` for any other text, so that such a file is not
- * overwritten.
+ * Parses a text that has one object, as JSON with comments. Throws `REFUSED` for any other text, so that such a file is
+ * not overwritten.
  */
 export function readJsonc(text: string): JsonObject {
   const errors: ParseError[] = [];
@@ -65,8 +65,8 @@ function treeOf(text: string): Node {
 }
 
 /**
- * Throws `REFUSED` if a name on the path occurs twice in its object, because clients use the last occurrence while an
- * edit would change the first.
+ * Throws `REFUSED` if a name on the path occurs twice in its object. Clients use the last occurrence, but an edit would
+ * change the first.
  */
 function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   path.forEach((key, depth) => {
@@ -103,8 +103,9 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * Returns the text with a value at a path. The value replaces the present value of the path, or is appended to its
- * object or list. Missing objects on the path are added. Comments and the formatting of other entries do not change.
+ * Returns the text with a value at a path. The value replaces the present value at the path, or is appended to the
+ * object or list that the path leads to. Missing objects on the path are added. Comments and the formatting of other
+ * entries do not change.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
@@ -141,7 +142,7 @@ function insertInto(
   return spliced(result, endOf(last), endOf(last), ",");
 }
 
-/** Returns the text without the value at a path. If the value's line becomes empty, the line is removed as well. */
+/** Returns the text without the value at a path. If that leaves an empty line, the line is removed as well. */
 export function dropAt(text: string, path: JsonPath): string {
   const tree = treeOf(text);
   refuseTwice(text, tree, path);

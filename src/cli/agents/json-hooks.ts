@@ -46,13 +46,16 @@ export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Returns the wanted events that have no hook of Chronicle; an empty list if no event has one. */
+/** Returns those of the wanted events that have no hook of Chronicle. If no event has one, returns an empty list. */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
-/** Returns the places of Chronicle's hooks: the event, the index of the group, and the index in the group. */
+/**
+ * Returns the place of each hook of Chronicle: the event, the index of the group, and the index of the hook in the
+ * group.
+ */
 export function ourPlaces(text: string): { readonly event: string; readonly group: number; readonly hook: number }[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
@@ -63,7 +66,7 @@ export function ourPlaces(text: string): { readonly event: string; readonly grou
   );
 }
 
-/** Returns the events, without the event `before`, at which a hook of Chronicle has `--strict`. */
+/** Returns the events other than `before` at which a hook of Chronicle has `--strict`. */
 export function misplacedStrict(text: string, before: string): string[] {
   return ourHooks(text).flatMap(([event, commands]) =>
     event !== before && commands.some((command) => command.includes(" --strict")) ? [event] : [],
@@ -72,8 +75,8 @@ export function misplacedStrict(text: string, before: string): string[] {
 
 /**
  * Returns the text with exactly one hook of Chronicle for each wanted event. A group that has only hooks of Chronicle
- * is replaced. In a group that also has other hooks for the same tools, only Chronicle's hook is replaced. If there is
- * no such group, the wanted group is appended.
+ * is replaced. In a group that also has other hooks, only Chronicle's hook is replaced, provided that the group is for
+ * the same tools. If there is no group of either kind, the wanted group is appended.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -128,7 +131,7 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-/** `kept`: the index of a group that is not changed. */
+/** Returns the text without Chronicle's hooks at an event. `kept`: the index of a group that is not changed. */
 function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
@@ -142,7 +145,7 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
-/** `kept`: the index of a hook that is not changed. */
+/** Returns the text without Chronicle's hooks in a group. `kept`: the index of a hook that is not changed. */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },

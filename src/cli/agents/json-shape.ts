@@ -11,7 +11,7 @@ export type Shape =
       /** Present: a value that is no list is ignored; absent: it is refused. */ readonly orElse?: "passed over";
     }
   | ObjectShape
-  /** One of several shapes of objects. The string in the field `by` selects the shape. */
+  /** An object that has one of several shapes. The string in the object's field `by` selects the shape. */
   | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }
   | { readonly is: "or null"; readonly shape: Shape };
 

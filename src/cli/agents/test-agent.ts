@@ -23,7 +23,7 @@ interface Step {
 
 const TOOL = { claude: "Write", codex: "apply_patch", gemini: "write_file" } as const;
 
-/** Returns the calls of the test session. No file is written at the path `file`, which the tool call names. */
+/** Returns the calls of the test session. The tool call names the path `file`, but no file is written there. */
 function stepsFor(agent: string, file: string): Step[] {
   const input =
     agent === "codex" ? { command: `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch` } : { file_path: file };
@@ -105,8 +105,9 @@ async function look(
 }
 
 /**
- * Forgets the history that hooks have made for the folder before a hook failed. If the history cannot be forgotten,
- * adds that to the result instead of throwing, because the user must learn of the hook's failure.
+ * Returns the result of a failed test, after forgetting the history that the hooks have made for the folder. If the
+ * history cannot be forgotten, adds that to the result instead of throwing, because the user must learn of the hook's
+ * failure.
  */
 async function withoutTrace(context: CommandContext, folder: string, failed: AgentTest): Promise<AgentTest> {
   try {

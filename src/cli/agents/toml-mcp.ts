@@ -10,7 +10,7 @@ const IS_BEGIN = /^# >>> chronicle:/;
 const IS_END = /^# <<< chronicle\s*$/;
 const SERVER: readonly string[] = ["mcp_servers", "chronicle"];
 
-/** Throws `REFUSED` for invalid TOML. */
+/** Parses a text. Throws `REFUSED` for invalid TOML. */
 export function readToml(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
@@ -35,7 +35,10 @@ function serverIn(text: string): unknown {
   return isObject(servers) ? servers["chronicle"] : undefined;
 }
 
-/** Returns the command line of the server, regardless of who has written it. */
+/**
+ * Returns the command line of the server `chronicle` if it runs Chronicle, regardless of who has written the entry;
+ * else `undefined`.
+ */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
 }
@@ -45,10 +48,9 @@ export function hasTomlNamesake(text: string): boolean {
 }
 
 /**
- * Returns the text with Chronicle's server. If the text has no server of this name, a table between two marks is
- * appended. If it has a marked table, only the command in that table is changed. A server of this name that the user
- * has written without marks stays unchanged. Throws `REFUSED` if the text is not valid TOML or the table cannot be
- * written.
+ * Returns the text with Chronicle's server. If the text has no server `chronicle`, a table between two marks (comments)
+ * is appended. If Chronicle's own table has such marks, only the command in it is changed. A server of this name that
+ * the user has written stays unchanged. Throws `REFUSED` if the text is not valid TOML or the table cannot be written.
  */
 export function putTomlServer(text: string, command: readonly string[]): string {
   const present = ourTomlServer(text);
@@ -58,16 +60,16 @@ export function putTomlServer(text: string, command: readonly string[]): string 
   const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
   const [program, args] = keyLines(command);
   const result = `${without}${gap}${BEGIN}\n[${SERVER.join(".")}]\n${program}${args}${END}\n`;
-  // The appended table is no server if `mcp_servers` is an array of tables (`[[mcp_servers]]`). If `mcp_servers = {…}`
-  // is an inline table, `serverIn` throws.
+  // If `mcp_servers` is an array of tables (`[[mcp_servers]]`), the appended table is no server. If it is an inline
+  // table (`mcp_servers = {…}`), `serverIn` throws.
   if (serverIn(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
   return result;
 }
 
 /**
  * Returns the text without the marked server. Removes only the marks and the server's tables, and not everything
- * between the marks, because Codex adds its own tables before the mark at the end of the file. Throws `REFUSED` if the
- * text is not valid TOML or the server is not written as a table.
+ * between the marks, because Codex may add its own tables before the second mark. Throws `REFUSED` if the text is not
+ * valid TOML or the server is not written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;
@@ -131,8 +133,8 @@ interface TomlLine {
   /** `between`: a comment or an empty line. */
   readonly kind: "header" | "key" | "between";
   /**
-   * The keys of the table to which the line belongs; empty for lines before the first table. `undefined` for a comment
-   * or an empty line after the last key of a table, because it may belong to the next table.
+   * The name of the table to which the line belongs, as a list of keys; empty for lines before the first table.
+   * `undefined` for a comment or an empty line after the last key of a table, because it may belong to the next table.
    */
   readonly table: readonly string[] | undefined;
 }
@@ -140,7 +142,7 @@ interface TomlLine {
 /** Matches strings and comments. Brackets in them are not part of the structure. */
 const OPAQUE = /"""(?:\\[\s\S]|[^\\])*?"""+|'''[\s\S]*?'''+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/g;
 
-/** The texts of all lines together are the whole text. */
+/** Splits a text into logical lines. Joined, their texts are the whole text. */
 function tomlLines(text: string): TomlLine[] {
   const lines: TomlLine[] = [];
   let table: readonly string[] = [];
@@ -178,7 +180,7 @@ function isBehindTable(lines: readonly TomlLine[], index: number): boolean {
   return lines[index]?.kind === "between" && next?.kind !== "key";
 }
 
-/** Returns the keys of a table's header: `a` and `b.c` for `[a."b.c"]` and for `[[a."b.c"]]`. */
+/** Returns the keys in the header of a table: `a` and `b.c` for `[a."b.c"]` and for `[[a."b.c"]]`. */
 function keysOf(header: string): string[] {
   const keys: string[] = [];
   for (let inner: unknown = parse(header); ;) {

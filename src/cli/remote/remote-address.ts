@@ -80,7 +80,7 @@ export function remoteOf(
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
 }
 
-/** Throws `USAGE` if one of the given options only works on this machine. */
+/** Returns the address. Throws `USAGE` if one of the given options only works on this machine. */
 function parsedFor(address: RemoteAddress, input: Input, spec: CommandSpec | undefined): RemoteAddress {
   const option = spec?.options.find((one) => one.localOnly !== undefined && input.has(optionName(one)));
   if (option?.localOnly === undefined) return address;

@@ -43,8 +43,8 @@ export class RemoteServer {
   }
 
   /**
-   * Returns an object for the server, without sending a request. Throws `USAGE` for an invalid address or token, and
-   * the errors of `ownServer`.
+   * Returns an object for the server. Sends no request. Throws `USAGE` for an invalid address or token, and the errors
+   * of `ownServer`.
    */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
@@ -87,7 +87,10 @@ export class RemoteServer {
     }
   }
 
-  /** Throws `UNAUTHENTICATED` if the token is not accepted, and `UNAVAILABLE` if the server does not answer. */
+  /**
+   * Returns what the server knows about this caller. Throws `UNAUTHENTICATED` if the token is not accepted, and
+   * `UNAVAILABLE` if the server does not answer.
+   */
   me(): Promise<MeShape> {
     return this.#client.me();
   }

@@ -10,7 +10,10 @@ export interface ChangesStyle {
   readonly paint: Paint;
   /** Returns the path as the user would type it, with control characters escaped. */
   readonly shown: (path: string) => string;
-  /** The maximum number of lines (default: all). If there are more, one line has the number of the others. */
+  /**
+   * The maximum number of paths that are listed (default: all). If there are more, one further line has the number of
+   * the rest. `changeLines` lists one more path instead of such a line for one path.
+   */
   readonly most?: number;
 }
 
@@ -97,7 +100,10 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
-/** Each missing path has its own line. Paths that were left out on purpose are counted, and the first few are named. */
+/**
+ * Returns lines about a coverage. Each path that should have been recorded but was not has its own line. Paths that
+ * were left out on purpose are counted, and the first few are named.
+ */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;

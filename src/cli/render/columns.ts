@@ -12,7 +12,10 @@ function padded(text: string, to: number, align: Alignment): string {
   return align === ">" ? gap + text : text + gap;
 }
 
-/** The columns are two spaces apart. `align` has one character per column (default `<`). */
+/**
+ * Returns one line for each row, with its cells in columns that are two spaces apart. `align` has one character for
+ * each column (default `<`).
+ */
 export function columns(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
   for (const row of rows) {

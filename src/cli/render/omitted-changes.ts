@@ -6,6 +6,7 @@ import { printable } from "../../process/printable.ts";
 const MOST_PATHS = 5;
 
 interface Sentence {
+  /** Returns true if the sentence is about the change. */
   readonly isMeant: (change: OmittedChangeShape) => boolean;
   /** Returns the predicate of the sentence. `how`: an addition about the way in which paths were created. */
   readonly text: (isOne: boolean, how: string) => string;

@@ -83,7 +83,9 @@ function gitMode({ kind }: ChangeShape, permissions = 0o644): GitMode {
   return (permissions & 0o100) === 0 ? "100644" : "100755";
 }
 
-/** With `escape` (for a terminal), control characters in files are escaped. Without it, they stay unchanged. */
+/**
+ * Returns the lines of the changes' patches. With `escape` (for a terminal), control characters in them are escaped.
+ */
 export function patchLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly escape: boolean },
@@ -99,7 +101,7 @@ export function patchLines(
   });
 }
 
-/** `escape` has the same meaning as for `patchLines`. */
+/** Returns the lines of one patch. `escape` has the same meaning as for `patchLines`. */
 export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
   const text = style.escape ? printableText(patch) : patch;
   return coloured(text.replace(/\n$/, "").split("\n"), style.paint);
@@ -126,7 +128,10 @@ function whyNotCounted(change: ChangeShape): string {
   return change.change_type.replace("_", " ");
 }
 
-/** The changes must have been requested with patches. */
+/**
+ * Returns one line for each change, with the numbers of added and removed lines. The changes must have been requested
+ * with patches.
+ */
 export function statLines(
   changes: readonly ChangeShape[],
   style: { readonly paint: Paint; readonly shown: (path: string) => string },

@@ -30,7 +30,9 @@ function headed(
   return skipped.length === 0 ? [] : [paint("yellow", head), ...skippedLines(skipped, { paint, shown })];
 }
 
-/** Returns lines about contents that others wrote meanwhile: where they are kept, and what to do with them. */
+/**
+ * Returns lines about contents that others wrote during the operation: where they are kept, and what to do with them.
+ */
 export function copyLines(
   conflicts: RestoreShape["conflicts"],
   { paint, shown }: Pick<ChangesStyle, "paint" | "shown">,

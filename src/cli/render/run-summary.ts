@@ -43,8 +43,8 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
-  // The transaction is still active, so the line does not suggest `undo`: it would first roll the transaction back, and
-  // then undo the step before the run as well.
+  // `undo` is not suggested here, because the transaction may still be active. `undo` would roll it back first, and
+  // then also undo the operation before the run.
   if (left !== null) return `${what}, not taken back`;
   if (result.not_committed !== undefined) return what;
   return `${what}. Take back: ${worded("chronicle undo")}`;
@@ -118,7 +118,9 @@ function noteLines({ notes = [] }: RunShape): string[] {
   ];
 }
 
-/** Leaves out copies that another line already names. */
+/**
+ * Returns a line about the copies of what others wrote during the rollback, without the copies that `leftLine` names.
+ */
 function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
   const copies = conflicts.map(({ kept_at: at }) => at).filter((at) => left?.paths.includes(at) !== true);
   if (copies.length === 0) return [];

@@ -19,8 +19,8 @@ import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
 // Every command line begins in this module. The module asks the store's long-lived process ("the process") to carry out
-// the command, and loads only the code for that. It loads the whole program if there is no such process, or if the
-// process answers that the command line must do the command itself.
+// the command, and loads only the code for that. The whole program is loaded in these cases: the command is not one for
+// the process, there is no process, or the process answers that the present process must do the command itself.
 
 const disk = new NodeDisk();
 
@@ -78,7 +78,8 @@ function endBy(signal: NodeJS.Signals, code: number): void {
 const CHANGING = new Set(["redo", "restore", "rm", "rollback", "snapshot", "undo"]);
 
 /**
- * From now on, tells a user who interrupts a change that the process finishes it. Returns a function that ends this.
+ * Begins to handle interrupts: tells a user who interrupts a change that the process finishes it. Returns a function
+ * that ends the handling.
  */
 function tellInterrupt(argv: readonly string[]): () => void {
   if (!argv.some((word) => CHANGING.has(word))) return () => undefined;
@@ -121,14 +122,14 @@ function ownWords(argv: readonly string[]): readonly string[] {
 }
 
 /**
- * False if the process cannot carry out the command line. This check is quick and incomplete; the process itself
- * decides. `argv`: the result of `ownWords`.
+ * Returns false if it is already known here that the process cannot carry out the command line. If this returns true,
+ * the process itself decides. `argv`: the result of `ownWords`.
  */
 function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
   if (!allowsResident(env) || argv.includes("--direct")) return false;
   // Paths in `/proc` and `/dev` can mean something else in another process.
   if (argv.some((word) => /^(?:.*=)?\/(?:proc|dev)\//.test(word))) return false;
-  // The command must get words and variables that are not UTF-8 as bytes, and only this process has these bytes.
+  // The command must get words and variables that are not UTF-8 as bytes, and only the present process has these bytes.
   const texts = argv.includes("run") ? [...process.argv, ...Object.values(env)] : [];
   if (texts.some((text) => text?.includes("\uFFFD"))) return false;
   const isBare = argv.every((word) => word.startsWith("-"));
@@ -168,7 +169,7 @@ function callOf(): CommandCall | undefined {
   }
 }
 
-/** Calls `stream` only for a terminal. */
+/** Returns the properties of the output at a descriptor. Calls `stream` only if it is a terminal. */
 function terminalOf(fd: 1 | 2, stream: () => NodeJS.WriteStream): Terminal {
   if (!isatty(fd)) return { isTerminal: false, colours: false, columns: 80 };
   const { columns } = stream();

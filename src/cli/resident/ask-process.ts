@@ -19,14 +19,17 @@ const LOOK_MS = 1_000;
 const HEALTH_MS = 2_000;
 /**
  * Like `HEALTH_MS`, but at the end of a run. It is longer, because recording many changes can take long, and without an
- * answer the command line would record them once more.
+ * answer the asking process would record them once more.
  */
 const END_HEALTH_MS = 20_000;
 
 /** An answer of a process that has accepted the command. */
 export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
 
-/** Asks the long-lived process of the store in `home` to carry out a command. Never rejects. */
+/**
+ * Asks the long-lived process of the store in `home` to carry out a command. Resolves to its answer, or to the reason
+ * why this process must do the command itself. Never rejects.
+ */
 export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Answered> {
   const address = join(home, "run", "serve.sock");
   try {
@@ -40,8 +43,8 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
   const reply = await post(address, COMMAND_PATH, JSON.stringify(call));
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request: call.request };
-  // Any other reply, such as the reply to an unexpected error, may come after a change. `isBegun` keeps the request's
-  // id, so that the change is not made twice.
+  // A reply with another status than 200, as after an unexpected error, may come after a change. `isBegun` keeps the
+  // request's id, so that the change is not made twice.
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
@@ -63,9 +66,9 @@ interface Reply {
 }
 
 /**
- * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes.
- * `unreachable`: nobody has received the request. `lost`: the process may have carried out the request, but has not
- * answered.
+ * Sends a request over a socket, without `node:http`, which would take longer to load than the answer takes. Resolves
+ * to the reply, or to `unreachable` or `lost`. `unreachable`: nobody has received the request. `lost`: the process may
+ * have carried out the request, but has not answered.
  */
 function post(
   address: string,

@@ -5,8 +5,9 @@ import type { Input } from "../../process/input.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * If one of these variables is set, a command line does the command itself. `CI`: no process may outlive a job.
- * `CHRONICLE_RUN` and the role are set for the command of a run, because the work of that command belongs to the run.
+ * If one of these variables is set, a command is not carried out by the long-lived process. `CI`: no process may
+ * outlive a job. `CHRONICLE_RUN` and the role are set for the command of a run, because the work of that command
+ * belongs to the run.
  */
 const DIRECT_VARIABLES = ["CI", "CHRONICLE_DIRECT", "CHRONICLE_RUN", ROLE_VARIABLE, "CHRONICLE_REMOTE"];
 
@@ -22,7 +23,7 @@ export function allowsResident(env: Environment): boolean {
 export function whyDirect(env: Environment, input: Input, command = "list"): string | undefined {
   if (!RESIDENT_COMMANDS.includes(command)) return "the command is not one for the process";
   if (!allowsResident(env) || input.flag("direct")) return "it was asked for";
-  // `restore` (of `versions`) is in this list, because `restoreVersion` is not recognised by its request id.
+  // `restore` (of `versions`) is in this list, because a repeated `restoreVersion` is not recognised by its request id.
   const own = ["remote", "wait", "tokenFile", "to", "outside", "restore", "summary", "networkEvents"].find((name) =>
     input.has(name),
   );

@@ -9,9 +9,9 @@ type Tell = (note: string) => void;
 const commands = new AsyncLocalStorage<{ tell: Tell | undefined }>();
 
 /**
- * Carries out a command: calls `work`, which passes a receiver of notes to `tellTo`. The store's notes about the
- * command then go to this receiver. The asynchronous context tells to which command a note belongs, because the
- * commands share the workspaces of the process.
+ * Calls `work`, which carries out a command and passes a receiver of notes to `tellTo`. The receiver then gets the
+ * store's notes about this command. Commands share the workspaces of the process, so the asynchronous context tells to
+ * which command a note belongs.
  */
 export async function withNotes<T>(work: (tellTo: (tell: Tell | undefined) => void) => Promise<T>): Promise<T> {
   const command: { tell: Tell | undefined } = { tell: undefined };

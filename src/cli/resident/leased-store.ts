@@ -77,7 +77,7 @@ export class LeasedStore implements StoreApi {
     return this.#needsClient();
   }
 
-  /** Returns all leases. The process's store stays open. */
+  /** Gives up all leases. The process's store stays open. */
   async close(): Promise<void> {
     for (const lease of this.#leases.splice(0)) lease[Symbol.dispose]();
     await Promise.resolve();
@@ -104,7 +104,7 @@ export class LeasedStore implements StoreApi {
     this.#parts.workspaces
       .openKey(key)
       .then((lease) => lease[Symbol.dispose]())
-      // The user gets this error from the client, which also opens the workspace.
+      // The user gets the same error from the client, which opens the workspace itself.
       .catch((error: unknown) => this.#parts.onError(error));
   }
 

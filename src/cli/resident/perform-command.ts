@@ -47,7 +47,8 @@ export async function performCommand(
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
   const answered = served.run(run);
-  // If the command fails after `ordered` has resolved, the answer to the client's report of the end has the failure.
+  // The rejection is ignored here. If the command fails after `ordered` has resolved, the answer to the client's report
+  // of the end has the failure.
   answered.catch(() => undefined);
   return Promise.race([answered, served.ordered]);
 }
@@ -103,7 +104,7 @@ class ServedCommand {
     };
   }
 
-  /** Resolves to the command that the client must start, with the output so far. `run` continues meanwhile. */
+  /** Resolves to the command that the client must start, with the output so far. `run` continues after that. */
   get ordered(): Promise<CommandAnswer> {
     return this.#ordered.promise;
   }

@@ -6,15 +6,16 @@ import { startServer } from "../../daemon/start-server.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 
 /**
- * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist or cannot be
- * written, because every command also works without the process.
+ * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist, belongs to
+ * another user or cannot be written, or if this process may be in a sandbox. Every command also works without the
+ * long-lived process.
  */
 export function startProcess(home: string, env: Readonly<Record<string, string | undefined>>): void {
   const disk = new NodeDisk();
   const uid = ownUid();
   try {
-    // The long-lived process would have the rights of this process. It is not started from a sandbox, because commands
-    // from outside of the sandbox would ask it as well.
+    // The long-lived process has the rights of the process that starts it. It is not started from a sandbox, because
+    // commands from outside of the sandbox ask the same process, and have other rights.
     if (disk.lstat(`${home}/workspaces`)?.uid !== uid || mayBeSandboxed(disk)) return;
     const run = runFolder(disk, { env, home, uid });
     makeRunFolder(disk, run, uid);

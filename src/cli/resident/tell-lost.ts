@@ -2,7 +2,7 @@
 const FAILED = 1;
 
 /**
- * Reports that the output could not be written. Returns the command's exit code if the command failed, else `failed`.
+ * Reports that the output could not be written. Returns the command's exit code if the command failed, else `FAILED`.
  */
 export function tellLost(failure: Error, code: number): number {
   process.stderr.write(

@@ -143,8 +143,8 @@ interface TlsFiles {
 }
 
 /**
- * Reads a certificate (with its chain) and its key, in PEM. For any other content, throws `USAGE`, which names the
- * option and the file.
+ * Reads a certificate (with its chain) and its key, in PEM. Throws `USAGE` for any other content, and if the key does
+ * not belong to the certificate. The error names the options and the files.
  */
 function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
   const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };

@@ -13,8 +13,8 @@ export async function confirm(context: CommandContext, question: string): Promis
 }
 
 /**
- * Throws `REFUSED` unless a person can be asked at a terminal. No option replaces the person, because programs can give
- * options, too. `what`: the data that would be removed at once.
+ * Throws `REFUSED` unless a person can be asked at a terminal. No option replaces the person, because a program could
+ * pass the option. `what`: the data that would be removed at once.
  */
 export function refuseWithoutPerson(context: CommandContext, what: string): void {
   if (context.canAsk) return;

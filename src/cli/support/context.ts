@@ -179,7 +179,8 @@ export class CommandContext {
   }
 
   /**
-   * Unlike `isAgent`, checks the ancestors of this process for every command, because a secret is about to be shown.
+   * True if an agent, or a command that a run has started, runs this command. Unlike `isAgent`, checks the ancestors of
+   * this process for every command, because a secret is about to be shown.
    */
   #isAgentAnyhow(): Promise<boolean> {
     return (this.#isAnyhow ??= this.isAgent().then((isAgent) => isAgent || isWithinAgents(this.io, this.input)));
@@ -348,8 +349,8 @@ function amount(count: number, unit: Progress["unit"]): string {
 }
 
 /**
- * A line on a terminal that shows the progress of long work. It is not shown during the first second. It does not use
- * stdin, because stdin may belong to a child process.
+ * A line on a terminal that shows the progress of long work. It appears only after the work has taken a second. It does
+ * not use stdin, because stdin may belong to a child process.
  */
 export class ProgressLine {
   readonly #sink: Sink;

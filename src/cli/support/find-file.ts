@@ -6,8 +6,8 @@ import { closestTo } from "../render/closest.ts";
 const MOST_CANDIDATES = 10;
 
 /**
- * Returns recorded paths with the same file name, including those of deleted files. If there are none, returns paths
- * with a similar name.
+ * Returns recorded paths with the same file name, including those of deleted files. If there are none, returns similar
+ * paths of the last snapshot, or else its paths with a similar file name.
  */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
   if (path === "") return [];

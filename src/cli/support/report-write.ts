@@ -15,7 +15,10 @@ export function conditionOf({ input }: CommandContext): { readonly ifMatch?: str
   return hash === undefined ? {} : { ifMatch: hash };
 }
 
-/** Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the same time. */
+/**
+ * Prints the result of a write. Resolves to the exit code, which is 1 if somebody else wrote to one of the paths at the
+ * same time.
+ */
 export async function reportWrite(
   context: CommandContext,
   workspace: WorkspaceApi,

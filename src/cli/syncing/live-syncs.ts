@@ -8,7 +8,10 @@ export interface Following {
   /** The id of the only sync that is followed (default: all syncs). */
   readonly id?: string;
   readonly signal: AbortSignal;
-  /** All existing syncs (default: the syncs that have had events). */
+  /**
+   * All syncs of the store, so that hints can tell whether a command must name the sync (default: the syncs that have
+   * had events).
+   */
   readonly all?: readonly SyncShape[];
   /** Returns true for a state of a sync at which the display ends. */
   readonly until?: (sync: SyncShape) => boolean;

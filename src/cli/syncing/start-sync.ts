@@ -97,8 +97,9 @@ const JOINED: Readonly<Record<SyncMode, string>> = {
 };
 
 /**
- * At a terminal, shows the first sync until it is done. Ctrl-C ends only the display, and not the sync. Otherwise, only
- * waits until it is known whether the origin can be reached.
+ * Waits for the first sync, and returns its state. At a terminal, shows the first sync until it is done; Ctrl-C ends
+ * only the display, and not the sync. Without a terminal or with `--json`, only waits until it is known whether the
+ * origin can be reached.
  */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
   if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
@@ -152,8 +153,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
 }
 
 /**
- * Starts the sync in this process. If an earlier foreground process has ended without stopping the sync, the store's
- * server may run the sync by now. In that case, makes the server stop the sync first.
+ * Starts the sync in this process. The store's server may already run the sync, because an earlier foreground process
+ * has ended without stopping it. In that case, makes the server stop the sync first.
  */
 async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
   try {
@@ -276,7 +277,10 @@ function followOptions({ input }: CommandContext): SyncSettings {
   };
 }
 
-/** `undefined` leaves the present patterns, and an empty list removes them. */
+/**
+ * Returns the patterns of the command line for one direction: `undefined` to leave the sync's patterns as they are, or
+ * an empty list to remove them.
+ */
 function patterns(input: Input, way: "to" | "from"): readonly string[] | undefined {
   const [given, without] = way === "to" ? ["filterTo", "withoutFilterTo"] : ["filterFrom", "withoutFilterFrom"];
   const list = input.list(given);
@@ -292,7 +296,10 @@ function modeOf(text: string): SyncMode {
   return mode;
 }
 
-/** A Unix socket needs no token. Throws `USAGE` if a port has no token. */
+/**
+ * Returns the token for an origin. A Unix socket needs none. Throws `USAGE` if the origin is at a port and no token is
+ * given.
+ */
 function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
   if (url.startsWith("unix:")) return {};
   const { io, input } = context;

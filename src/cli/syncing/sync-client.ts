@@ -49,7 +49,10 @@ export async function backgroundClient(context: CommandContext): Promise<SyncCli
   return clientAt(run);
 }
 
-/** Returns `undefined` if the store's server is not running. */
+/**
+ * Connects to the syncs of the store's server. Returns `undefined` if the server is not running, or if its socket could
+ * belong to another user.
+ */
 export async function runningClient(context: CommandContext): Promise<SyncClient | undefined> {
   const { run } = placeOf(context);
   // If others can enter the folder of the socket, the socket could belong to another user.
@@ -140,7 +143,10 @@ export function namingSync(
   return (text) => text.replaceAll(OF_ONE_SYNC, `chronicle -w ${id.slice(0, 8)} `);
 }
 
-/** If `work` throws, the commands in the error's hint name the sync where necessary. */
+/**
+ * Does work on a sync. If `work` throws, adds the sync's id to the commands in the error's hint where it is needed (see
+ * `namingSync`).
+ */
 export async function onSync<T>(
   context: CommandContext,
   { syncs, sync }: { readonly syncs: SyncApi; readonly sync: SyncShape },

@@ -45,7 +45,7 @@ function meantBy(text: string): string {
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/** `path`: the path as it was typed. Throws `USAGE` if the path is empty or too long. */
+/** Returns the address of a socket from its path as it was typed. Throws `USAGE` if the path is empty or too long. */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);

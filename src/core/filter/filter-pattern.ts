@@ -103,7 +103,7 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
 /** The maximum total length of the folder paths whose verdicts are cached, in characters. */
 const MAX_REMEMBERED = 4_000_000;
 
-/** The maximum length of a folder path that is cached. No disk has a longer one. */
+/** The maximum length of a folder path that is cached, in characters (`PATH_MAX` of Linux). */
 const MAX_REMEMBERED_NAME = 4096;
 
 /** The state of a folder for its children; `undefined` if the folder is filtered out, with everything in it. */

@@ -1,7 +1,7 @@
 /** The user's rules for the paths that a capture leaves out. They are recorded with each snapshot. */
 export interface FilterOptions {
   /**
-   * True if ignore files are respected as in git: nested files, files of the repository above the root, `info/exclude`,
+   * True if ignore files are applied as in git: nested files, files of the repository above the root, `info/exclude`,
    * and the user's own file.
    */
   readonly useGitignore: boolean;

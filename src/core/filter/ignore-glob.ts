@@ -32,10 +32,8 @@ export const ANY = -1;
 export const STAR = -2;
 /** `**` between slashes. It matches any text, including slashes. */
 export const GLOBSTAR = -3;
-/**
- * A step that consumes no text, before a `**` that a plain `/` follows. The step lets a match skip the `**` together
- * with the `/`, so that `a/**` + `/b` matches `a/b`.
- */
+// A step that consumes no text, before a `**` that is followed by a plain `/`. The step lets a match skip the `**`
+// together with the `/`, so that `a/**/b` matches `a/b`.
 export const MAYBE = -4;
 /** The distance from a capital ASCII letter to its small letter. */
 const TO_SMALL = 0x20;

@@ -1,7 +1,10 @@
 import { ANY, FIRST_CLASS, GLOBSTAR, MAYBE, SLASH, STAR, textOf, widthOf } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
 
-/** The positions that a glob can have reached after some text. The list is empty if no further text can match. */
+/**
+ * The positions (indexes of steps) that a glob can have reached after some text. The list is empty if no continuation
+ * of the text can match.
+ */
 export type GlobState = readonly number[];
 
 function classHolds(glob: Glob, step: number, c: number): boolean {

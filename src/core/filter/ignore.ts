@@ -12,7 +12,10 @@ const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
 
 /** A git repository that begins in a folder, or contains the root. */
 export interface RepositoryScope {
-  /** True if outer rules do not apply in the repository. False at the root, where there are no outer rules. */
+  /**
+   * True if outer rules do not apply in the repository. False for a repository that begins at or above the root,
+   * because the workspace has no rules outside of it.
+   */
   readonly isBoundary: boolean;
   readonly ignoreCase: boolean;
   /** The paths that git tracks in the repository; `undefined` if git tracks nothing that its ignore rules exclude. */
@@ -54,8 +57,8 @@ export interface CompiledFilter {
  *    nothing that git tracks.
  *
  * Everything in an excluded folder is excluded, except force-included paths. If an ignore file excludes the folder,
- * paths that git tracks are not excluded either. The rules look only at a path and its kind, because a recorded filter
- * also judges paths that are gone. The scan itself omits files because of their size or content.
+ * paths in it that git tracks are not excluded either. The rules look only at a path and its kind, because a recorded
+ * filter also judges paths that are gone. The scan itself omits files because of their size or content.
  */
 export function compileFilter(options: FilterOptions): CompiledFilter {
   return new Filter(options);
@@ -171,7 +174,7 @@ export class FolderScope {
     return this.judge(name, isFolder).tracked;
   }
 
-  /** Returns true if the child is `.git` or is beneath such a folder, and is not force-included. */
+  /** Returns true if the child is `.git` or lies beneath a `.git`, unless it is force-included. */
   isGits(name: string): boolean {
     if (this.#forcedBy(name, true) !== undefined) return false;
     return name === GIT || this.#state.excludedBy?.rule === "git";

@@ -65,7 +65,7 @@ export class ProtectedNames {
     return this.#added.length === 0 ? undefined : lastMatch(this.#added, path);
   }
 
-  /** Returns the entry with the class that it would be recorded with now. */
+  /** Returns the entry with the class that a capture would give it now. */
   classed(entry: Entry): Entry {
     const isProtected = entry.kind === "file" && this.holds(entry.path);
     if (isProtected === (entry.class === "protected")) return entry;

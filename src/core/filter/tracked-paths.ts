@@ -7,6 +7,7 @@ export interface TrackedPaths {
    * Returns true if git tracks the path itself. For a folder, this means that git tracks it as a separate repository.
    */
   has(path: string, isFolder: boolean): boolean;
+  /** Returns true if git tracks anything beneath the folder. */
   hasBeneath(path: string): boolean;
 }
 
@@ -47,6 +48,7 @@ export class ListedPaths implements TrackedPaths {
   }
 }
 
+/** The place of a git working tree in relation to the workspace's root. */
 export interface TreePlace {
   /** The folder beneath the root in which the working tree begins; `""` if it begins at the root or above it. */
   readonly folder: string;
@@ -57,6 +59,7 @@ export interface TreePlace {
   readonly above: string;
 }
 
+/** Tracked paths that are looked up in a git index. */
 export class IndexedPaths implements TrackedPaths {
   readonly #index: GitIndex;
   readonly #place: TreePlace;

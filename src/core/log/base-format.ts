@@ -27,7 +27,7 @@ import type { WorkspacePath } from "../values/path.ts";
 
 export const BASE_MAGIC = Buffer.from("CHRBASE\n", "latin1");
 export const BASE_VERSION = 2;
-/** The previous version, whose rows have times in milliseconds only. It can still be read. */
+/** The previous version, whose times are in whole milliseconds. It can still be read. */
 export const BASE_VERSION_MS = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
@@ -52,7 +52,7 @@ export interface BaseEntry {
   readonly folderHash?: Hash;
 }
 
-/** The last event of one record that is not a file's record. */
+/** The last event of a record. The records of files are rows of entries instead. */
 export interface BaseRecord {
   readonly recordId: string;
   readonly seq: number;

@@ -29,7 +29,10 @@ function isCounted(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-/** Throws `INTEGRITY_VIOLATION` unless the bytes are canonical JSON with the fields of a record in a base. */
+/**
+ * Parses the JSON of a record row. Throws `INTEGRITY_VIOLATION` unless the bytes are canonical JSON with the fields of
+ * a record in a base.
+ */
 export function parseRecord(bytes: Buffer): BaseRecord {
   if (!isUtf8(bytes)) notABase("a record is not UTF-8");
   const value = parseCanonical(bytes.toString("utf8"));
@@ -90,7 +93,7 @@ export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   return records;
 }
 
-/** Throws `INTEGRITY_VIOLATION` for bytes that are not a base. */
+/** Always throws `INTEGRITY_VIOLATION`: the rows or bytes at hand do not form a base, for the given reason. */
 export function notABase(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a base: ${reason}`);
 }

@@ -25,7 +25,7 @@ const ROW_FIXED = 1 + 2 + 2 + 8 + 8 + 2 + 32 + 8 + 8 + 4;
 
 export interface BaseContent {
   readonly root: Hash;
-  /** Tracked roots in any order. Default: the first root alone, whose folder hash is `root`. */
+  /** Tracked roots in any order. Default: only the first root (id `""`), whose folder hash is `root`. */
   readonly roots?: readonly BaseRoot[];
   readonly counts: BaseCounts;
   /** Entries in `comparePaths` order, including deleted paths. Each folder is directly before its contents. */

@@ -44,9 +44,9 @@ function mustHoldIntegers(recordId: string): boolean {
 
 /**
  * Turns drafts into the events that follow `head`, all with the time `ts` (ISO 8601 UTC, milliseconds). Throws
- * `INTEGRITY_VIOLATION` for another form of time, for a head whose seq and hash do not fit, and for a draft that the
- * log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete with a record).
- * Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
+ * `INTEGRITY_VIOLATION` for a time in another format, for a head whose seq and hash do not fit together, and for a
+ * draft that the log cannot hold (a fraction outside of `user:` records, lone surrogates, an empty record id, a delete
+ * with a record). Throws `LIMIT_EXCEEDED` for a line longer than `MAX_LINE_BYTES`.
  */
 export function sealEvents(head: Head, drafts: readonly EventDraft[], ts: string): SealedEvent[] {
   if (!isTimestamp(ts))

@@ -33,8 +33,8 @@ interface OriginalTear {
   readonly line: number;
   readonly byte: number;
   /**
-   * The number of bytes from that line to the end of the file. `lines` is the number of lines in them that are not
-   * blank.
+   * The number of bytes from the start of that line to the end of the file. `lines` is the number of non-blank lines
+   * among them.
    */
   readonly bytes: number;
   readonly lines: number;
@@ -74,18 +74,20 @@ interface VerifiedLine {
 }
 
 interface ReadOptions {
+  /** True to round numbers that a double cannot hold exactly. Such numbers are otherwise refused. */
   readonly roundNumbers: boolean;
   /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. */
   readonly checkpoint?: Uint8Array | undefined;
+  /** True to return the events before the first line that does not verify, instead of throwing. */
   readonly upToTear?: boolean | undefined;
 }
 
 /**
  * Reads and verifies a log. Skips blank lines. Throws `INTEGRITY_VIOLATION` for the first line that does not match its
  * hash or does not follow the previous line, with the line's number in the file (also in `data.line`). With `upToTear`,
- * returns the events before that line instead, if there are any. Throws `REFUSED` for a sound log that cannot be
- * imported, because it is compacted and lacks its checkpoint, because a number would be rounded, or because JSON cannot
- * hold a value.
+ * returns the events before that line instead, if there are any. Throws `REFUSED` for a log that cannot be imported
+ * although its hashes match: it is compacted and its checkpoint is missing or does not fit, a number would be rounded,
+ * a value is nested too deeply, or JSON cannot hold a value.
  */
 export function readChronomemory(bytes: Uint8Array, options: ReadOptions): OriginalLog {
   const read = readLines(bytes, options);
@@ -210,7 +212,7 @@ function verifyLine(line: Buffer, text: string, { at, head }: Place): VerifiedLi
   if (!OPS.has(op)) refuse(`op is ${JSON.stringify(op)}`);
   const computed = hashOfFields(fields);
   if (hash !== computed) refuse(`its hash is ${hash}, its content gives ${computed}`);
-  // A compaction leaves one line, which begins a new chain.
+  // A compaction by the original leaves one line, which begins a new chain.
   const isStart = op === "compact" && head.seq === 0 && seq >= 1;
   if (!isStart && seq !== head.seq + 1) refuse(`its seq is ${seq}, expected ${head.seq + 1}`);
   const prev = textOf(fields, "prev_hash");

@@ -63,8 +63,8 @@ export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): Com
 /** Follows the events of a log in order and finds where commits end. */
 export class CommitFollower {
   /**
-   * The first event of the open commit; `undefined` if it is unknown, because a copy of a history may begin within a
-   * commit.
+   * The first event of the open commit; `undefined` if it is unknown. It is unknown in a copy whose history begins
+   * within a commit.
    */
   #first: number | undefined;
   readonly #after: number;

@@ -32,9 +32,9 @@ export function encodeAnchor({ workspace, seq, hash, ts, root, base, frontier }:
 }
 
 /**
- * Decodes an anchor, also one that an earlier version wrote without a checksum. Throws `LOG_DAMAGED` for an invalid
- * field or a wrong checksum. Throws `INTEGRITY_VIOLATION` for a text that is not canonical JSON, and for a frontier
- * that does not fit the seq.
+ * Decodes an anchor, including one that an earlier version wrote without a checksum. Throws `LOG_DAMAGED` for an
+ * invalid field or a wrong checksum. Throws `INTEGRITY_VIOLATION` for a text that is not canonical JSON, and for a
+ * frontier that does not fit the seq.
  */
 export function decodeAnchor(file: string): HistoryAnchor {
   const unchecked = uncheckedIn(file);

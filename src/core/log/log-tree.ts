@@ -27,7 +27,7 @@ function frontierLength(size: number): number {
 }
 
 /**
- * The growing tree. It keeps only the frontier, and `append` computes about two hashes. To verify in parallel, cut the
+ * The growing tree. It keeps only the frontier. `append` computes two hashes on average. To verify in parallel, cut the
  * log into pieces of 2^n events (the last piece may be shorter), build one `LogTree` for each piece, and join the trees
  * in order with `appendTree`.
  */
@@ -56,7 +56,7 @@ export class LogTree {
 
   /**
    * Appends the events of another tree that was built separately. Throws `INTEGRITY_VIOLATION` unless this tree's size
-   * is a multiple of the size of the other's largest subtree, which is a power of two.
+   * is a multiple of the size of the largest subtree of `piece`, which is a power of two.
    */
   appendTree(piece: LogTree): void {
     let width = 2 ** Math.floor(Math.log2(Math.max(piece.size, 1)));
@@ -76,7 +76,7 @@ export class LogTree {
     return this.#range.root();
   }
 
-  /** Returns the compact range, largest subtree first. */
+  /** Returns the roots of the perfect subtrees, the largest first. */
   frontier(): Hash[] {
     return [...this.#range.subtrees];
   }

@@ -189,7 +189,7 @@ export function plainValue(node: PythonJson): PlainValue {
     switch (one.kind) {
       case "object": {
         // `Object.fromEntries` defines its keys, so that `__proto__` is a key like any other. The code that stores the
-        // value may refuse it.
+        // value may still refuse this key.
         const members = [...one.members].map(([key, member]) => [key, plain(member)] as const);
         return Object.fromEntries(members);
       }
@@ -215,7 +215,7 @@ function numberOf(token: string): number {
 
 /**
  * Returns true if a double represents the number exactly. Python writes a float with just the digits that identify it,
- * so only an integer can be inexact.
+ * so only an integer can be inexact. Also returns true for a number that is not finite, because `numberOf` refuses it.
  */
 function isExact(token: string): boolean {
   const number = Number(token);

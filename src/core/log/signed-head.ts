@@ -72,7 +72,10 @@ export function generateKey(): SigningKey {
   };
 }
 
-/** Throws `INTEGRITY_VIOLATION` for content that a note cannot represent (seq 0, an invalid id). */
+/**
+ * Returns the text of a note, which is what is signed. Throws `INTEGRITY_VIOLATION` for content that a note cannot
+ * represent (seq 0, an invalid id).
+ */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
   if (!Number.isSafeInteger(seq) || seq < 1) malformed(`its size is ${seq}`);
@@ -81,8 +84,9 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 }
 
 /**
- * Returns the whole note. `keyName` is the name by which verifiers know the key, for example `chronicle/<workspace id>`
- * or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, and for a key that is not an Ed25519 key.
+ * Signs a text of `encodeHead`, and returns the whole note. `keyName` is the name by which verifiers know the key, for
+ * example `chronicle/<workspace id>` or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, and
+ * for a key that is not an Ed25519 key.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -92,8 +96,8 @@ export function signHead(text: string, privateKeyPem: string, keyName: string): 
 }
 
 /**
- * Returns the verifier key of a public key: `<name>+<key id>+<base64>`. The key may be given in PEM, also as the PEM of
- * its private key. Throws `USAGE` for an invalid key or name.
+ * Returns the verifier key of a public key: `<name>+<key id>+<base64>`. The key can be given as PEM, either its own or
+ * that of its private key. Throws `USAGE` for an invalid key or name.
  */
 export function vkeyOf(publicKey: string | KeyObject, name: string): string {
   const raw = rawKey(typeof publicKey === "string" ? readKey(() => createPublicKey(publicKey)) : publicKey);
@@ -127,7 +131,9 @@ function keyIdOf(name: string, raw: Buffer): Buffer {
   return sha256Bytes(Buffer.concat([Buffer.from(`${name}\n`), typedKey(raw)])).subarray(0, 4);
 }
 
-/** Returns `undefined` for text that is not canonical base64, and for another number of bytes than `length`. */
+/**
+ * Decodes base64. Returns `undefined` for text that is not canonical base64, or that does not encode `length` bytes.
+ */
 function fromBase64(text: string, length?: number): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   const same = bytes.toString("base64") === text;
@@ -179,7 +185,7 @@ function extension(lines: readonly string[], name: string): Hash {
   return isHash(value) ? value : malformed(`it has no ${name} line`);
 }
 
-/** `unknown-key` means that no signature in the note has the name and id of that key. */
+/** `unknown-key` means that no signature in the note has the name and id of the verifier key. */
 export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
 
 /**
@@ -201,7 +207,7 @@ export function judgeSignature(note: string, vkey: string): SignatureVerdict {
   return isGood ? "valid" : "invalid";
 }
 
-/** Throws `USAGE` for a malformed verifier key. */
+/** Returns true if `judgeSignature` returns `valid`. Throws `USAGE` for a malformed verifier key. */
 export function verifySignedHead(note: string, vkey: string): boolean {
   return judgeSignature(note, vkey) === "valid";
 }

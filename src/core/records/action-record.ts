@@ -26,15 +26,16 @@ export interface ActionRecord {
   /** A text for messages: `write_file: main.go`. Secrets are masked. */
   readonly summary: string;
   /**
-   * With `paths`, changes at `paths` and beneath them belong to the action. With `workspace`, changes anywhere belong
-   * to the action, except at paths that another action names. The whole workspace is then captured before and after the
-   * action.
+   * Which changes belong to the action.
+   * - `paths`: changes at the declared paths (the field `paths`) and beneath them.
+   * - `workspace`: changes anywhere, except at paths that another action declares. The whole workspace is then captured
+   *   before and after the action.
    */
   readonly scope: "paths" | "workspace";
   readonly paths: readonly WorkspacePath[];
   /** The states of the action's paths before the action. */
   readonly files: readonly BackedUpFile[];
-  /** Folders above the action's paths that did not exist. */
+  /** Folders above the action's paths that did not exist before the action. */
   readonly missing: readonly WorkspacePath[];
   /** Absolute paths outside of the workspace whose states were kept (`outside:<path>`). */
   readonly outside: readonly string[];
@@ -53,8 +54,7 @@ export interface ActionRecord {
   /** The first event of the action. Every later event of the action has this field. */
   readonly begun?: BegunAt;
   /**
-   * The process that will finish the action. `null` if no process is known. Without a process, the end of a process
-   * never makes the action abandoned.
+   * The process that will finish the action. If it ends first, the action is abandoned. `null` if no process is known.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */

@@ -68,7 +68,7 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
-/** Some tools pass the source of `move_directory` and similar types as `path`. */
+/** Other names under which tools pass a field. Some pass the source of a move as `path`. */
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
@@ -90,7 +90,7 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 
 /**
  * Returns the source and the destination of a tool that moves something, as given in the payload. Returns `undefined`
- * if the tool does not touch both. For example, a copy only reads its source.
+ * if the tool does not touch both (a copy only reads its source), or if the payload lacks one of them.
  */
 export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
   const known = TYPES.get(type);
@@ -171,7 +171,9 @@ class Sorter {
   readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
-  /** True once a root, or a folder that contains a root, was added. The tool may then touch the whole workspace. */
+  /**
+   * True once a root, or a deep target that contains a root, was added. The tool may then touch the whole workspace.
+   */
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {

@@ -3,14 +3,15 @@ import type { Hash } from "../values/hash.ts";
 import { damaged, hashOf, object, text } from "../values/record-fields.ts";
 
 /**
- * Small files that git ignores, kept aside for some days. They are content of the class `private`. The record names one
- * blob, which is a plan (`plan.ts`) of the change to each path. Only the plan names the contents. Therefore, the log
- * has no hash of a short secret, no replica receives the contents, and no reader sees them.
+ * Small files that git ignores, kept aside for some days. They are content of the class `private`. The record of the
+ * session or action names one blob, which is a plan (`plan.ts`) of the change to each path. Only the plan names the
+ * contents. Therefore, the log has no hash of a short secret, no replica receives the contents, and no reader sees
+ * them.
  */
 export interface Aside {
   /**
    * A blob with the changes that the session or action made to the paths. While the session or action is open, the plan
-   * has each path as removed.
+   * lists each path as removed.
    */
   readonly plan: Hash;
   /** The time until which the plan and its contents are kept. */

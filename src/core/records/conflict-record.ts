@@ -8,8 +8,12 @@ import { oneOf, optionalText, text, whole } from "../values/record-fields.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * The way in which a conflict was settled. `withdrawn` means that the undo that caused the conflict was itself undone,
- * or that a folder and its origin agree again without a person's decision. In a sync, `undo` means the origin's side.
+ * The way in which a conflict was settled.
+ * - `current`: the path keeps its state. In a sync, that is the folder's state.
+ * - `undo`: the path gets the state that the undo wanted. In a sync, that is the origin's state.
+ * - `merged`: the path gets a merged content.
+ * - `withdrawn`: the undo that caused the conflict was itself undone, or a folder and its origin agree again without a
+ *   person's decision.
  */
 export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
@@ -24,8 +28,8 @@ export interface SyncConflict {
   /** The origin's event that recorded `wanted`; 0 if the path never existed there. */
   readonly upstreamSeq: number;
   /**
-   * The origin's event up to which the folder had been reconciled before the conflict. It is the base of all paths
-   * beneath the conflict's path.
+   * The origin's event up to which the folder had been reconciled before the conflict. The state after this event is
+   * the base of all paths beneath the conflict's path.
    */
   readonly since?: number;
   /** The reason, for a `blocked` conflict. */
@@ -41,13 +45,14 @@ export interface ConflictRecord {
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
   /**
-   * The reason. Two reasons occur only in a sync. With `blocked`, the state cannot be written. With `collision`, the
-   * folder's disk treats the path's name as that of another path in the folder.
+   * The reason. Two reasons occur only in a sync. With `blocked`, the origin's state cannot be written to the folder.
+   * With `collision`, the folder's disk treats the path's name as that of another path in the folder.
    */
   readonly reason: ConflictReason | "blocked" | "collision";
   /** The id of the intent that caused the conflict; `""` for a sync. */
   readonly undo: string;
   readonly sync?: SyncConflict;
+  /** The time at which the conflict was found, in ISO 8601 UTC. */
   readonly met: string;
   /**
    * The three states of the path:

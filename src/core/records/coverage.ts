@@ -64,7 +64,7 @@ interface ReasonTraits {
   readonly keepsEarlier: boolean;
   /**
    * The history can have a state of the path, or of a path beneath it, that differs from the omitted state. False for
-   * `over-limit`, because these limits leave out only new paths.
+   * `over-limit`, because the limits on entries and bytes leave out only new paths.
    */
   readonly isStale: boolean;
   /**

@@ -17,8 +17,8 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: contents that may be missing from the store, and the actor who erased them. No line is removed. The
- * lines that name these contents keep their hashes, and prove the history as before.
+ * `erase:<id>`: an erasure: the contents that it permits to be missing from the store, and its actor. No line of the
+ * log is removed. The lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
   /** With `withdrawn`, the erasure was withdrawn within the grace period, and permits nothing. */
@@ -26,8 +26,8 @@ export interface EraseRecord {
   /** The hashes of the contents, ascending. */
   readonly contents: readonly Hash[];
   /**
-   * Contents kept aside that may be missing too. They are listed by path, because only plans have their hashes.
-   * Default: none.
+   * Kept-aside contents that the erasure also permits to be missing. They are listed by path, because only plans have
+   * their hashes. Default: none.
    */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;

@@ -10,8 +10,8 @@ export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
   /**
-   * The events that ended the recording of paths whose contents were erased. Unlike in the record, events of its own
-   * commit are included.
+   * The events that ended the recording of paths whose contents were erased. Unlike in the record, events in the
+   * record's own commit are included.
    */
   readonly untracked: SeqRanges;
 }
@@ -26,8 +26,8 @@ export function erasureIn({ recordId, seq, record }: Pick<LogEvent, "recordId" |
 }
 
 /**
- * The erasures of a history. An erasure at event E permits a content to be missing for all events before E. If an event
- * after E records the content again, the content is kept as usual.
+ * The erasures of a history. An erasure at event E permits its contents to be missing for all events before E. If an
+ * event after E records such a content again, the content is kept as usual.
  */
 export class Erasures {
   readonly #due: number | undefined;
@@ -82,6 +82,7 @@ export class Erasures {
     return (this.of(hash)?.seq ?? 0) > seq;
   }
 
+  /** Returns the changes of a plan whose kept-aside contents are not erased. */
   leftAside<T extends { readonly path: WorkspacePath }>(plan: Hash, changes: readonly T[]): readonly T[] {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }

@@ -12,9 +12,9 @@ import { optional } from "../../util/optional.ts";
  * stored beside the log, not in it, because the lines of a log cannot be erased. `docs/format.md` describes the bytes.
  */
 export interface OffRecord {
-  /** A part of each `seal`, so that equal contents have different seals in other workspaces. */
+  /** A part of each `seal`, so that equal contents have different seals in different workspaces. */
   readonly salt: string;
-  /** Commands that are running off the record. These commands can be the cause of changes that are made meanwhile. */
+  /** Commands that are running off the record. A change that is made while such a command runs can be its change. */
   readonly going: readonly OffRecordCommand[];
   readonly notes: readonly OffRecordNote[];
 }

@@ -19,7 +19,7 @@ export interface OmittedChange {
   readonly detail?: string;
   /**
    * True if the path's earlier content was kept aside. For a created path, true if the created content was kept aside.
-   * Undo then restores the earlier state.
+   * Undo can then restore the earlier state.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
@@ -36,7 +36,10 @@ export interface OmittedChange {
   readonly candidates?: readonly string[];
 }
 
-/** Undo takes a change back only if its contents were kept aside and nobody else may have made the change. */
+/**
+ * Returns true if an undo of the session or action takes the change back: the content was kept aside, and no other
+ * session or action can have made the change.
+ */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
 }

@@ -7,7 +7,8 @@ const PREFIX = "proposal:";
 
 /**
  * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on the
- * events that the replica has applied by then. Like a file's event, the event of a proposal is an entry of the journal.
+ * origin's events that the replica has applied when it records the proposal. Like a file's event, the event of a
+ * proposal is an entry of the journal.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;

@@ -16,7 +16,7 @@ export interface PruneRecord {
    * withdrawn.
    */
   readonly floorSeq: number;
-  /** States below the floor that are kept as well, as ascending seqs. */
+  /** States below the floor that are kept, too, as ascending seqs. */
   readonly kept: readonly number[];
   /**
    * The states of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.

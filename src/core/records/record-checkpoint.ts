@@ -15,11 +15,11 @@ import {
  * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, and its name is the SHA-256 of
  * its bytes. A *checkpoint* (`snapshot.json`) is a state with its checksum:
  *
- *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
- *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
+ * state {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]} checkpoint {"checksum":"<SHA-256 of the
+ * state's bytes>","state": state } NEWLINE
  *
- * Each row is on a line of its own, so that a large state is never one text in memory. The rows of a base are sorted by
- * id, so that equal states have the same base.
+ * Each row is on a line of its own, so that a large state is never held as one string in memory. The rows of a base are
+ * sorted by id, so that equal states have the same base.
  */
 
 const OPEN = '{"checksum":"';

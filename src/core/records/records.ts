@@ -37,6 +37,7 @@ export interface SnapshotRecord {
   readonly number: number;
   readonly cause: string;
   readonly root: Hash;
+  /** The number of the previous snapshot; `null` for the first one. */
   readonly parent: number | null;
   readonly pinned: boolean;
   readonly actor: string;
@@ -44,6 +45,7 @@ export interface SnapshotRecord {
   readonly coverage: Coverage;
   /** A blob with the canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
+  /** The number of entries in the state, and the bytes of their contents. */
   readonly entries: number;
   readonly bytes: number;
   readonly name?: string;
@@ -159,8 +161,8 @@ export interface IntentRecord {
    */
   readonly stayed?: readonly StayedPath[];
   /**
-   * Only for a finished request that has an id and is not a write: the files that somebody wrote meanwhile, and the
-   * paths at which these files were kept.
+   * Only for a finished request that has an id and is not a write: the files that somebody wrote during the request,
+   * and the paths at which these files were kept.
    */
   readonly keptAt?: readonly KeptBeside[];
   /** The plan of the paths that were kept aside. */

@@ -5,7 +5,7 @@ import { optional } from "../../util/optional.ts";
 
 const PREFIX = "replica:";
 
-/** The reason why a sync is halted until somebody decides. */
+/** The reason why a sync is halted until a person decides. */
 export interface ReplicaHalt {
   /** A word for programs, such as `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion` or `diverged`. */
   readonly reason: string;
@@ -13,7 +13,7 @@ export interface ReplicaHalt {
   readonly detail?: string;
 }
 
-/** The identity of a folder. If the identity differs, another folder has taken the folder's place. */
+/** The identity of a folder. If the folder at a path has another identity than before, it is another folder. */
 export interface FolderIdentity {
   /** The device and the inode, as decimal numbers. */
   readonly dev: string;
@@ -67,6 +67,7 @@ export interface ReplicaRecord {
   readonly policy?: string;
   /** The rule for editors' own files (core/filter/editor-names.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
+  /** The time in milliseconds for which a file must be unchanged before it is recorded. Default: 50. */
   readonly debounceMs?: number;
   /** True if protected files are synced both ways, too. Default: each side keeps its own. */
   readonly withProtected?: true;
@@ -78,7 +79,7 @@ export interface ReplicaRecord {
   readonly ownNames?: readonly string[];
   /** The origin's event up to which the folder is reconciled; 0 if it never was. */
   readonly applied: number;
-  /** The last local event that the origin is known to have answered. Pruning keeps later events. */
+  /** The last local event that the origin is known to have answered. Pruning keeps the contents of later events. */
   readonly settled: number;
   /** Set if the next step of the sync must not treat missing paths as deleted (see `Kept`). */
   readonly keeps?: Kept;

@@ -35,8 +35,8 @@ export interface RetentionLimits {
 
 /**
  * A person's rules for the moments to keep. A moment is kept if any rule keeps it. `last` keeps that number of newest
- * moments. `withinMs` keeps all moments below that age. Each other rule is a number of periods (hours, days …), and
- * keeps the newest moment of each period.
+ * moments. `withinMs` keeps all moments below that age. Each other rule is a number of periods (hours, days …). It
+ * keeps the newest moment of each of the latest periods that have moments, up to this number.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -52,13 +52,13 @@ export interface PruneQuestion {
   /** The moments, in the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly rules: RetentionLimits | KeepRules;
-  /** Moments below this age are not pruned. */
+  /** Moments that are younger than this are not pruned. */
   readonly minAgeMs: number;
   /** The last event of the log, and its time. */
   readonly head: { readonly seq: number; readonly ts: number };
   /** The floor in force; 0 if the history was never pruned. */
   readonly floorSeq: number;
-  /** Other states that unfinished work needs. */
+  /** States that unfinished work needs, in addition to those of the moments. */
   readonly states?: readonly number[];
   /** A state that unfinished work needs, together with all later states. */
   readonly hold?: number;

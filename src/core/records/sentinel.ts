@@ -43,7 +43,7 @@ export function encodeSentinel(sentinel: Sentinel): RecordBody {
  * `INTEGRITY_VIOLATION` if the fields do not match the event:
  * - `head` must be the event's `prev_hash`.
  * - `size` must be the event's seq − 1.
- * - `range` must end at `size`.
+ * - `range` must begin at an event from 1 to `size`, and end at `size`.
  * - `frontier` must have the length for `size` events.
  */
 export function decodeSentinel(event: LogEvent): Sentinel {

@@ -27,7 +27,7 @@ export interface Acceptance {
   readonly head: Head | null;
   /** The file in the folder `heads` that has the note of the kept head; `null` if there was no note. */
   readonly keptAs: string | null;
-  /** A text for messages: the reason why the history could not continue by itself. */
+  /** A text for messages: the reason why the history could not continue without a person's decision. */
   readonly reason: string;
 }
 

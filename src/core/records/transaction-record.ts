@@ -56,8 +56,8 @@ export interface TransactionRecord {
   readonly run?: string;
   readonly action?: string;
   /**
-   * The run that the transaction contains (`run --rollback-on-failure`). Changes that others make meanwhile are not
-   * part of the transaction.
+   * The run that the transaction contains (`run --rollback-on-failure`). Changes that others make during the run are
+   * not part of the transaction.
    */
   readonly holds?: string;
   /** The number of paths that the transaction and its savepoints changed. Set once the transaction is committed. */
@@ -66,7 +66,7 @@ export interface TransactionRecord {
 
 export type TransactionStatus = "active" | "committed" | "rolled_back";
 
-/** True if changes that no action made belong to the transaction while it is the innermost bracket. */
+/** Returns true if changes that no action made belong to the transaction while it is the innermost bracket. */
 export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === undefined && session === undefined;
 }

@@ -27,14 +27,14 @@ export interface Whereabouts {
   readonly roots: readonly RootPlace[];
 }
 
-/** Returns true if the machine was booted after `last`; false if either boot is unknown. */
+/** Returns true if the machine was booted between `last` and `now`; false if the boot of either is unknown. */
 export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
   return isOther(last.boot, now.boot);
 }
 
 /**
- * Returns true if the machine was booted, or one of the file systems was mounted, after `last`. Data that was not
- * synced before may then be lost.
+ * Returns true if the machine was booted, or one of the file systems was mounted, between `last` and `now`. Data that
+ * was not synced before this can be lost.
  */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;

@@ -45,6 +45,7 @@ export interface RootRecord {
   readonly id: string | null;
   /** The absolute folder; `""` in a hosted workspace, whose files exist only in its log and blobs. */
   readonly folder: string;
+  /** The only name in the folder that is tracked. Omitted if the whole folder is tracked. */
   readonly only?: string;
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;

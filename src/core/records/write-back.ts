@@ -34,13 +34,13 @@ export interface WriteBackEntry {
 export interface WriteBackBatch {
   readonly replica: string;
   /**
-   * The last event that was sent to the replica, or that the replica has proved to hold. The replica cannot have seen
-   * later events.
+   * The last event of the origin that was sent to the replica, or that the replica has proved to hold. The replica
+   * cannot have seen later events of the origin.
    */
   readonly acknowledged: number;
   /**
    * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. A
-   * different last entry in the history means that somebody else has written under this replica's name. The batch is
+   * different last entry in the history means that another program has written under this replica's name. The batch is
    * then refused, unless it contains that entry. `undefined`: no check.
    */
   readonly after?: number;

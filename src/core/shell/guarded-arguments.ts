@@ -4,8 +4,8 @@ import type { ShellWord } from "./shell-words.ts";
 
 /**
  * The paths that a program writes or removes according to its arguments. `personsCommandIn` reports a command with such
- * a path in a guarded folder. Paths that `shell-arguments.ts` returns may be missing here. If `deep` is true,
- * everything beneath the paths is affected.
+ * a path in a guarded folder. Paths that `argumentsOf` (`shell-arguments.ts`) returns can be missing here, because both
+ * are checked. If `deep` is true, everything beneath the paths is affected.
  */
 export interface Guarding {
   readonly paths: readonly ShellWord[];
@@ -77,7 +77,9 @@ function unzip(words: readonly ShellWord[]): Guarding {
   return { paths: folders.length > 0 ? folders : [HERE], deep: false };
 }
 
-/** Reads `7z VERB ARCHIVE FILE…`. Its options may be anywhere, and each has its value in its own word. */
+/**
+ * Reads `7z VERB ARCHIVE FILE…`. Its options can be anywhere. The value of an option is in the same word as the option.
+ */
 function sevenZip(words: readonly ShellWord[]): Guarding {
   const end = words.findIndex(({ text }) => text === "--");
   const isOption = (text: string, at: number): boolean => text.startsWith("-") && (end < 0 || at < end);

@@ -11,7 +11,10 @@ export interface Arguments {
   readonly from?: ShellWord;
   /** The name of a folder beneath `paths` that is not touched. */
   readonly spares?: string;
-  /** Set if the command touches only some of the paths beneath, and selects them itself. */
+  /**
+   * Set if the command touches only some of the paths beneath `paths`, and selects them itself. Excluded paths beneath
+   * `paths` are then not part of the forecast.
+   */
   readonly chooses?: true;
   /** A target that the sources replace. If the target is a folder, the sources are put into it. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
@@ -70,7 +73,10 @@ export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
   return what?.known === true && /^u\+[rwxX]+(?:,u\+[rwxX]+)*$/.test(what.text);
 }
 
-/** The same as `change`, but with `chooses`. Excluded paths need not be examined, because owners are not recorded. */
+/**
+ * The same as `change`, but with `chooses`, so that excluded paths are not part of the forecast. They need not be,
+ * because owners are not recorded.
+ */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };
 }

@@ -37,7 +37,7 @@ export function takesNext(option: ShellWord, valued: ReadonlySet<string>): boole
   return namesOf(option, valued).takesNext;
 }
 
-/** The words after a program's name. */
+/** The words after a program's name, split into options and operands. */
 export interface GivenOptions {
   /** The names of the given options. The letters of a bundle are separate names. */
   readonly options: ReadonlySet<string>;
@@ -96,7 +96,7 @@ export function readOptions(
   return { options, values, operands };
 }
 
-/** Returns the word without its first characters. */
+/** Returns the word without its first `at` characters. */
 export function cutBefore(word: ShellWord, at: number): ShellWord {
   return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
 }

@@ -27,7 +27,7 @@ export interface ShellTarget {
 /** The maximum number of targets of one line. Further targets are left out. */
 const MAX_TARGETS = 1_000;
 
-/** The maximum length of a folder that is treated as known. */
+/** The maximum length of a working folder's path. A folder with a longer path counts as unknown. */
 export const MAX_FOLDER = 4_096;
 
 /**

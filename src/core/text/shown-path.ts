@@ -9,10 +9,10 @@ const ROOT_SHOWN = /^@[a-z0-9-]+:/;
  */
 export function givenOfShown({ path, path_b64: bytes }: { readonly path: string; readonly path_b64?: string }): string {
   const [root = ""] = ROOT_SHOWN.exec(path) ?? [];
-  // Without the prefix `./`, a name such as `base64:x` would be read as a notation.
+  // Without the prefix `./`, a name such as `base64:x` would be read as an encoded path.
   if (bytes === undefined) return `${root}./${path.slice(root.length)}`;
   const inner = pathFromBytes(Buffer.from(bytes, "base64"));
-  // An older server shows only the name, even if it begins like the mark of a root.
+  // An older server does not put `./` before a path that begins like the mark of a root.
   const isOfFirst = path === inner || path === textMark(undefined, inner) + inner || path === displayPath(inner);
   return `${isOfFirst ? "" : root}base64:${bytes}`;
 }

@@ -16,9 +16,9 @@ const WAY_OUT =
   "everything kept so far is safe; free some with `chronicle prune` and `chronicle gc`, or raise max_store_bytes in config.yaml";
 
 /**
- * Returns the error for a store that may not grow. Only the hint and the data have the size of all workspaces together.
- * The message does not have it, because messages are also recorded in a workspace, whose readers may not learn about
- * other workspaces.
+ * Returns the error for a store that must not grow further. Only the hint and the data have the size of all workspaces
+ * together. The message does not have it, because messages are also recorded in a workspace, whose readers must not
+ * learn about other workspaces.
  */
 export function storeFull({ taken, wanted, limit }: StoreFull): ChronicleError {
   const more = wanted === 0 ? "nothing" : `no ${formatBytes(wanted)}`;

@@ -7,9 +7,9 @@ export const MAX_DIFF_BYTES = 4 * 1024 ** 2;
 
 /**
  * The maximum number of edits for which the shortest diff of one pair is searched. The time of the search grows with
- * the square of the edits (about 50 ms at 1,000). An edit is an added or removed line that the other side has, too. A
- * line that only one side has needs no search. Above this number, the diff replaces everything between the first and
- * the last difference.
+ * the square of the edits (about 50 ms at 1,000). An edit is an added or removed line that also occurs on the other
+ * side. A line that occurs on only one side needs no search. Above this number, the diff replaces everything between
+ * the first and the last difference.
  */
 export const MAX_EDITS = 1000;
 
@@ -35,7 +35,9 @@ export class DiffBudget {
   }
 }
 
-/** The number of bytes in which git looks for a NUL. A file with a NUL there is binary. */
+/**
+ * The number of bytes at the beginning of a file in which git looks for a NUL. A file with a NUL among them is binary.
+ */
 const SNIFFED_BYTES = 8000;
 
 /** Types and modes in git's notation: a file, an executable file, a symbolic link (its content is the target). */
@@ -114,7 +116,10 @@ interface Region {
   readonly newTo: number;
 }
 
-/** Both sides without the equal lines at their beginnings and ends. The lines of context around the middle are kept. */
+/**
+ * Both sides without the equal lines at their beginnings and ends. The lines of context around the differing part are
+ * kept. `skipped` is the number of lines before them.
+ */
 interface Window {
   readonly old: readonly string[];
   readonly now: readonly string[];
@@ -331,9 +336,9 @@ function headerLines(input: DiffInput, hasHunks: boolean): string[] {
 }
 
 /**
- * Returns the patch of a file whose change no patch can represent, in git's form for binary files. `git apply` then
- * refuses the whole patch instead of silently leaving this file out. The contents of `before` and `after` are not read.
- * Only their presence matters.
+ * Returns the lines of a patch for a change that no text patch can represent, in git's form for binary files. `git
+ * apply` then refuses the whole patch instead of silently leaving this file out. The contents of `before` and `after`
+ * are not read. Only their presence matters.
  */
 export function patchWithoutText(input: DiffInput): string[] {
   const { before, after, beforeMode = "100644", afterMode = "100644" } = input;
@@ -344,7 +349,7 @@ export function patchWithoutText(input: DiffInput): string[] {
   ];
   return [
     ...headerLines(input, false),
-    // Without this line, git regards the file as unchanged. The hashes are zero, because only git could compute them.
+    // Without this line, git regards the file as unchanged. The hashes are zero, because the contents are not read.
     `index 0000000..0000000${isSame ? ` ${afterMode}` : ""}`,
     `Binary files ${old} and ${now} differ`,
   ];

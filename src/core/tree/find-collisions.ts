@@ -9,9 +9,9 @@ export interface NameRules {
 }
 
 /**
- * Finds paths that would be the same on a file system with these rules. Returns groups of names in one folder, each
- * group in path order. The folders above the paths are compared too. Paths beneath colliding folders are not listed,
- * because they no longer collide once the folders have different names.
+ * Finds paths that would be the same on a file system with these rules. Returns groups of paths that lie in the same
+ * folder, each group in path order. The folders above the paths are compared too. Paths beneath colliding folders are
+ * not listed, because they no longer collide once the folders have different names.
  *
  * File systems use their own tables to fold letters. This function folds everything that Unicode's full case mappings
  * make equal (also `ß` and `ss`), because a false collision is better than an overwritten file.

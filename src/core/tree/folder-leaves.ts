@@ -4,8 +4,8 @@ import { childLeaf, type TreeChild } from "./merkle.ts";
 import { compareNames } from "../values/path.ts";
 
 /**
- * The RFC 6962 tree of one folder, with all its nodes. If some children change, only the nodes on their paths to the
- * root are computed again, not the whole folder. Immutable.
+ * The RFC 6962 tree of one folder, with all its nodes. If children are replaced, only the nodes above them are computed
+ * again. If a child is added or removed, the nodes above all later children are computed again, too. Immutable.
  *
  * Level 0 has the leaves. A node of the next level is the hash of two nodes. The last node of a level with an odd
  * number of nodes is passed up unchanged. The result is the tree of `folderHash`.

@@ -72,8 +72,8 @@ export function readsAll(
 
 /**
  * Kinds of file systems that are on another machine or shared with one, by their names in /proc/self/mountinfo. This
- * system is not notified of changes that are made there. FUSE file systems that are not in `OWN_FUSE` are regarded as
- * shared (sshfs, shared folders of a virtual machine, the mounts of containers).
+ * machine is not notified of changes that other machines make. FUSE file systems that are not in `OWN_FUSE` are
+ * regarded as shared (sshfs, shared folders of a virtual machine, the mounts of containers).
  */
 const SHARED = new Set(
   (
@@ -124,9 +124,10 @@ export function whyNotHeldAt(traits: FolderTraits, entry: Pick<Entry, "path" | "
   return whyNotHeld(traits, entry);
 }
 
-/** Characters that some file systems do not allow in names, besides unprintable ones. */
+/** Characters that some file systems do not allow in names, besides control characters. */
 export const REFUSED_SOMEWHERE = '"*:<>?\\|';
 
+/** Returns true for an entry that some file systems cannot hold. */
 export function mayNotBeHeld({ path, kind }: Pick<Entry, "path" | "kind">): boolean {
   if (kind === "symlink" || !isUtf8Path(path)) return true;
   return [...path].some((one) => one < " " || REFUSED_SOMEWHERE.includes(one));

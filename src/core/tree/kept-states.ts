@@ -23,6 +23,7 @@ export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates 
   return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
 }
 
+/** Returns true if `one` keeps every state that `other` keeps. */
 export function keepsAllOf(one: KeptStates, other: KeptStates): boolean {
   for (let state = other.floorSeq; state < one.floorSeq; state += 1) if (!keepsState(one, state)) return false;
   return other.kept.every((state) => keepsState(one, state));
@@ -34,8 +35,8 @@ export function keepsState(pruning: KeptStates | undefined, state: number): bool
 }
 
 /**
- * True if a kept state needs the value that was in force from event `since` until event `until`. `until` is `undefined`
- * for a value that is still in force.
+ * Returns true if a kept state needs the value that was in force from event `since` until event `until`. `until` is
+ * `undefined` for a value that is still in force.
  */
 export function keepsSpan(pruning: KeptStates | undefined, since: number, until: number | undefined): boolean {
   if (pruning === undefined || until === undefined || until > pruning.floorSeq) return true;

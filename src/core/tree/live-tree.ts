@@ -81,8 +81,8 @@ export class LiveTree {
   }
 
   /**
-   * Computes the hashes of the changed folders. Yields after about every `step` names, so that other work can run.
-   * Afterwards, the root is known, unless a path is set meanwhile.
+   * Computes the hashes of the changed folders. Yields after about every `step` names, so that other work can run. At
+   * the end, the root is known, unless a path was set while the generator ran.
    */
   *computing(step: number): Generator<void, void> {
     let left = step;

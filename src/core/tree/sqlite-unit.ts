@@ -10,7 +10,7 @@ import { displayPath, nameOf, type WorkspacePath } from "../values/path.ts";
 export const UNIT_SUFFIXES = ["-wal", "-journal"] as const;
 export type UnitSuffix = (typeof UNIT_SUFFIXES)[number];
 
-/** The companion file that is derived from the others. */
+/** The companion file that SQLite derives from `-wal`. */
 export const SHARED_MEMORY_SUFFIX = "-shm";
 
 const MAGIC = Buffer.from("SQLite format 3\0", "latin1");

@@ -7,7 +7,9 @@ export const STAGING_FOLDER = ".chronicle-tmp";
 
 const BESIDE = `${STAGING_FOLDER}-`;
 
-/** Returns the name of the folder in which an apply stages files for the surrounding folder. */
+/**
+ * Returns the name of the folder in which an apply stages files for the surrounding folder. `own` identifies the apply.
+ */
 export function stagingBeside(own: string): string {
   return BESIDE + own;
 }

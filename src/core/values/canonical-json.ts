@@ -36,7 +36,7 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 
 /**
  * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
- * `-0`, `1e21` (canonical: `1e+21`), numbers that a double cannot represent, needless escapes, lone surrogates, a byte
+ * `-0`, `1e21` (canonical: `1e+21`), numbers that a double would change, needless escapes, lone surrogates, a byte
  * order mark. Keys that look like integers are sorted as text, and `__proto__` is an ordinary key.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {

@@ -69,7 +69,7 @@ export interface BehindSpan extends SeqSpan {
   readonly ts: string;
 }
 
-/** The first event in a span whose time is at or after a given time. */
+/** In a span, the first event that has a time at or after a given time. */
 export interface Crossing {
   readonly seq: number;
   readonly ts: string;
@@ -81,8 +81,8 @@ export interface Crossing {
  * Finds the spans after notable jumps in which the clock was behind. A jump can mean that the clock was ahead before
  * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least as
  * much as it then goes back. A clock that was behind leaps forward after the jump. If neither leap is found, or if both
- * are found, the clock is assumed to have been ahead. `firstFrom` finds the first event of a span whose time is at or
- * after a time.
+ * are found, the clock is assumed to have been ahead. `firstFrom` finds this event (see `Crossing`) for a span and a
+ * time.
  */
 export async function spansBehind(
   all: readonly ClockJump[],

@@ -54,7 +54,10 @@ export interface Change {
   readonly after: Entry | undefined;
 }
 
-/** A change of the kind counts as `modified`. A change of only the mode counts as `permissions_changed`. */
+/**
+ * Returns the type of a change. A change of the kind counts as `modified`. A change of only the mode counts as
+ * `permissions_changed`.
+ */
 export function changeType(change: Change): ChangeType {
   const { before, after } = change;
   if (before === undefined) return "created";

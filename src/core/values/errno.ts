@@ -15,7 +15,10 @@ interface Named {
   readonly words: string;
 }
 
-/** Numbers of Linux (errno.h) without a name in libuv. 69 and 70 are those of macOS; Linux does not return them. */
+/**
+ * Numbers of Linux (errno.h) without a name in libuv. 69 and 70 are numbers of macOS, which no file operation on Linux
+ * returns.
+ */
 const WITHOUT_NAME: Readonly<Record<number, Named>> = {
   35: { name: "EDEADLK", words: "resource deadlock avoided" },
   37: { name: "ENOLCK", words: "no locks available" },

@@ -32,7 +32,7 @@ export type ErrorCode =
   | "PRECONDITION_FAILED"
   /**
    * These codes are about talking to a server. `UNAUTHENTICATED`: no token, or a wrong one. `RATE_LIMITED`: too many
-   * requests. `UNAVAILABLE`: no answer, or the server cannot answer this now.
+   * requests. `UNAVAILABLE`: no answer, or the server cannot answer the request now.
    */
   | "UNAUTHENTICATED"
   | "RATE_LIMITED"

@@ -138,7 +138,10 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
   return recordedPath(() => pathInRoot(root, form === "file64" ? pathFromBase64(shown) : parsePath(shown)));
 }
 
-/** Throws `LOG_DAMAGED` also if the bytes are UTF-8, because such paths are written as text. */
+/**
+ * Decodes a path. Throws `LOG_DAMAGED` if the text is not canonical Base64, or if the bytes are UTF-8, because UTF-8
+ * paths are written as text.
+ */
 function pathFromBase64(encoded: string): WorkspacePath {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") !== encoded) return damaged(`${JSON.stringify(encoded)} is not canonical Base64`);
@@ -166,7 +169,7 @@ const CAUSES: ReadonlySet<IterationCause> = new Set([
 
 const OF_ENTRIES = ["class", "hash", "mode", "mtime_ms", "mtime_ns", "size"] as const;
 
-/** The keys are in canonical order, so that these records, which are the most frequent ones, need no sorting. */
+/** Encodes a file record with its keys in canonical order, so that these most frequent records need no sorting. */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
   const body: Record<string, Json> = {};
@@ -263,7 +266,9 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
     : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
-/** The value 0 is never written, so that each time has only one form. */
+/**
+ * Returns the nanoseconds after the milliseconds. The value 0 is never written, so that each time has only one form.
+ */
 function decodeRest(body: RecordBody): number | undefined {
   if (body["mtime_ns"] === undefined) return undefined;
   const rest = whole(body, "mtime_ns");

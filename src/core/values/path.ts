@@ -5,8 +5,8 @@ import { withVisible } from "./invisible.ts";
  * A path inside a workspace. Its components are separated by `/`. None of them is empty, `.` or `..`, or contains a
  * NUL. `""` is the root.
  *
- * Bytes that are not UTF-8 are kept exactly. Each is one lone surrogate U+DC80..U+DCFF (as in Python's PEP 383), so a
- * path is well-formed exactly if its bytes are UTF-8.
+ * Bytes that are not UTF-8 are kept exactly. Each such byte is one lone surrogate U+DC80..U+DCFF (as in Python's PEP
+ * 383), so a path is well-formed exactly if its bytes are UTF-8.
  *
  * A path in a further tracked root begins with the component `\0<root id>`, which cannot be the name of a file. Paths
  * from outside must be converted by `parsePath` (text) or `pathFromBytes` (names from a file system).
@@ -44,7 +44,7 @@ function checkComponents(text: string): void {
   }
 }
 
-/** Throws `PATH_INVALID` for a text that is not a path. `""` is the root. */
+/** Parses a text as a path. `""` is the root. Throws `PATH_INVALID` for a text that is not a path. */
 export function parsePath(text: string): WorkspacePath {
   if (text === "") return ROOT;
   if (!text.isWellFormed()) refuse(text, "it is not well-formed text");
@@ -239,7 +239,10 @@ export function isRootId(id: string): boolean {
   return ROOT_ID.test(id);
 }
 
-/** `root` is `undefined` for the first root. Throws `PATH_INVALID` for an impossible id. */
+/**
+ * Returns the workspace's path for a path within a tracked root. `root` is the id of the root, `undefined` for the
+ * first root. Throws `PATH_INVALID` for an impossible id.
+ */
 export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
   if (root === undefined) return path;
   if (!ROOT_ID.test(root)) throw new ChronicleError("PATH_INVALID", `not a root id: ${JSON.stringify(root)}`);
@@ -268,7 +271,7 @@ export function beginsLikeMark(root: string | undefined, inner: string): boolean
   return inner.startsWith(BYTES_TEXT) || (root === undefined && ROOT_TEXT.test(inner));
 }
 
-/** Returns the mark of the root, and `./` before a name that begins like a mark. */
+/** Returns what precedes a path in text: the mark of its root, and `./` if the path itself begins like a mark. */
 export function textMark(root: string | undefined, inner: string): string {
   return (root === undefined ? "" : `@${root}:`) + (beginsLikeMark(root, inner) ? "./" : "");
 }

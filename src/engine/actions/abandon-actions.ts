@@ -68,6 +68,7 @@ interface Abandoning {
   readonly ends?: ReadonlyMap<string, EndOfOmitted>;
 }
 
+/** Returns the events that abandon these actions. The default of `reason` says why nobody will finish the action. */
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],
@@ -122,9 +123,9 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 }
 
 /**
- * Abandons the open actions of a session or turn, and returns their ids. The changes so far are attributed to these
- * actions. `unsure` means that the actions may never have run. They are then recorded only as candidates. Throws
- * `USAGE` if no session is given.
+ * Abandons the open actions of a session or turn, and returns their ids. Changes up to now are attributed to these
+ * actions. With `unsure`, the actions possibly never ran. They are then recorded only as candidates for the changes.
+ * Throws `USAGE` if no session is given.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
   if (typeof of.session !== "string" || of.session === "") {

@@ -26,7 +26,7 @@ export interface AgentSessionDraft {
 
 /**
  * Begins an agent's session, or resumes one that has ended. Does nothing if the session is open. Throws `USAGE` if the
- * id is malformed or taken, or `pid` is not a process id.
+ * id, the actor's name or the process id is malformed, or if the id is taken.
  */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   checkActorName(start.actor);

@@ -61,7 +61,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   // A repair is denied because it reads any place that the caller names, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
-  // An option that does what a denied method does is denied as well.
+  // An option that does the same as a denied method is denied, too.
   const snapshot = (options?: SnapshotOptions): ReturnType<WorkspaceApi["snapshot"]> => {
     if (options?.acceptDeletions === true) return refuse("snapshot --accept-deletions", [options]);
     if (options?.onRecord !== undefined) return refuse("snapshot --on-record", [options]);
@@ -115,10 +115,7 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
   };
 }
 
-/**
- * Makes a content unreadable if it is protected and not empty: reading its bytes throws `FORBIDDEN`. Returns any other
- * content unchanged.
- */
+/** Returns the content. If it is protected and not empty, reading the bytes of the result throws `FORBIDDEN`. */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,

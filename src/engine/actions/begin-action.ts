@@ -60,9 +60,8 @@ export function ofEarlierTurns(
 
 /**
  * Returns the events that end actions which are over, and the events that begin this action. They are appended after
- * the events of the capture. The action is not begun if an open action of the same call exists, or if only certain
- * paths are touched and there is nothing to keep. Throws `REFUSED` if something cannot be kept, unless `onFailure` is
- * `warn`.
+ * the events of the capture. The action is not begun if an open action of the same call exists, or if its scope is
+ * `paths` and there is nothing to keep. Throws `REFUSED` if something cannot be kept, unless `onFailure` is `warn`.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside, leftOut } = asked;
@@ -112,7 +111,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 }
 
 /**
- * Returns the open action of the same call. Two installed hooks may report one call at the same time, and a caller that
+ * Returns the open action of the same call. Two installed hooks can report one call at the same time, and a caller that
  * got no answer asks again. An action that is requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
@@ -187,7 +186,10 @@ interface Kept {
   readonly head: Head;
 }
 
-/** Throws `NOT_FOUND` if the named transaction is not open. */
+/**
+ * Returns the place of the action among the open brackets. Throws `NOT_FOUND` if the transaction that the request names
+ * is not open.
+ */
 async function placeOfAction(context: Context, asked: AskedAction, head: Head): Promise<Place> {
   const brackets = await openBrackets(context, head);
   const place = await placeIn(context, asked, brackets);
@@ -256,8 +258,8 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
 }
 
 /**
- * The maximum number of paths that are listed. If there are more paths, only the declared ones are listed. The states
- * beneath the declared paths can still be read from the history, as of `from_seq`.
+ * The maximum number of paths that a record lists in `files`. If there are more paths, only the declared ones are
+ * listed. The states beneath the declared paths can still be read from the history, as of `from_seq`.
  */
 const MOST_LISTED = 20_000;
 
@@ -298,7 +300,7 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files that were captured. For the others, only an older state is recorded, which is no backup of the
+ * Returns the files that were captured. Of the other files, only an older state is recorded, which is no backup of the
  * present one.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
@@ -341,7 +343,7 @@ function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission
   );
 }
 
-/** Keeps the omissions that concern the action's paths, and all others that leave the capture incomplete. */
+/** Returns the omissions that concern the action's paths, and all others that leave the capture incomplete. */
 function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
   const kept = new Map<string, Omission>();
   for (const one of omitted) {

@@ -79,7 +79,10 @@ function sessionOf({
   };
 }
 
-/** Rows are ordered by their last events, so a later row may have an earlier first event. */
+/**
+ * Adds the work of a row to a session. Rows are ordered by their last events, so a later row can have an earlier first
+ * event.
+ */
 function joined(
   known: SessionShape,
   { actor, firstSeq, lastSeq, firstTs, lastTs, events }: RemoteWorkRow,

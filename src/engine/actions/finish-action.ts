@@ -35,7 +35,7 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action, closing)) return endShape(context, action, []);
-  // Close a denied action without a capture. It has changed nothing, so the changes on disk are somebody else's.
+  // Close a denied action without a capture. It has changed nothing, so the changes on disk are not its own.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {
     return await captureAndClose(context, action, { ...closing, ...quota });
@@ -57,7 +57,10 @@ function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
   return { state: outcome, ...optional({ reason }) };
 }
 
-/** An action that ends as done or failed has run, even if it was closed as denied before. */
+/**
+ * Returns true if the action can still be closed in this way. An action that ends as done or failed has run, even if it
+ * was closed as denied before.
+ */
 function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }

@@ -53,9 +53,9 @@ export interface OutsideDrafts {
 }
 
 /**
- * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts.
- * Until then, it must hold a lease of the blob store. Throws `REFUSED` if a path lies in Chronicle's own store or would
- * include it, and `LIMIT_EXCEEDED` if the quota is exceeded.
+ * Keeps the states of these paths. Contents are durable when the promise resolves. The caller must append the drafts,
+ * and must hold a lease of the blob store until it has done so. Throws `REFUSED` if a path lies in Chronicle's own
+ * store, or if a deep path contains the store. Throws `LIMIT_EXCEEDED` if the quota is exceeded.
  */
 export async function backUpOutside(
   context: Context,
@@ -72,7 +72,7 @@ export async function backUpOutside(
   };
 }
 
-/** Returns records of the outside paths of an action whose present state differs from their last recorded state. */
+/** For each outside path of the action whose state has changed since it was last recorded, returns a record. */
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
@@ -151,7 +151,7 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the first found path whose states the action kept and that no longer exist. Leaves out
+ * Returns the paths beneath the first found path that no longer exist, if the action kept their states. Leaves out
  * paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
@@ -257,7 +257,7 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
   const { home, isClosed } = outside;
   const { roots } = worktree;
   if (isClosed !== true) return actionTargets(type, payload, { roots, home });
-  // The real roots are given as well, so that an absolute path into the workspace is still a path of the workspace.
+  // The real roots are given, too, so that an absolute path into the workspace is still a path of the workspace.
   const named = actionTargets(type, payload, { roots: [...atTheTop(roots), ...roots], home });
   if (named.kind === "none" || payload.command === undefined || home === undefined) return named;
   const told = (path: string): string =>

@@ -239,8 +239,8 @@ export function insideAction<T>(id: string | undefined, work: () => T): T {
 }
 
 /**
- * Returns the ids of the actions in whose callbacks the caller runs, outermost first. An operation must call it before
- * it enters the queue, while it still runs in its caller's context.
+ * Returns the ids of the actions in whose callbacks the caller runs, outermost first. An operation must call this
+ * function before it waits in the workspace's queue, while it still runs in its caller's context.
  */
 export function surroundingActions(): readonly string[] {
   return surrounding.getStore() ?? [];

@@ -30,19 +30,20 @@ interface SnapshotOptions extends QuotaOptions {
   readonly around?: readonly string[];
 }
 
+/** An action that was asked for, before anything is kept for it. */
 interface UnkeptAction extends Omit<AskedAction, "outside" | "leftOut"> {
   readonly quota: QuotaOptions;
 }
 
 /**
  * Keeps what an action is about to destroy. Captures the action's paths, or the whole workspace if the action may touch
- * anything, and begins the action in the same commit. Returns the action. If an action of the same call is open, no
- * other action is begun, and the open one is returned.
+ * anything, and begins the action in the same commit. Returns the action. If an action of the same tool call is already
+ * open, begins no other one, and returns the open one.
  *
  * Returns `null` if no action is begun:
- * - The request is off the record. Nothing is then scanned or stored.
+ * - The request is off the record. In this case, nothing is scanned or stored.
  * - The tool only reads.
- * - There is nothing to keep.
+ * - It touches only certain paths, and there is nothing at them to keep.
  */
 export async function snapshotAction(
   context: Context,

@@ -13,9 +13,9 @@ import { readEvent } from "../log/read-events.ts";
 import { isOwnerAlive } from "../log/owner-process.ts";
 
 /**
- * Runs and actions that are open at the same time each compare the kept-aside paths with the states at their own
- * beginnings. So all of them find the same change. A change that another run, action, undo or redo may have made is
- * recorded with candidates, and is attributed to none of them alone.
+ * A run or action that ends compares the kept-aside paths with their states at its own beginning. If several are open
+ * at the same time, each of them finds the same change. A change that another run, action, undo or redo may have made
+ * is recorded with candidates, and is attributed to none of them alone.
  */
 
 interface Span {
@@ -23,7 +23,7 @@ interface Span {
   readonly recordId: string;
   /** The seq before the first event of the run or action. */
   readonly fromSeq: number;
-  /** The seq of the last event; infinite while the run or action is open. */
+  /** The seq of the last event of the run or action; infinite while it is open. */
   readonly end: number;
   readonly aside: Aside | undefined;
   readonly omittedChanges: readonly OmittedChange[];
@@ -32,6 +32,10 @@ interface Span {
   readonly isWide: boolean;
 }
 
+/**
+ * The run or action that ends (`own`), those within it (`inner`), and those that overlap it without either being within
+ * the other (`others`).
+ */
 interface Beside {
   readonly own: Span;
   readonly others: readonly Span[];
@@ -39,8 +43,8 @@ interface Beside {
 }
 
 /**
- * Returns the changes of a run or action that is about to end. Changes that others may have made get candidates.
- * `plan`: the changes to kept-aside paths.
+ * Returns `changes`, the changes of a run or action that is about to end. Those that other work may have made have
+ * candidates. `plan`: the changes to kept-aside paths.
  */
 export async function withCandidates(
   context: Context,
@@ -63,8 +67,8 @@ export async function withCandidates(
 }
 
 /**
- * Returns the runs and actions that were open at some time since `id` began; `undefined` if `id` is unknown or was
- * denied.
+ * Returns the run or action `id` with the others that were open at some time since it began. An open one whose process
+ * is gone is left out. `undefined` if `id` is unknown or was denied.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");
@@ -115,9 +119,9 @@ function spanOfAction({ id, fromSeq, lastSeq, state, aside, omittedChanges, path
 }
 
 /**
- * Returns the other runs and actions that may have changed a path. These have declared the path, or may change any
- * path. The second kind is left out if the ending work has declared the path, or if work within the ending work has
- * declared and changed the path.
+ * Returns the other runs and actions that may have changed a path. These are the ones that have declared the path, and
+ * the ones that may change any path. The latter do not count if the ending work has declared the path, or if work
+ * within it has declared and changed the path.
  */
 function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
   const hasDeclared = ({ declared }: Span): boolean => declared.some((one) => isWithin(path, one));
@@ -129,9 +133,9 @@ function rivalsAt({ own, others, inner }: Beside, path: WorkspacePath): Span[] {
 type Plan = ReadonlyMap<WorkspacePath, Change>;
 
 interface Plans {
-  /** The last plan of each other work, by its id. */
+  /** The last plan of each of the `others`, by id. */
   readonly last: ReadonlyMap<string, Plan>;
-  /** The first plan of each other work that began before the ending work and has ended since, by its id. */
+  /** The first plan of each of the `others` that began before the ending work and has ended, by id. */
   readonly first: ReadonlyMap<string, Plan>;
 }
 
@@ -152,8 +156,8 @@ async function planOf(context: Context, aside: Aside | undefined): Promise<Plan 
 }
 
 /**
- * Returns the plan with the kept-aside states at the beginning of a run or action; `undefined` if the plan no longer
- * exists.
+ * Returns the plan with the kept-aside states at the beginning of a run or action; `undefined` if there is none, or its
+ * blob is gone.
  */
 async function planOfBeginning(context: Context, { recordId, end }: Span): Promise<Plan | undefined> {
   const [first] = await context.index.recordHistory(recordId);
@@ -166,9 +170,9 @@ function isEarlier(other: Span, own: Span): boolean {
 }
 
 /**
- * True if one of these paths changed while `own` and `other` were both open. The state at the beginning of that time is
- * known from the work that began later. The state at its end is known from the work that ended earlier. `own` ends now,
- * so any other work that has ended did so earlier.
+ * True if a path of `planned` may have changed while `own` and `other` were both open. The work that began later knows
+ * the state at the beginning of that time. The work that ended earlier knows the state at its end. `own` ends now, so
+ * `other`, if it has ended, ended earlier.
  */
 function mayHaveMade(
   own: Span,
@@ -191,7 +195,7 @@ function mayHaveMade(
   });
 }
 
-/** Returns the undos and redos since the work began that have changed kept-aside paths, with these paths. */
+/** Returns the undos and redos that ended since the work began and changed kept-aside paths, each with these paths. */
 async function stepsSince(
   context: Context,
   { fromSeq }: Span,

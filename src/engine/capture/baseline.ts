@@ -29,8 +29,8 @@ import { noteWhereabouts } from "./unclean-end.ts";
 
 /**
  * Takes the first capture of a workspace, and begins its history (see `beginHistory`). The base of snapshot 0 is the
- * manifest of everything on disk. Each path in it is iteration 1. Does nothing if the history has begun already. Throws
- * `LIMIT_EXCEEDED` if the workspace exceeds a limit.
+ * manifest of everything on disk. Each path in it has iteration 1. Records nothing if the history has already begun.
+ * Throws `LIMIT_EXCEEDED` if the workspace exceeds a limit.
  */
 export async function takeBaseline(
   context: Context,
@@ -108,8 +108,8 @@ export interface Seed {
 }
 
 /**
- * Begins the history of a hosted workspace, whose log must be empty. Appends the first events, with these files in
- * snapshot 0, and then the erasures of contents of these files.
+ * Begins the history of a hosted workspace, whose log must be empty. Appends the first events, with the files of `seed`
+ * in snapshot 0, and then the erasures of contents of these files.
  */
 export async function beginHosted(context: Context, workspace: WorkspaceRecord, seed: Seed): Promise<void> {
   using _lease = await context.blobs.lease();
@@ -176,7 +176,7 @@ class BaseEntries implements Iterable<BaseEntry> {
   }
 }
 
-/** Writes the base on which a history will begin; each path in it is iteration 1. The caller holds a lease. */
+/** Writes the base on which a history will begin; each path in it has iteration 1. The caller holds a lease. */
 async function writeFirstBase(context: Context, workspace: WorkspaceRecord, first: FirstEntries): Promise<FirstBase> {
   const ids = context.worktree.roots.map(({ id }) => id);
   const further = ids.flatMap((id) => id ?? []);
@@ -198,8 +198,8 @@ interface Beginning {
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
   /**
-   * True if the history is made in a temporary place, and moved into its own place when it is complete. A kept head is
-   * then replaced, because it is from an earlier attempt whose history was never moved.
+   * True if the history is made in a temporary place, and moved into its own place when it is complete. If a head is
+   * already kept for it, that head stems from an attempt whose history was never moved, and is replaced.
    */
   readonly isAside?: true;
 }

@@ -37,7 +37,7 @@ import { optional } from "../../util/optional.ts";
 export interface CaptureOptions extends LookOptions {
   /** The recorded cause of the changes that no open action, run, transaction or watch owns. */
   readonly cause: IterationCause;
-  /** An action that is treated as open although it was closed, or nobody was expected to finish it. */
+  /** An action that is treated as open although it was already closed, or although nobody was expected to finish it. */
   readonly late?: LoggedAction;
   /** A transaction to which changes may be attributed although its owner is gone. */
   readonly reopened?: string;
@@ -45,7 +45,7 @@ export interface CaptureOptions extends LookOptions {
   readonly unsure?: ReadonlySet<string>;
   /** True to return the Merkle root after the found changes. */
   readonly root?: true;
-  /** Returns further events for the same commit. Called with the lock held, also if nothing changed. */
+  /** Returns further events for the same commit. Called with the lock held, even if nothing changed. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
 }
 
@@ -56,7 +56,7 @@ export interface Found {
   readonly omitted: readonly Omission[];
   /** The seq of the last change's event. */
   readonly changesTo: number;
-  /** The seq of the last event for changes and coverage. Further events follow this one. */
+  /** The seq of the last event for changes and coverage. The events of `also` follow it. */
   readonly upTo: number;
 }
 
@@ -127,10 +127,13 @@ interface Once {
   readonly seq: number;
   readonly also: readonly SealedEvent[];
   readonly root: Hash | undefined;
-  /** Paths that others may have recorded or written since the scan began. They must be read again. */
+  /**
+   * Changed paths that another operation may have recorded or written since the scan began. They must be read again.
+   */
   readonly contested: readonly WorkspacePath[];
 }
 
+/** What the earlier scans of the same capture found. */
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];
@@ -162,16 +165,16 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: E
       return once;
     }
     // Changes that a crash left half done on disk belong to the interrupted operation. The operation is settled first,
-    // because these changes would otherwise be recorded as somebody's edit.
+    // because these changes would otherwise be recorded as edits.
     await settle(context);
     context.live.giveBack(undefined);
   }
 }
 
 /**
- * Returns a seq up to which all recorded states are on disk before a scan that begins now. Paths that were edited since
- * are an exception. The seq is at most the `fromSeq` of every open intent, because the operation of an open intent may
- * write its states during the scan or after it.
+ * Returns a seq up to which all recorded states are on disk, except at paths that were edited since. So a scan that
+ * begins after this call sees these states. The seq is at most the `fromSeq` of every open intent, because the
+ * operation of an open intent may write its states during the scan or after it.
  */
 async function knownBefore(context: Context): Promise<number> {
   const { seq } = await context.index.head();
@@ -187,9 +190,9 @@ interface CommitReading {
 }
 
 /**
- * Commits what was read, except paths that others may have recorded or written since the scan began. Resolves to
- * `undefined` if the scan must be repeated. It must be repeated if an operation was interrupted, or if the off-record
- * notes or the erased contents have changed.
+ * Commits what was read, except paths that another operation may have recorded or written since the scan began.
+ * Resolves to `undefined` if the scan must be repeated. It must be repeated if an operation was interrupted, or if the
+ * off-record notes or the erased contents have changed.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq, earlier } = given;
@@ -214,7 +217,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const contested = changes.filter(isContested).map((change) => change.path);
     const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
-    // The contested paths are read again first, because coverage and further events are recorded with the last changes.
+    // Coverage and the events of `also` are recorded with the last changes, that is, only when no path is contested.
     const isLast = contested.length === 0;
     const omitted = [...earlier.omitted, ...reading.omitted];
     const around = await aroundReturned(context, reading, { changes: ours, fromSeq: head.seq });
@@ -246,8 +249,8 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
 }
 
 /**
- * Returns coverage events that are recorded around the changes. They say that the earlier states of paths that were off
- * the record are unknown.
+ * Returns the coverage events to append before and after the changes of paths that were off the record. They say that
+ * the earlier states of these paths are unknown.
  */
 async function aroundReturned(
   context: Context,
@@ -264,8 +267,8 @@ interface CoverageOfLook extends Pick<CommitReading, "options" | "earlier"> {
 }
 
 /**
- * Returns the coverage events that follow the events of the changes. After a full scan, they record the coverage if it
- * has changed. After a partial scan, they concern only paths that were off the record.
+ * Returns the coverage events that follow the events of the changes. If the capture began with a full scan, they record
+ * the coverage if it has changed. Otherwise, they concern only paths that were off the record.
  */
 async function coverageOfLook(
   context: Context,
@@ -336,9 +339,9 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
 const PAGE = 2_000;
 
 /**
- * Returns whether an operation that ended in (after, upTo] skipped or reverted some of its paths. Such an operation may
- * have changed a path and reverted it because something was in the way. No event names such a path, and a scan may have
- * read the state that was later reverted.
+ * True if an operation that ended in (after, upTo] skipped or reverted some of its paths. It may have changed a path
+ * and reverted it because something was in the way. No event names such a path, and a scan may have read the state that
+ * was later reverted.
  */
 async function isSomeSkipped(context: Context, after: number, upTo: number): Promise<boolean> {
   for (let from = after + 1; from <= upTo; from += PAGE) {

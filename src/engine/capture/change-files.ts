@@ -187,9 +187,9 @@ async function recordFolders<Shape>(
 }
 
 /**
- * Returns the plan with whole databases, without changes to states that are not known (see `leaveUnseen`), and with
- * folders that fit. Its `wanted` has all changes that will be made, and its `skipped` has all paths that are left
- * alone.
+ * Returns the plan as it will be carried out: with whole databases, without changes to erased or unknown states (see
+ * `leaveErased` and `leaveUnseen`), and with folders that fit. Its `wanted` has all changes that will be made, and its
+ * `skipped` has all paths that are left alone.
  */
 async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present: Present): Promise<FilePlan<Shape>> {
   const { wanted, isMeant, back, skipped = [] } = plan;
@@ -214,7 +214,10 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>, present:
   return { ...plan, wanted: done.changes, skipped: done.left, without, units: unitsAmong(units, done.changes) };
 }
 
-/** Throws `REFUSED` if `folders` is `whole`, a folder cannot be made, and nothing is forced. */
+/**
+ * Fits the changes into their folders, as `folders` of the plan says. For `whole`, throws `REFUSED` if a folder cannot
+ * be made, unless `force` is set.
+ */
 async function fit<Shape>(
   context: Context,
   plan: FilePlan<Shape>,
@@ -228,7 +231,7 @@ async function fit<Shape>(
   return fitted;
 }
 
-/** Throws `IndexDisagrees` if the index disagrees with the log. */
+/** Proves the changed paths and the claims of the plan. Throws `IndexDisagrees` if the index disagrees with the log. */
 async function provePlan<Shape>(
   context: Context,
   { claims = [], isProved, wanted, units }: FilePlan<Shape>,
@@ -327,7 +330,7 @@ async function reportOf<Shape>(
   };
 }
 
-/** The hash is left out, because no answer reveals kept-aside contents. */
+/** Leaves out the hashes, because no answer reveals anything of kept-aside contents. */
 function asideShape(change: Change): AsideChangeShape {
   return { path: shownPath(change.path), ...exactPath(change.path), change_type: changeType(change) };
 }
@@ -362,7 +365,7 @@ async function recordHolders(context: Context, changes: readonly Change[]): Prom
   const there = await unrecordedOf(context, foldersMadeBy(changes));
   if (before.length + there.length === 0) return { changes, skipped: [] };
   const stats = await context.worktree.stats(before.map(({ path }) => path));
-  // A path at which something already exists is not recorded here.
+  // A path at which something already exists is not captured here.
   const free = before.filter((_, i) => stats[i] === undefined).map(({ path }) => path);
   // Capturing an absent path in a folder records only the folders above that path. Capturing the folder would record
   // all that is in it.

@@ -22,7 +22,9 @@ import { changeShape, conflictShape, shownPath, skippedShape } from "../log/shap
 import { optional } from "../../util/optional.ts";
 
 export interface Filling {
-  /** Checks whether the folder can be filled, without changes. Throws the errors that `target` would throw. */
+  /**
+   * Checks, without changing anything, whether the folder can be filled. Throws the errors that `target` would throw.
+   */
   readonly look: () => Promise<void>;
   readonly missing?: readonly BlockedPath[];
   /** Files whose contents the caller must not get. They are left out and listed as skipped, with or without `force`. */
@@ -37,8 +39,8 @@ export interface Filling {
 }
 
 /**
- * Writes entries into another folder. Entries of a further root go into a folder `@<root id>` in it. Throws `FORBIDDEN`
- * if every file is withheld.
+ * Writes entries into a folder that is not the workspace's. Entries of a further root go into a folder `@<root id>` in
+ * it. Throws `FORBIDDEN` if every file is withheld.
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, withheld = [] } = filling;
@@ -69,7 +71,7 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
   };
 }
 
-/** Throws `REFUSED` if nothing could be written. Staging files are removed in any case. */
+/** Fills the folder. Throws `REFUSED` if nothing could be written. Removes the staging files in any case. */
 async function filled(changes: readonly Change[], filling: Filling): Promise<ApplyReport> {
   const { options, token, contents, target } = filling;
   const folder = await target();
@@ -122,9 +124,8 @@ export interface WithoutGit {
 
 /**
  * Leaves out paths that would be a git repository's own state, including names that a file system may equate with
- * `.git`. Otherwise a hook that somebody has written into the history would run when the next person commits in that
- * folder. Paths that a person has named (`asked`) are not left out. Neither are paths that the rules make part of the
- * workspace (`isTaken`).
+ * `.git`. Otherwise, a git hook from the history would run when a person commits in that folder. Paths that a person
+ * has named (`asked`) are not left out. Neither are paths that the rules make part of the workspace (`isTaken`).
  */
 export async function withoutGit(
   entries: readonly Entry[],
@@ -159,7 +160,10 @@ function gitTopOf(path: WorkspacePath): WorkspacePath | undefined {
 /** The mode of a folder that stands for a further root. */
 const ROOT_MODE = 0o755;
 
-/** Throws `REFUSED` if the first root has a path with the name of a further root's folder. */
+/**
+ * Moves the paths of each further root into a folder of its own, `@<root id>`, which is added. Throws `REFUSED` if the
+ * first root has a path of that name.
+ */
 function sideBySide(changes: readonly Change[]): Change[] {
   const placed: Change[] = [];
   const folders = new Set<WorkspacePath>();

@@ -20,6 +20,7 @@ export interface Unmerged {
   readonly wanted: Entry | undefined;
 }
 
+/** The present state of a path, and the state that the plan gives it. */
 export interface Target {
   readonly present: Entry | undefined;
   target: Entry | undefined;
@@ -34,9 +35,9 @@ export interface FolderPlan {
 }
 
 /**
- * Changes a plan so that its paths and folders fit. The folders above restored paths are restored, too. A folder that
- * the plan removes or replaces is kept if something in it stays. Returns the folders that are kept although the plan
- * would remove them.
+ * Changes a plan so that each path gets a folder to lie in. The folders above restored paths are restored, too. A
+ * folder that the plan removes or replaces is kept if something in it stays. Returns the folders that are kept although
+ * the plan would remove them.
  */
 export async function fitFolders(context: Context, plan: FolderPlan): Promise<BlockedPath[]> {
   const folders = new Folders(context, plan, (await context.index.head()).seq);
@@ -59,8 +60,8 @@ export interface FittedChanges {
 
 /**
  * Adds the folders above restored paths to the changes, if these folders were removed. Leaves out a path if something
- * else is in the place of its folder. A folder that is to be removed although a path in it stays is not left out here,
- * because `apply` blocks its removal.
+ * else is in the place of its folder. The removal of a folder in which a path stays is not left out here, because
+ * `apply` blocks it.
  */
 export async function withFolders(
   context: Context,

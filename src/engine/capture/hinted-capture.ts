@@ -5,9 +5,9 @@ import type { DirtyPaths } from "../log/dirty-paths.ts";
 import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 
 /**
- * After a hinted scan, the next hinted scan is delayed by `times` the duration of the first, at most by `mostMs`. So a
- * busy folder is not read all the time. The first scan after a change of the tracked folders causes no delay, because
- * some of the paths that it finds are watched only once it has ended.
+ * After a hinted scan, the next one is delayed by `times` its duration, but at most by `mostMs`. So a busy folder is
+ * not read all the time. The first scan after the tracked folders have changed causes no delay, because some of the
+ * paths that it finds are watched only once it has ended.
  */
 const REST = { times: 3, mostMs: 10_000 };
 
@@ -21,7 +21,7 @@ interface HintedCaptureOptions {
   readonly timers: Timers;
   /** Runs a scan when no other change of the workspace is under way. */
   readonly inTurn: (scan: () => Promise<void>) => Promise<void>;
-  /** Called before each scan. Returns true if other folders are tracked now. Throws if no scan is allowed. */
+  /** Called before each scan. Returns true if the tracked folders have changed. Throws if no scan is allowed. */
   readonly prepare: () => Promise<boolean>;
   /** Records what has changed at these paths; `undefined`: everywhere. */
   readonly capture: (only: readonly WorkspacePath[] | undefined) => Promise<{ readonly coverage: Coverage }>;
@@ -33,7 +33,8 @@ interface HintedCaptureOptions {
 }
 
 /**
- * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it was quiet for a moment.
+ * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it has been quiet for a
+ * moment.
  *
  * - No hinted path is lost. Each stays dirty until a scan takes it, and a scan that leaves a path out gives it back.
  * - A file that is being written is scanned only after the longest wait, or when everything is scanned.
@@ -162,7 +163,7 @@ export class HintedCapture {
     onScanned();
   }
 
-  /** Returns true if the watch was renewed. A full scan is then due. */
+  /** Returns true if the watch was renewed. In that case, a full scan is due. */
   async #prepare(): Promise<boolean> {
     const { dirty, prepare } = this.#options;
     if (await prepare()) this.#isWatchStale = true;
@@ -189,7 +190,10 @@ export class HintedCapture {
     this.#waitForLeft();
   }
 
-  /** Takes the dirty paths that are not being written; `undefined` if everything is dirty. */
+  /**
+   * Takes the dirty paths that are not being written, or whose longest wait has passed; `undefined` if everything is
+   * dirty.
+   */
   #takeRipe(): readonly WorkspacePath[] | undefined {
     const { dirty } = this.#options;
     const isBusy = (path: WorkspacePath): boolean => this.#busy.holds(path) && this.#ripe.get(path) !== true;

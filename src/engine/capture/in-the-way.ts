@@ -7,8 +7,8 @@ import { shownPath } from "../log/shape.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * While an operation is running, somebody else can change paths, for example a program that keeps writing a log. The
- * operation leaves these paths alone, names them, and does everything else.
+ * While an operation is running, somebody else can change paths, for example a program that keeps writing a log. An
+ * operation that need not be done whole leaves such a path alone, names it, and does everything else.
  */
 
 /** Something that no capture takes, at a path or in the place of a folder above it. */
@@ -23,9 +23,10 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 }
 
 /**
- * Returns the paths that `apply` skipped, as an operation reports them. Everything was captured just before the apply.
- * So a path with the reason `changed` was changed meanwhile, or an obstacle that no capture takes is in its place. An
- * obstacle is a special file, or a path that a rule or a limit leaves out. It stays until somebody moves it away.
+ * Returns the paths that `apply` skipped, as an operation reports them. Their states were captured just before. So a
+ * path with the reason `changed` was changed meanwhile, or an obstacle that no capture takes is in its place or in that
+ * of a folder above it. An obstacle is a special file, or a path that a rule or a limit leaves out. It stays until
+ * somebody moves it away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,
@@ -89,13 +90,16 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
   return { path, reason, detail: `${what} is in ${where}: move it away first` };
 }
 
-/** `cause`: the changed file of the same database, if the path itself was not changed. */
+/**
+ * Returns a path as skipped because it was changed meanwhile. `cause`: the changed file of the same database, if the
+ * path itself was not changed.
+ */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
   const detail = "it is not as it was recorded when this operation began";
   return { path, reason: "changed-meanwhile", detail: cause === undefined ? detail : oneUnitWith(cause, detail) };
 }
 
-/** A file that was not changed for this time, in ms, is not being written. */
+/** A file that has not changed for this time, in ms, is taken as not being written. */
 const RECENT_MS = 2_000;
 
 /** The wait between two checks, in ms. */
@@ -103,7 +107,7 @@ const BETWEEN_MS = 20;
 
 /**
  * Returns the paths that somebody is still writing: those that change during the check. Resolves at once if all paths
- * are present and none was changed in the last two seconds. Otherwise resolves after at most about two seconds.
+ * are present and none has changed in the last two seconds. Otherwise resolves after at most about two seconds.
  */
 export async function beingWritten(
   context: Context,

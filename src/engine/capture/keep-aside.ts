@@ -20,8 +20,8 @@ import { ChronicleError } from "../../core/values/errors.ts";
 /**
  * Small files that git ignores are kept aside before a run, so that undo can restore them. No capture takes them, and
  * there may be no other copy. Files in ignored folders are not kept, because tools can make them again. Before an
- * action that names or sweeps away ignored paths or git's own state, these are kept aside whole. Paths that a person
- * excluded are never stored.
+ * action that names or sweeps away ignored paths or git's own state, these paths are kept aside with everything beneath
+ * them. Paths that a person excluded are never stored.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
@@ -95,11 +95,11 @@ interface EndedWork extends Pick<KeptAside, "omitted" | "entries"> {
 
 /**
  * Returns the changes of a run or action to omitted paths, and the plan with the kept-aside states of these paths.
- * `hidden`: changes that are found in other ways, such as paths that appeared in the session and that only rules from
- * the session leave out. `trees`: the trees that were kept when the session began, and those that have appeared since.
+ * `hidden`: changes that the caller has found, such as paths that appeared during the work and that only rules from its
+ * session leave out. `trees`: the trees that were kept when the work began, and those that have appeared since.
  *
- * The present states of changed kept-aside paths are kept, because an undo overwrites them. Small new files in `hidden`
- * are kept, because an undo removes them.
+ * Also keeps aside the present states of changed kept-aside paths, because an undo overwrites them, and the small new
+ * files in `hidden`, because an undo removes them.
  */
 export async function changesAside(
   context: Context,
@@ -222,7 +222,7 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
 
 /**
  * Returns the content of a file or link. Returns `undefined` if it is gone, unreadable, or too large for
- * `Worktree.read`. Such a file is not kept aside. If the session loses the file, the end of the session names it.
+ * `Worktree.read`. Such a file is not kept aside. If a run or action removes it, the end of that work names it.
  */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
@@ -245,7 +245,10 @@ async function entryNow(
   return (await keep(context, batch, { path, stat })) ?? "other";
 }
 
-/** Until a session ends, the plan in its record says that all of its kept-aside paths were removed. */
+/**
+ * Returns the plan for the record of a run or action that begins. Until it ends, the plan says that all kept-aside
+ * paths were removed.
+ */
 function asideBefore(
   context: Context,
   batch: BlobBatch,
@@ -322,7 +325,10 @@ export async function endOfAside(
   return changesAside(context, { id, omitted, entries }, []);
 }
 
-/** The inode is unknown, so only the content can show a change. */
+/**
+ * Returns an entry in the form of a listed omission. Its inode is unknown, so a comparison of stats finds each present
+ * path changed, and the contents decide.
+ */
 function listed(path: WorkspacePath, entry: Entry): ListedOmission {
   const { kind, mode, size } = entry;
   const stat = { kind, mode, size, mtimeNs: timeNsOf(entry), ino: 0n };

@@ -26,8 +26,8 @@ interface KeptTree {
 }
 
 /**
- * Puts the contents of a tree into the batch, and returns the entries of the tree. If some of the tree cannot be kept,
- * returns an omission with the reason. Special files have no content to keep, and erased contents are not kept again.
+ * Stores the contents of a tree, and returns the entries of the tree. If a part of the tree cannot be kept, returns an
+ * omission with the reason. Special files have no content to keep, and erased contents are not kept again.
  */
 export async function keepTree(
   context: Context,
@@ -98,7 +98,10 @@ async function putUnlessErased(
 /** The hash that stands for a content that is not read. */
 const NOTHING = sha256(Buffer.of());
 
-/** Returns a function that finds the rule of a person that excludes a path. Rules of git are not considered. */
+/**
+ * Returns a function that returns the rule with which a person excluded a path; `undefined` if there is none. Rules of
+ * git are not considered.
+ */
 export function personalRules({ worktree }: Context): (path: WorkspacePath, isFolder: boolean) => string | undefined {
   const specs = new Map(
     worktree.roots.map(({ id, filter }) => [id, { options: { ...filter, useGitignore: false }, rules: [] }]),

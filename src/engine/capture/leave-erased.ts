@@ -8,7 +8,10 @@ import { shownPath } from "../log/shape.ts";
 
 type ErasedPath = SkippedPath & { readonly reason: "erased" };
 
-/** Leaves out the changes that need an erased content, unless the operation has stored that content again. */
+/**
+ * Separates the changes that need an erased content (`erased`) from all others. A content that was stored again since
+ * its erasure can be used.
+ */
 export async function leaveErased(
   context: HistoryContext,
   changes: readonly Change[],

@@ -21,6 +21,7 @@ export interface LeftOut {
   readonly named: readonly Omission[];
   /** The paths that are kept aside whole: what git ignores, and git's own state. */
   readonly kept: readonly Omission[];
+  /** The paths that the tool may change or remove although they cannot be kept. */
   readonly exposed: readonly Omission[];
   readonly aside: Aside | undefined;
 }
@@ -28,10 +29,10 @@ export interface LeftOut {
 export const NOTHING_LEFT_OUT: LeftOut = { named: [], kept: [], exposed: [], aside: undefined };
 
 /**
- * Keeps aside the paths that a tool is about to touch and that no capture takes. Such a path is not recorded, because a
- * caller could otherwise get any file recorded and served by naming it. Ignored paths are kept privately. Paths that a
- * person excluded are only named. Contents are durable when the promise resolves. The caller must hold a lease of the
- * blob store.
+ * Keeps aside the paths that a tool is about to touch and that no capture takes. Naming such a path does not make
+ * Chronicle record it. Otherwise, a caller could get any file recorded and served. Ignored paths are kept privately.
+ * Paths that a person excluded are only named. Contents are durable when the promise resolves. The caller must hold a
+ * lease of the blob store.
  */
 export async function keepLeftOut(
   context: Context,

@@ -10,7 +10,7 @@ import { applySettings } from "../log/follow-settings.ts";
 import { HintedCapture } from "./hinted-capture.ts";
 import type { OperationQueue } from "./operation-queue.ts";
 
-/** Editors and tools write in bursts, so a file is scanned once it was quiet for this time, in milliseconds. */
+/** Editors and tools write in bursts, so a file is scanned once it has been quiet for this time, in milliseconds. */
 const SETTLE_MS = 50;
 /** The first and the longest delay before a failed capture is retried, in milliseconds. */
 const RETRY_MS = 2_000;
@@ -95,7 +95,7 @@ export class LiveRecorder {
    * gone or full, or if the lock is held.
    *
    * - `disk`: no hinted capture runs before the repetition.
-   * - `other`: the next edit starts a capture earlier, because the trouble may be over.
+   * - `other`: an edit before the repetition starts a capture at once, because the trouble may be over.
    * - `read-only`: nothing is planned, because the first change after the workspace is unarchived leads to a full scan.
    */
   #planAgain(trouble: Trouble): void {

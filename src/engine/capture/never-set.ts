@@ -3,8 +3,8 @@ import { changeBetween } from "../../core/tree/plan.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 
 /**
- * Setuid, setgid and sticky bits. They are recorded, but never set on a file. On a folder, they are not set either if
- * the state comes from another copy.
+ * Setuid, setgid and sticky bits. They are recorded, but never set on a file. If the state comes from another copy of
+ * the history, they are not set on a folder either.
  */
 export const NEVER_SET = 0o7000;
 

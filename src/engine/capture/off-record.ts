@@ -32,7 +32,7 @@ interface Seen {
 
 /**
  * Begins work off the record. Until the work ends, only changes that tools declare are recorded. Throws `REFUSED` for a
- * hosted workspace.
+ * hosted workspace, and `READ_ONLY` if the workspace was opened for reading only.
  */
 export async function beginOffRecord(context: Context): Promise<OffRecordWork> {
   refuseHosted(context, "work off the record");
@@ -60,8 +60,8 @@ const unnoted = new Set<string>();
 const OVER = { pid: 0 } as const;
 
 /**
- * Ends the work, and notes the paths that it has changed. Throws if they cannot be noted. A later capture then notes
- * them, as for work whose process is gone.
+ * Ends the work, and notes the paths that it has changed. Throws if they cannot be noted. In that case, a later capture
+ * notes them, as for work whose process is gone.
  */
 export async function endOffRecord(context: Context, work: OffRecordWork): Promise<void> {
   const { id } = work;
@@ -73,7 +73,7 @@ export async function endOffRecord(context: Context, work: OffRecordWork): Promi
       ...state,
       going: state.going.map((one) => (one.id === id ? { id, started: one.started, ...OVER } : one)),
     })).catch((trouble: unknown) => {
-      // Other processes then treat the work as running until this process ends.
+      // If this fails, too, other processes treat the work as running until this process ends.
       if (!(trouble instanceof ChronicleError)) throw trouble;
     });
     throw notNoted(error);
@@ -101,7 +101,7 @@ function isOver(context: Context, one: OffRecord["going"][number]): boolean {
 
 /**
  * Ends work whose process is gone, or whose end could not be noted. Any unrecorded change may belong to that work. So
- * all unrecorded changes are noted, except those that open actions have declared.
+ * all unrecorded changes are noted, except those at paths that open actions have declared.
  */
 export async function endDeadOffRecord(context: Context): Promise<void> {
   const dead = context.offRecord.read()?.going.filter((one) => isOver(context, one)) ?? [];
@@ -193,7 +193,10 @@ async function look(context: Context): Promise<Seen> {
 }
 
 interface Looks {
-  /** The scan before the work. `undefined` if the end is noted later, when that scan is no longer known. */
+  /**
+   * The scan before the work. `undefined` if a later capture notes the end, because the scan is no longer known by that
+   * time.
+   */
   readonly before?: Seen;
   readonly after: Seen;
 }
@@ -221,7 +224,7 @@ async function notesOf(context: Context, state: OffRecord, { before, after }: Lo
 
 /**
  * Returns the notes of files that the rules leave out. Without a note, runs and actions would keep such a file aside.
- * Returns none if the state before the work is unknown, because then nothing tells which files the work has changed.
+ * Returns none if the state before the work is unknown, because nothing else tells which files the work has changed.
  */
 async function notesOfIgnored(
   context: Context,

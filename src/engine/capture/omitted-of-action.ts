@@ -89,8 +89,8 @@ function isByPerson(one: Omission): boolean {
 }
 
 /**
- * Returns the declared paths that were absent when the action began, exist now, and are left out. The paths beneath a
- * tree that was kept for the action are found with that tree.
+ * Returns the declared paths that were absent when the action began, exist now, and are left out by a rule or as git's
+ * own state. The paths beneath a tree that was kept for the action are found with that tree.
  */
 async function madeBy(context: Context, { files }: LoggedAction, omitted: readonly Omission[]): Promise<Omission[]> {
   const absent = files.filter((one) => one.absent).map(({ path }) => path);
@@ -128,8 +128,8 @@ async function foldersAround(
 }
 
 /**
- * Returns the changes that an earlier end of the action has reported and that are not found now. Created paths are left
- * out, because a scan finds them again.
+ * Returns the changes that an earlier end of the action has reported and that are not found now. Leaves out created
+ * paths, which a scan finds again, and git's own state.
  */
 function stillTold({ omittedChanges }: LoggedAction, now: readonly OmittedChange[]): OmittedChange[] {
   const known = new Set(now.map(({ path }) => path));
@@ -168,7 +168,7 @@ async function hiddenBy(
   return hiddenBySession(context, { omitted: before, filters }, { coverage: { complete: true, omitted: fresh } });
 }
 
-/** Returns the seq before the action's session, or before the action if it is in none. */
+/** Returns the seq before the first event of the action's session, or of the action if it has no session. */
 async function beginningOf(context: Context, { session, fromSeq }: LoggedAction): Promise<number> {
   const row = session === undefined ? undefined : await context.index.record(`session:${session}`);
   if (row === undefined) return fromSeq;
@@ -189,8 +189,8 @@ const IGNORED = { reason: "excluded", detail: "gitignore" } as const;
 const GIT_STATE = { reason: "excluded", detail: "git: .git" } as const;
 
 /**
- * Returns the trees that were kept aside when the action began. Older records also kept small files aside, which are in
- * the list of omitted paths. These files are no trees.
+ * Returns the trees that were kept aside when the action began. Older records also name small files that were kept
+ * aside and are in the list of omitted paths. These files are not trees.
  */
 async function treesOf(
   context: Context,
@@ -207,10 +207,7 @@ async function treesOf(
   });
 }
 
-/**
- * Returns the changes in the plan that the action's record names. Paths whose contents were freed or erased are left
- * out.
- */
+/** Returns the changes, in the plan that the action's record names, whose earlier states are still kept. */
 async function recordedAside(context: Context, { aside }: LoggedAction): Promise<Change[]> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes: Change[] = bytes === undefined ? [] : decodePlan(bytes);

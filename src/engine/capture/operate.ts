@@ -130,7 +130,7 @@ async function isBegun(context: Context, id: string): Promise<boolean> {
   return row !== undefined && decodeIntent((await readEvent(context, row)).record).state !== "abandoned";
 }
 
-/** Returns the mark of this process. Returns none for a replica's step, because no process asks for that step. */
+/** Returns the mark of this process. Returns none for a step of a replica, because no process asks for it. */
 function processOf({ processes }: Context, { kind }: Operation): Pick<IntentRecord, "process"> {
   const process = kind === "replica" ? undefined : processes.markOf(processes.pid);
   return process === undefined ? {} : { process };
@@ -168,19 +168,20 @@ function isRefused({ applied, blocked }: CheckReport): boolean {
 }
 
 /**
- * True if lack of space has blocked all paths. A replica then tries again, and does not record that its folder cannot
- * hold the paths.
+ * True if lack of space has blocked all paths. In that case, a replica tries again later, and does not record that its
+ * folder cannot hold the paths.
  */
 function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
 /**
- * True if an operation changed nothing because its paths were blocked. The operation is then recorded as abandoned. Two
- * kinds of operations are recorded as done instead:
+ * True if an operation changed nothing because its paths were blocked. The operation is then recorded as abandoned.
+ * False for two kinds of operations, which are recorded as done:
  *
- * - A replica's step, with each path that could not be written. If lack of space blocked all paths, it is abandoned.
- * - An undo by selection whose paths were all changed meanwhile. The next undo then skips that work.
+ * - A replica's step. Its record names each path that could not be written. Only if lack of space blocked all paths,
+ *   the step is abandoned.
+ * - An undo by selection whose paths were all changed meanwhile. So the next undo skips that work.
  */
 export function isNone(
   { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
@@ -251,7 +252,7 @@ export async function perform(
 
 /**
  * Returns the mask of permission bits that are never set. Returns none for restore, undo and redo, because their states
- * are from this history. The default mask of `apply` then lets folders get setgid and sticky bits.
+ * are from this history. For these, the default mask of `apply` lets folders get setgid and sticky bits.
  */
 function maskOf({ kind }: Pick<IntentRecord, "kind">): Pick<ApplyRequest, "maskMode"> {
   return kind === "restore" || kind === "undo" || kind === "redo" ? {} : { maskMode: NEVER_SET };
@@ -346,7 +347,7 @@ export const MOST_INLINE = 32;
 
 /**
  * Returns the fields with which an intent names its changes. With more than `MOST_INLINE` states, the changes become a
- * stored plan.
+ * stored plan. `states`: the number of states, if it is not that of the changes.
  */
 export async function todoOf(
   context: Context,
@@ -372,8 +373,8 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
 }
 
 /**
- * Runs `work` as `withCommit` does. Resolves to `undefined` without running `work` if an intent is open. Such an intent
- * belongs to an interrupted operation, because the lock is held. The caller must then call `settle`.
+ * Runs `work` as `withCommit` does. Resolves to `undefined` without running `work` if an intent is open. While the lock
+ * is held, only an interrupted operation has an open intent. The caller must settle it (see `settle`).
  */
 export function withSettledCommit<T>(
   context: Context,
@@ -411,7 +412,7 @@ export async function restOf(context: Context, { id, intent }: OpenIntent): Prom
 /**
  * Finishes the operations that a crash has interrupted. A path that still is as `before`, or is absent, is brought to
  * `after`. A path that is already as `after` is done. Every other path was edited meanwhile: it is left alone, and the
- * next capture records it.
+ * next capture records it. An incomplete write to a hosted workspace is undone instead (see `tornWrite`).
  */
 export async function settle(context: Context): Promise<FinishedIntent[]> {
   const finished: FinishedIntent[] = [];
@@ -435,8 +436,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         ...optional({ keepMtime: intent.keepMtime }),
         ...maskOf(intent),
       });
-      // A write is never abandoned, because its events may be in the log already. The next capture records the paths
-      // that could not be written.
+      // A write never counts as nothing, because its events may be in the log already. The next capture records the
+      // paths that could not be written.
       const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
       const { report, recorded } = await splitAside(context, whole, beside);
       dropDerived(context, report.applied, { units, still: [] });
@@ -497,7 +498,7 @@ async function tornWrite(
 /**
  * Returns the token under which an intent stages its files. All intents of a replica share one id, so their tokens
  * contain the seq too. Otherwise a step could mistake files of an earlier step for its own, because removed files can
- * be back after a power loss.
+ * reappear after a power loss.
  */
 function tokenOf({ id, intent }: { readonly id: string; readonly intent: IntentRecord }): string {
   return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
@@ -515,8 +516,8 @@ function deferCleanup(context: Context, token: string): void {
 }
 
 /**
- * Removes the set-aside files of the replica's last step. After a start of the process, the token of that step is read
- * from the log.
+ * Removes the set-aside files of the replica's last step. If this process has made no step yet, the token of that step
+ * is read from the log.
  */
 async function runCleanup(context: Context, id: string): Promise<void> {
   const token = context.memo.get(lastToken) ?? (await tokenInLog(context, id));

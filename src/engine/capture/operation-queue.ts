@@ -11,6 +11,10 @@ import type { FinishedIntent } from "./operate.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
+/**
+ * What was done before a change: the interrupted operations that were finished, and, as notes for people, the open work
+ * of dead processes that was closed.
+ */
 export interface BeforeChange {
   readonly finished: readonly FinishedIntent[];
   readonly closed: readonly string[];
@@ -32,7 +36,8 @@ interface Settling {
 interface ChangeHow {
   readonly dryRun?: boolean | undefined;
   /**
-   * True for a change that itself ends a transaction. Transactions whose owner is gone are then not ended before it.
+   * True for a change that itself ends a transaction. Before such a change, transactions whose owner is gone are not
+   * ended.
    */
   readonly keepsOrphans?: true;
 }
@@ -68,8 +73,8 @@ export class OperationQueue {
   }
 
   /**
-   * Does the same as `changeAfter`, for work whose answer does not report the operations that were finished before it.
-   * Notes report these operations instead.
+   * Like `changeAfter`, for work whose answer cannot report what was finished or ended before the work. Notes report
+   * that instead, except in a dry run.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -82,7 +87,8 @@ export class OperationQueue {
   /**
    * Queues work that changes something, or a dry run of it. The work sees the present history, including events that a
    * process wrote but could not add to the index before it died. Before the work, interrupted operations are finished,
-   * and the open work of dead processes is ended. `work` gets a report of both, and must not do either itself.
+   * and the open work of dead processes is ended. `work` gets a report of both, and must not do either itself. In a dry
+   * run, neither is done, and the report says what would be done.
    */
   changeAfter<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -108,7 +114,8 @@ export class OperationQueue {
           return work(before);
         });
       } catch (error) {
-        // The log may lack events that the index knows. The damage that was found before says more than this error.
+        // The log may lack events that the index knows. The damage that catching up has found says more than this
+        // error.
         const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
         if (isGone && damage === undefined) await findDamage(context);
         throw isGone && damage !== undefined ? damage : error;
@@ -202,7 +209,10 @@ export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Throws `REFUSED` while somebody is at work: the history can then be given up only with a grace period. */
+/**
+ * Throws `REFUSED` while a run, a watch, an agent or a transaction is open. During that time, the history can be given
+ * up only with a grace period.
+ */
 export async function refuseAtOnce(context: Context, head?: Head): Promise<void> {
   const open = await openWork(context, head);
   if (open === undefined) return;
@@ -221,7 +231,7 @@ async function openWork(context: Context, head: Head | undefined): Promise<strin
   return transactions.length > 0 ? "a transaction" : undefined;
 }
 
-/** An agent without a known process may be at work, because nobody could tell that it has ended. */
+/** True if the agent may still be at work. If its process is unknown, nothing would show that it has ended. */
 function isGoingOn(context: Context, { record }: OpenSession): boolean {
   return record.pid <= 0 || mayHaveOwner(context, record, record.started);
 }

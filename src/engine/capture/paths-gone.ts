@@ -26,7 +26,10 @@ export class PathsGone {
     return this.#paths;
   }
 
-  /** Leaves the path alone and returns `undefined` if `find` needs content that was pruned or erased. */
+  /**
+   * Returns the result of `find`. If `find` needs content that was pruned or erased, leaves the path alone and returns
+   * `undefined`.
+   */
   async unlessGivenUp<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
     try {
       return await find();
@@ -80,7 +83,9 @@ function isGivenUp(error: unknown): error is ChronicleError {
   return error instanceof ChronicleError && (error.code === "PRUNED" || error.code === "ERASED");
 }
 
-/** Throws `PRUNED` if paths need pruned content. With `force`, the caller skips these paths and does not call this. */
+/**
+ * Throws `PRUNED` if some of the skipped paths need pruned content. Not called with `force`, which skips these paths.
+ */
 export function refuseGone(skipped: readonly SkippedPath[]): void {
   const gone = skipped.filter((one) => one.reason === "content-missing");
   const [only] = gone;

@@ -28,8 +28,8 @@ export async function lostInCrash(context: Context, reading: Reading): Promise<r
 
 /**
  * Restores the recorded states of these paths in a folder that follows an origin. The damage is not recorded, because
- * it is no edit and must not be sent to the origin. Returns false if an interrupted operation must be settled first.
- * Throws `REFUSED` if some paths cannot be restored, after it has restored the others.
+ * it is not an edit and must not be sent to the origin. Returns false if an interrupted operation must be settled
+ * first. Throws `REFUSED` if some paths cannot be restored, after it has restored the others.
  */
 export async function putBackLost(context: Context, lost: readonly Change[]): Promise<boolean> {
   const record = await followedOrigin(context);
@@ -87,7 +87,10 @@ function tellPutBack(context: Context, paths: readonly WorkspacePath[]): void {
   );
 }
 
-/** Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. */
+/**
+ * Tells of lost bytes in a workspace that follows no origin. Its files are recorded as they are. `seq`: the moment to
+ * which the told command goes back.
+ */
 export function tellLost(context: Context, lost: readonly Change[], seq: number): void {
   if (lost.length === 0) return;
   const paths = lost.map(({ path }) => path);

@@ -8,8 +8,8 @@ interface QuietPathsOptions {
   readonly mostMs: number;
   readonly timers: Timers;
   /**
-   * Called with paths that are now quiet. `isLate`: the paths are not quiet, but their longest wait is over.
-   * `undefined`: all paths.
+   * Called with paths that are now quiet. `isLate`: the paths are not quiet, but their longest wait is over. `paths` is
+   * `undefined` for all paths.
    */
   readonly onQuiet: (paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean) => void;
 }
@@ -48,8 +48,8 @@ interface Waiting {
 const EVERYTHING = "" as WorkspacePath;
 
 /**
- * Holds paths back while they are being written. A file is scanned once it was quiet for a moment, because before that
- * it may be half written. A file that is never quiet is scanned after the longest wait.
+ * Holds paths back while they are being written. A file is scanned once it has been quiet for a moment, because before
+ * that it may be half written. A file that is never quiet is scanned after the longest wait.
  */
 export class QuietPaths {
   readonly #options: QuietPathsOptions;
@@ -84,7 +84,7 @@ export class QuietPaths {
     return this.#waiting.has(path);
   }
 
-  /** Stops waiting. Returns the paths that were waited for; `isAll`: all paths were waited for as well. */
+  /** Stops waiting. Returns the paths that it waited for. `isAll`: true if it also waited for all paths together. */
   clear(): { readonly paths: readonly WorkspacePath[]; readonly isAll: boolean } {
     const held = { paths: [...this.#waiting.keys()], isAll: this.#everything !== undefined };
     for (const [path, waiting] of this.#waiting) forget(waiting, path);

@@ -26,14 +26,15 @@ import { NODE_TIMERS } from "../../util/timers.ts";
 /** Scans the disk and reads what may have changed since the last scan; records nothing. */
 
 export interface LookOptions extends OffRecordOptions {
+  /** True if every path is read again, even if its stat shows no change. */
   readonly paranoid?: boolean;
   /** The paths to scan, such as a watcher's hints. Default: all. */
   readonly only?: readonly WorkspacePath[];
   /** True if paths at and beneath `only` are taken even if a filter leaves them out. Git's own state is never taken. */
   readonly named?: boolean;
   /**
-   * True if only the paths of `only` themselves are taken even if a filter leaves them out. For paths beneath them, the
-   * filter decides. Only with `named`.
+   * True if the filter still decides about the paths beneath those of `only`, which are taken themselves in any case.
+   * Only with `named`.
    */
   readonly alone?: boolean;
   /** True if exactly those paths of `only` are taken that the rules take in (see `ScanRequest`). */
@@ -135,8 +136,8 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
-  // For these paths, the omissions of the reading count, and not those of the scan. A database and the files beside it
-  // are read as a whole.
+  // For these paths, the omissions that the reading of contents reports count, and not those of the scan. A database
+  // and the files beside it are read as a whole.
   const decided = new Set<WorkspacePath>();
   const offRecord = await OffRecordLook.of(context, options);
   const erased = await ErasedLook.of(context);
@@ -268,8 +269,8 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
 
 /**
  * Compares a reading that has only hashed contents. Remembers the files that are as recorded, so that the next scan
- * need not read them again. Such files are, for example, those that were written just before they were recorded: their
- * times alone prove nothing.
+ * need not read them again. Otherwise, a file that was written just before it was recorded would be read each time,
+ * because its times alone do not show that it is unchanged.
  */
 export async function compareHashed(context: Context, reading: Reading): Promise<Comparison> {
   const compared = await compare(context, reading);
@@ -287,12 +288,14 @@ export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
 
-/** Yields the paths that did not change while they were read, so that the next scan may trust them. */
+/**
+ * Yields the paths that did not change while they were read, so that the next scan may trust them. Leaves out `except`.
+ */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }
 
-/** Maps the states found on disk to recorded states, so that a trait that the folder cannot hold is no change. */
+/** Compares states on disk with recorded states. The lack of a trait that the folder cannot hold is no change. */
 export class HeldStates {
   readonly #worktree: Pick<Worktree, "traitsOf">;
   readonly #gone: ReadonlySet<WorkspacePath>;

@@ -35,7 +35,7 @@ interface RecorderOptions {
 }
 
 interface Recorded {
-  /** Merkle root after each capture that found something. */
+  /** The Merkle root after each capture that found something. */
   readonly roots: readonly Hash[];
   readonly last: Capture;
 }
@@ -48,10 +48,7 @@ export class Recorder {
   readonly #context: Context;
   readonly #options: RecorderOptions;
   readonly #roots: Hash[] = [];
-  /**
-   * The recorder's own dirty paths. If the recorder took those of the context, the last scan would leave out paths
-   * without a hint.
-   */
+  /** The recorder's own dirty paths. It does not take those of the context, because the last scan needs them. */
   readonly #dirty: DirtyPaths;
   readonly #hinted: HintedCapture;
   /** The paths that were hinted at. */
@@ -160,7 +157,7 @@ export class Recorder {
   }
 }
 
-/** Captures these paths and what is beneath them, and scans nothing else. Throws if a text is no path. */
+/** Captures these paths and what is beneath them, and scans nothing else. Throws if a text is not a path. */
 export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
   refuseHosted(context, "record what is on disk");
   const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });

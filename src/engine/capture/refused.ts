@@ -85,9 +85,9 @@ export interface ForcedHow {
 export type ChangedShape = Pick<RestoreShape, "changes"> & Partial<Pick<RestoreShape, "skipped">>;
 
 /**
- * Carries out an operation, or its dry run. A dry run throws the error that the operation would throw. The
- * `data.forced` of that error (a `ForcedShape`) says what the operation would do with `force`. It is `null` if the
- * operation would be refused even then.
+ * Carries out an operation, or its dry run. A dry run throws the error that the operation would throw. If that error is
+ * a refusal that `force` could lift, its `data.forced` (a `ForcedShape`) says what the operation would do with `force`;
+ * `null` if the operation would still be refused.
  */
 export async function orForced<Shape extends ChangedShape>(
   { dryRun, force = false }: ForcedHow,

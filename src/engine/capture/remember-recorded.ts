@@ -42,8 +42,8 @@ export async function rememberRecorded(context: Context): Promise<void> {
 const signer = memoKey<number>("last seen signer");
 
 /**
- * Makes the worktree forget all states if a person has accepted another log, or if events are gone. The states may then
- * stem from events that no longer exist.
+ * Makes the worktree forget all states if a person has accepted another log, or if events are gone. In both cases, the
+ * states may stem from events that no longer exist.
  */
 async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
   const { worktree, memo } = context;
@@ -97,8 +97,8 @@ export function noteRemembered({ memo }: Context, { from, to }: { readonly from:
 
 /**
  * Saves what the worktree remembers, and the seq up to which it knows the recorded states. Saves nothing before the
- * first scan, and nothing if a person has accepted another log since then, because the states may stem from
- * events that no longer exist.
+ * first scan. Saves nothing either if a person has accepted another log since the last scan, because the states may
+ * stem from events that no longer exist.
  */
 export async function keepRemembered(context: Context): Promise<void> {
   const { worktree, memo } = context;

@@ -20,10 +20,11 @@ import { givenPath, shownPath } from "../log/shape.ts";
 /**
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
  * moment. A path that was excluded or could not be captured may have existed unseen. A path that a sync brought may
- * have existed as well, unless the folder was then synced up to a state of the origin without that path.
+ * have existed as well, unless the folder had been synced, at that moment, up to a state of the origin without that
+ * path.
  *
  * Such an operation restores a recorded state only if that was the state on disk at the moment. If a path was recorded
- * earlier but could not be captured at the moment, nobody has its state at the moment.
+ * earlier but could not be captured at the moment, its state at the moment is not known.
  */
 
 export interface BackTo {
@@ -46,13 +47,14 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
 
 /**
  * A path that an operation leaves as it is, with the reason. These are the reasons of `BlockedPath`, and:
- * - `unseen`: nothing shows that it was absent at the moment, or its state then or now could not be recorded.
+ * - `unseen`: nothing shows that it was absent at the moment, or its state at the moment or its present state could not
+ *   be recorded.
  * - `changed-meanwhile`: somebody changed it during the operation.
  * - `special`: a pipe, a socket or a device is in its place.
  * - `left-out`: something else that no capture takes is in its place.
  * - `erased`: the content that it would get was erased.
  * - `special-bits`: it keeps or gets a mode without bits that are never set. Everything else of it is restored.
- * - `ambiguous`: no capture takes the path, and others may have changed it.
+ * - `ambiguous`: no capture takes the path, and work that is not undone may have changed it.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason:
@@ -72,11 +74,11 @@ export interface Guarded {
 }
 
 /**
- * Returns the changes without:
+ * Separates the changes that may be made from those that are left out (`unseen`):
  *
  * - deletions of paths of which no capture shows that they were absent;
  * - restorations of states that were not on disk at the moment;
- * - changes of paths off the record, because nobody has a copy of their present contents;
+ * - changes of paths off the record, because there is no copy of their present contents;
  * - deletions of folders that contain paths off the record.
  */
 export async function leaveUnseen(
@@ -123,7 +125,7 @@ export interface Asked {
 /**
  * Returns the paths that are left alone because their state after event `seq` is not known:
  *
- * - paths whose recorded state is from before that moment, even if it has not changed since;
+ * - paths whose recorded state is from before that moment, even if the operation would not change them;
  * - named paths without a recorded state.
  */
 export async function unknownThen(
@@ -148,6 +150,10 @@ export async function unknownThen(
   return found;
 }
 
+/**
+ * Says whether captures show that paths were absent at a moment, or had their recorded states. `changes`: the planned
+ * changes.
+ */
 export class SeenAbsent {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;

@@ -30,8 +30,8 @@ interface Known extends Surroundings {
 const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
 
 /**
- * The time before the last event, in milliseconds, within which recorded bytes may not have reached the disk at an
- * unclean end. Laptops delay writes by up to ten minutes.
+ * The time before the last event, in milliseconds. The bytes of files that were recorded within it may not have reached
+ * the disk at an unclean end. Laptops delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
 const WINDOW = 2_000;
@@ -82,7 +82,7 @@ function timeSeen({ worktree }: Context, path: WorkspacePath): number | undefine
 
 /**
  * Returns the paths that were recorded within `UNWRITTEN_MS` before the last event, and perhaps some that were recorded
- * earlier. A compaction keeps only the order of file events among the events of other records.
+ * earlier. A compaction keeps the place of file events among the events of other records, and not their times.
  */
 async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> {
   const { index } = context;
@@ -106,6 +106,7 @@ async function recentPaths(context: Context): Promise<readonly WorkspacePath[]> 
   return index.touched(0, head);
 }
 
+/** Notes where the folders are, after a full capture. The note is written only if it has changed. */
 export function noteWhereabouts(context: Context): void {
   const { whereabouts, worktree, memo } = context;
   const found = memo.get(known);

@@ -52,7 +52,7 @@ interface FoundAside {
 
 /**
  * Returns the changes to kept-aside paths that an undo or redo makes. A path is left alone if it was edited since, if
- * others may have changed it, or if its copy was freed or erased.
+ * work that is not undone may have changed it, or if its copy was freed or erased.
  */
 export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
@@ -126,7 +126,7 @@ async function stillOthers(
   return [...found.values()];
 }
 
-/** The redo inverts the changes of the undos that it takes back. */
+/** Returns the changes that a redo makes to kept-aside paths: the inverse of those of the undos that it takes back. */
 async function asideOfRedo(
   context: Context,
   { target }: Step,
@@ -234,7 +234,8 @@ async function readWorks(context: Context, ids: Iterable<string>): Promise<Reado
 }
 
 /**
- * True if a run or action itself decides what its undo does to a path. Copies of work within it are then ignored.
+ * True if a run or action itself decides what its undo does to a path. If so, the copies that work within it has kept
+ * are ignored.
  *
  * - If it reports the path as kept or created, it decides.
  * - If it reports the path otherwise, it has no copy. Only work within it may have one.
@@ -439,7 +440,7 @@ export async function lostNotes(context: Context, ids: Iterable<string>): Promis
 
 /**
  * Returns a function that tells whether other work within this work has kept a path. If this work has lost no path, the
- * function always returns false, because nobody asks then.
+ * function is not needed and always returns false.
  */
 async function keptWithin(
   context: Context,

@@ -12,8 +12,8 @@ const KEEPS_EARLIER = reasonsWith("keepsEarlier");
 
 /**
  * Returns the paths that are to be restored to the state after event `seq` and whose present content a scan could not
- * take. They are left alone, because their present state may be another one, and could not be recorded before the
- * restore. A path without a recorded state at `seq` is returned only if it was named.
+ * take. They are left alone, because their present state may differ from that state, and could not be recorded before
+ * the restore. A path without a recorded state at `seq` is returned only if it was named.
  */
 export async function unreadableNow(
   context: Context,
@@ -43,9 +43,9 @@ interface OnDisk {
 }
 
 /**
- * Returns the recorded paths whose change by this work could not be recorded. Leaves out paths that are as they were
- * before the work. The undo of the work leaves the returned paths alone, because their present state has no copy, or
- * may be somebody else's.
+ * Returns the recorded paths whose changes by these works could not be recorded. Leaves out paths that are as they were
+ * before the work. An undo leaves the returned paths alone, because their present states have no copy, or may be the
+ * result of other work.
  */
 export async function unrecordedBy(
   context: Context,

@@ -51,7 +51,7 @@ export interface Commit {
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Moves the log into the archive; the event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
-  /** Removes the sealed logs for good. The history then begins on the base of the present log. */
+  /** Removes the sealed logs for good. After that, the history begins on the base of the present log. */
   dropArchive(): Promise<void>;
 }
 
@@ -99,7 +99,7 @@ export async function withCommit<T>(
   }
 }
 
-/** `events` collects what is recorded. */
+/** Returns the operations of a commit. `events` collects what they record. */
 function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
   const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
     for (const event of sealed) events.push(event);
@@ -197,8 +197,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * The index lacks the events of the commit, so the root is computed from the index with the changes of these events
-   * applied.
+   * Returns the mark of the commit: its first seq, and the Merkle root if the commit must state one. The index lacks
+   * the events of the commit, so the root is computed from the index and the changes of these events.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -246,7 +246,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], how: Pro
   for (let rest = placed; ;) {
     try {
       if (rest.length > 0) await project(context, rest, how);
-      // Another process may have projected all of them, but it has hashed no folders.
+      // Another process may have projected all of them, but not the folder hashes, which only this process has.
       else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
       return;
     } catch {

@@ -25,7 +25,10 @@ function configShape({
   };
 }
 
-/** Throws `NOT_FOUND` if the folder was moved since the workspace was opened. */
+/**
+ * Returns the options of the first root and of the workspace. Throws `NOT_FOUND` if the folder was moved since the
+ * workspace was opened.
+ */
 export async function configOf(context: Context): Promise<ConfigShape> {
   await refuseMoved(context);
   return shapeOf(await workspaceRecord(context));

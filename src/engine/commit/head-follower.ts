@@ -7,7 +7,8 @@ import { keepHead } from "./head.ts";
 import type { SigningFault } from "../log/signing-fault.ts";
 
 /**
- * The interval in ms at which the head of a busy workspace is kept. Also the delay from the last event to a kept head.
+ * The shortest interval, in ms, at which commits keep the head of a busy workspace. Also the delay of the timer that
+ * keeps the head after the last commit.
  */
 const FOLLOW_MS = 1_000;
 /** The least time in ms between two kept heads while many workspaces are busy. Each kept head costs an fsync. */
@@ -27,9 +28,10 @@ export interface HeadTimers {
   after(ms: number, run: () => void): Disposable;
 }
 
+/** The pace at which a process keeps the heads of its open workspaces. */
 export class HeadPace {
   readonly now: () => number;
-  /** `undefined` if nothing is done later. Heads are then kept only with commits and at the close. */
+  /** `undefined` if nothing is done later. In that case, heads are kept only with commits and at the close. */
   readonly timers: HeadTimers | undefined;
   #next = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -72,8 +74,9 @@ export class HeadPace {
  *
  * - A commit keeps the head if the first event without a kept head is more than a second old, and the pace of the
  *   process allows it.
- * - A timer keeps the head a second after the last event, if no further commit comes. The pace does not hold the timer
- *   back, because only busy workspaces wait for it.
+ * - A timer keeps the head a second after the first event without a kept head. If the pace does not allow it and the
+ *   last commit is less than a second old, the timer waits until a second after that commit. Then the workspace is no
+ *   longer busy, and the pace does not apply.
  * - The close keeps the head. So a short-lived process signs when it ends.
  */
 export class PacedHeadFollower implements HeadFollower {
@@ -169,8 +172,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Needs the lock, because only its holder knows that everything up to the end of the log is acknowledged. Returns
-   * `undefined` if somebody else holds the lock.
+   * Catches up with the log, and keeps the head. Takes the lock, because only its holder knows that everything up to
+   * the end of the log is acknowledged. Returns `undefined` if the lock is not free within `waitMs`.
    */
   async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
     const context = this.#contextOf();

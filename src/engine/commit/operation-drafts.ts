@@ -17,7 +17,8 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 
 /**
  * Returns the event that closes an intent. The fields that were needed only to finish the intent are left out. If the
- * intent belongs to a request with an id, and is no write, the event also keeps what the answer to the request reports.
+ * intent belongs to a request with an id and is not a write, the event also keeps what the answer to the request
+ * reports.
  */
 export function closing(
   id: string,
@@ -142,8 +143,8 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
 }
 
 // A path is held if the origin's state of it cannot be written to the folder now. A held path must not count as
-// reconciled. An edit of its present content would then count as an edit of the origin's state, and would overwrite
-// that state.
+// reconciled. Otherwise, an edit of its present content would count as an edit of the origin's state, and would
+// overwrite that state.
 
 /** The id of a path's conflict is the same whenever the path is held. */
 function holdId(origin: string, path: WorkspacePath): string {
@@ -172,7 +173,8 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // A step that settles the conflict also reconciles what lies beneath its path. `since` then no longer applies.
+    // A step that settles the conflict also reconciles what lies beneath its path. After that, `since` no longer
+    // applies.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),

@@ -4,13 +4,14 @@ import type { HistoryContext } from "./context.ts";
 import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
- * Runs work on the index, brought up to the log. A damaged index is rebuilt from the log, and the work is run again.
+ * Brings the index up to date with the log, and runs work on it. A damaged index is rebuilt from the log, and the work
+ * is run again.
  */
 export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
   try {
     const found = await catchUp(context, { recover: false });
     const result = await work(found);
-    // Another process may have emptied the index meanwhile. The answer may then be incomplete.
+    // Another process may have emptied the index meanwhile. If so, the answer may be incomplete.
     if ((await context.index.head()).seq >= found.head.seq) return result;
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {

@@ -17,7 +17,7 @@ import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
 const BATCH = 20_000;
-/** Catching up is tried again if other processes were faster. */
+/** The most attempts at catching up. An attempt is repeated if another process was faster. */
 const MAX_ATTEMPTS = 20;
 
 export interface CatchUp {
@@ -163,7 +163,10 @@ async function holdsNow(
   return event.seq <= head.seq && look(context, event);
 }
 
-/** The sentinel names only the last event before the oldest line, so the result is true for all earlier ones. */
+/**
+ * True if the oldest line, a sentinel, does not contradict an event before it. The sentinel (the event with which a
+ * compacted log begins) names only the last event before it, so the result is true for all earlier events.
+ */
 async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
   if (seq !== oldest - 1) return true;
   for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
@@ -173,15 +176,18 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
 }
 
 /**
- * True if the index and the log begin at different events, because the archive was dropped or put back. The index must
- * then be filled again, so that it equals a rebuilt index.
+ * True if the index and the log begin at different events, because the archive was dropped or put back. In that case,
+ * the index must be filled anew, so that it equals a rebuilt index.
  */
 async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
   if (oldest === 1 && context.log.firstSeq === 1) return false;
   return (await indexedFrom(context)) !== oldest;
 }
 
-/** Empties the index for a new filling. Needs the lock, because the holder of the lock relies on the index. */
+/**
+ * Empties the index, so that it is filled anew. Takes the lock unless it is held, because the holder of the lock relies
+ * on the index.
+ */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
@@ -205,7 +211,10 @@ export async function refill(context: HistoryContext): Promise<CatchUp> {
   return catchUp(context, { recover: false, locked: true });
 }
 
-/** Readers replay events as well, without the lock. If another process was faster, continues from its result. */
+/**
+ * Adds the events after `from` to the index. Readers do this as well, without the lock. If another process was faster,
+ * continues from its result.
+ */
 async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
     try {
@@ -326,6 +335,10 @@ interface Findings {
   readonly oldest: number;
 }
 
+/**
+ * Returns the damage that the log shows by itself, or when compared with the index and the kept head; `undefined` if
+ * there is none.
+ */
 async function judge(
   context: HistoryContext,
   { head, bad, indexed, oldest }: Findings,
@@ -463,8 +476,8 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
 }
 
 /**
- * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged. The index is then kept
- * as it is if a later commit follows the damaged line, or if the log has lost the last event of the index.
+ * Discards the index and rebuilds it from the log and the blobs. Throws if the log is damaged. Keeps the index if a
+ * later commit follows the damaged line, or if the log has lost the last event of the index.
  */
 export async function rebuildIndex(context: Context, options: ProgressOptions = {}): Promise<RebuildShape> {
   const began = performance.now();
@@ -486,7 +499,10 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   return { events: head.seq, entries, seconds: Math.round(performance.now() - began) / 1_000 };
 }
 
-/** Returns `undefined` if the index cannot be read, because such an index contains nothing that could be lost. */
+/**
+ * Returns the result of `work`; `undefined` if the index cannot be read, because such an index contains nothing that
+ * could be lost.
+ */
 async function unlessIndexIsWrong<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

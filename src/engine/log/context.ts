@@ -27,7 +27,7 @@ import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../../util/signal.ts";
 
 /**
- * Everything that the engine needs from outside for one workspace. A deterministic simulation has other
+ * Everything outside of the engine that it needs for one workspace. A deterministic simulation provides other
  * implementations.
  */
 export interface Context {
@@ -43,7 +43,7 @@ export interface Context {
   readonly lock: Lock;
   /**
    * Patterns for names of secrets that apply in addition to those of the history. Set if an agent reads the copy of an
-   * origin's history: the patterns of the replica's own history then apply, too.
+   * origin's history: in that case, the patterns of the replica's own history apply, too.
    */
   readonly secretNames?: readonly string[] | undefined;
   readonly worktree: Worktree;
@@ -199,7 +199,7 @@ export interface WhereaboutsFile {
   write(value: Whereabouts): void;
 }
 
-/** Contents that other histories need, besides the one that asks. */
+/** Contents that histories other than the asking one need. */
 export interface NeededElsewhere {
   readonly workspaces: readonly { readonly id: string; readonly contents: readonly Hash[] }[];
   /** Contents that the copy of an origin's history needs; `undefined` if this workspace follows no origin. */
@@ -221,8 +221,8 @@ export interface StoreTasks {
   copy(): Promise<HistoryCopy | undefined>;
   /**
    * Returns which of these contents other histories of the store need, including forgotten ones, and which this
-   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection. Contents that those
-   * histories erased are then needed until the grace period is over.
+   * workspace's copy of its origin's history needs. With `due`, the answer is for a collection: contents that those
+   * histories erased count as needed until the grace period is over.
    */
   neededElsewhere(hashes: ReadonlySet<Hash>, options?: { readonly due?: boolean }): Promise<NeededElsewhere>;
   /** Returns those of the contents that the store has, even if this history has erased them. */
@@ -246,6 +246,7 @@ export interface StoreTasks {
    * then.
    */
   noteGivenUp(what: GivenUpPart): Promise<void>;
+  /** Throws `REFUSED` if the folder exists and is not empty. */
   refuseFilled(folder: string): Promise<void>;
   /** Creates the folder if it is missing. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
@@ -279,6 +280,7 @@ export interface HeadKeeper {
    * history.
    */
   makeKey(): string;
+  /** Returns the kept head; `undefined` if none is kept. */
   last(workspaceId: string): KeptHead | undefined;
   /**
    * Returns the head of a history's first commit, which was signed before that commit was written. It is used while no
@@ -357,7 +359,9 @@ export interface Processes {
   run(command: readonly string[], options: CommandSurroundings): Promise<CommandEnd>;
 }
 
-/** True if the roots are those of a hosted workspace. Its files are only in its log and the contents. */
+/**
+ * True if the roots are those of a hosted workspace. The files of such a workspace exist only in its log and the store.
+ */
 export function isHosted(roots: readonly { readonly folder: string }[]): boolean {
   return roots.every(({ folder }) => folder === "");
 }

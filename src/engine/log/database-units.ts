@@ -22,8 +22,8 @@ export interface DatabaseUnits {
   /** The paths of each unit, the database first. */
   readonly units: readonly (readonly WorkspacePath[])[];
   /**
-   * The files of these units that stay as they are, each as a change from its state to the same state. The apply then
-   * checks that the disk has that state, because any other state would not fit the changed files.
+   * The files of these units that stay as they are, each as a change from its state to the same state. So `apply`
+   * checks that the disk has that state. Any other state would not fit the changed files.
    */
   readonly still: readonly Change[];
 }
@@ -54,6 +54,7 @@ export async function databaseUnits(
   return { units, still };
 }
 
+/** Returns the units with a path among these changes, and their files that stay as they are. */
 export function unitsAmong({ units, still }: DatabaseUnits, changes: readonly Change[]): DatabaseUnits {
   const changed = new Set(changes.map(({ path }) => path));
   const meant = units.filter((unit) => unit.some((path) => changed.has(path)));
@@ -81,7 +82,10 @@ function candidatesOf({ path, before, after }: Change): WorkspacePath[] {
 /** The smallest page of a database, in bytes. */
 const PAGE_BYTES = 512;
 
-/** The size of a database is a number of whole pages. So most contents need not be read. */
+/**
+ * True if the size is a whole number of pages, as that of every database is. So the contents of most files need not be
+ * read.
+ */
 function mayBeDatabase(entry: Entry | undefined): boolean {
   return entry?.kind === "file" && entry.size > 0 && entry.size % PAGE_BYTES === 0;
 }

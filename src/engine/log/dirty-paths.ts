@@ -24,9 +24,9 @@ interface Look {
 const MOST_AGE_MS = 600_000;
 
 /**
- * Collects from a running watcher the paths at which something may have changed since the last full scan. A full
- * capture then scans only these paths. If the watcher cannot confirm that all past hints have arrived, everything is
- * scanned.
+ * Collects from a running watcher the paths at which something may have changed since the last full scan. While the
+ * watcher runs, a full capture scans only these paths. If the watcher cannot confirm that all past hints have arrived,
+ * everything is scanned.
  */
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
@@ -117,8 +117,8 @@ export class DirtyPaths {
   }
 
   /**
-   * True if one of these files was not known to have several links. Its other paths are then unknown, even if another
-   * file at the same path had several links before.
+   * True if one of these files was not known to have several links. If so, its other paths are unknown, even if an
+   * earlier file at the same path had several links.
    */
   areNewLinks(linked: readonly LinkedFile[]): boolean {
     const known = new Set(this.#linked.map(({ inode }) => inode));
@@ -159,8 +159,8 @@ export class DirtyPaths {
 
   /**
    * Notes the result of a scan that recorded nothing. `changed`: the paths that differ from their recorded states; they
-   * stay dirty. `upTo`: that of the scan's `look`. Other paths that were dirty at that time are clean. Paths that were
-   * hinted at since stay dirty.
+   * stay dirty. `upTo`: the number that the `look` of the scan returned. The other paths that were dirty at that `look`
+   * are clean. Paths with a later hint stay dirty.
    */
   seen(upTo: number, changed: readonly WorkspacePath[]): void {
     if (this.#everything !== undefined && this.#everything <= upTo) this.#everything = undefined;
@@ -201,13 +201,14 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until all past hints have arrived, if the watcher can confirm that. Files that are being written have been
-   * reported by then.
+   * Waits until all past hints have arrived, if the watcher can confirm that. After that, the files that are being
+   * written have been reported.
    */
   async settle(): Promise<void> {
     await this.#handle?.settled();
   }
 
+  /** Marks these paths as dirty; `undefined`: everything. */
   giveBack(paths: readonly WorkspacePath[] | undefined): void {
     this.#hints += 1;
     if (paths === undefined) this.#everything = this.#hints;

@@ -7,8 +7,8 @@ import { memoKey } from "./memo.ts";
 
 /**
  * Applies changes that other processes made to the tracked roots and the retention limits, for callers that stay open
- * for long. Returns true if the settings of the roots have changed. The next scan is then a full one, and a caller with
- * a watcher must restart it.
+ * for long. Returns true if the settings of the roots have changed. If so, the next scan is a full one, and a caller
+ * with a watcher must restart it.
  */
 export async function followSettings(context: Context): Promise<boolean> {
   await catchUp(context, { recover: false });

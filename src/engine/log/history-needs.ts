@@ -27,7 +27,10 @@ function hashIn(value: Json | undefined): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/** Returns `undefined` for a record that is not about a file, a path outside of the workspace, or a conflict. */
+/**
+ * Returns the contents that a record of a file, of a path outside of the workspace or of a conflict needs; `undefined`
+ * for any other record.
+ */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
   if (recordId.startsWith("conflict:")) return record["state"] === "open" ? ofConflict(decodeConflict(record)) : [];
@@ -50,15 +53,18 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 }
 
 /**
- * Returns the time until which the lists of an action are kept; `undefined` while the action is open. The tool of a
- * closed action may still report its end, which needs the lists. Most tools never do, so the lists are not kept for
- * ever.
+ * Returns the time until which the lists of the paths that were omitted before an action are kept; `undefined` while
+ * the action is open. The tool of a closed action may still report its end, and that needs the lists. Most tools never
+ * do, so the lists are not kept for ever.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
 }
 
-/** An open operation needs its plan, the contents that it writes, and both sides of its conflicts. */
+/**
+ * Returns the contents that an operation needs while it is open: its plan, the contents that it writes, and both sides
+ * of its conflicts.
+ */
 function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
   const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
@@ -128,7 +134,7 @@ export async function* privateContents(
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
-  /** Reports contents that the history itself depends on. They must not be missing, even if they were erased. */
+  /** Reports contents that the history itself depends on. An erasure does not excuse their absence. */
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
@@ -216,7 +222,7 @@ export class HistoryNeeds {
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  /** Adds a record. `own`: the event that first recorded it, if a base repeats the record. */
+  /** Adds a record. `own`: the seq of the event that recorded it, if a base repeats the record. */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });

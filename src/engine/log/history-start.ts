@@ -10,7 +10,10 @@ import { readEvent } from "./read-events.ts";
 /** The seq of the baseline, the first event with files. Event 1 is the workspace's record; event 2 names the signer. */
 export const BASELINE_SEQ = 3;
 
-/** The beginning of a history that does not begin at event 1: a sentinel or an anchor. Earlier events are missing. */
+/**
+ * The beginning of a history that does not begin at event 1: a sentinel (the `compact` event of a log whose earlier
+ * lines were dropped) or an anchor. Earlier events are missing.
+ */
 export interface HistoryStart {
   /** The seq of the sentinel, or of the anchor: the earliest state that can be restored. */
   readonly seq: number;
@@ -51,8 +54,8 @@ export async function historyStart(context: HistoryContext): Promise<HistoryStar
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` if the first event says that the history has another format than ours. A log of format 1,
- * which has no ends of commits, would otherwise look like one torn commit.
+ * Throws `FORMAT_UNSUPPORTED` if the first event says that the history has a format other than that of this version. A
+ * log of format 1, which has no ends of commits, would otherwise look like one torn commit.
  */
 export function refuseOtherHistory(event: LogEvent): void {
   const { op, recordId, record } = event;

@@ -32,7 +32,10 @@ export async function knownPaths(
   return paths;
 }
 
-/** A folder that contains written files may have no entry of its own, so paths beneath it count, too. */
+/**
+ * True if the path, or a path beneath it, was ever recorded. A folder that contains written files may have no entry of
+ * its own.
+ */
 async function isRecorded({ index }: Context, path: WorkspacePath): Promise<boolean> {
   if ((await index.iterations(path)).length > 0) return true;
   const { seq } = await index.head();

@@ -8,7 +8,10 @@ import { memoKey } from "./memo.ts";
 /** Caches the workspace record that was read last, because each call of a hook needs it. */
 const records = memoKey<{ readonly hash: Hash; readonly record: WorkspaceRecord }>("the workspace's record");
 
-/** Throws `NOT_FOUND` for an empty log, and `INTEGRITY_VIOLATION` if the index lacks the workspace record. */
+/**
+ * Returns the workspace record. Throws `NOT_FOUND` for an empty log, and `INTEGRITY_VIOLATION` if the index lacks the
+ * workspace record.
+ */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
   if (row === undefined && context.log.head.seq > 0) {

@@ -9,7 +9,7 @@ export interface OwnerProcess {
    */
   readonly pidMark?: string;
   /**
-   * The PID namespace in which the process has the number. Absent if unknown; the present namespace is then assumed.
+   * The PID namespace in which the process has the number. Absent if unknown, which counts as the present namespace.
    */
   readonly pidSpace?: string;
 }

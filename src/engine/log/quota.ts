@@ -12,7 +12,7 @@ const RESERVE_SHARE = 10;
 const RESERVE_BYTES = 1024 * 1024;
 
 export interface QuotaOptions {
-  /** True if the write makes a restore possible. The write may then use the reserve. */
+  /** True if the write makes a restore possible. Such a write may use the reserve. */
   readonly reserve?: boolean;
 }
 
@@ -61,7 +61,10 @@ function sizeOf(files: readonly ScannedPath[]): number {
   return files.reduce((sum, { stat }) => sum + stat.size, 0);
 }
 
-/** Contents may be compressed or stored already, so the store is measured before the answer is no. */
+/**
+ * True if the store may take these bytes. Contents may be compressed or stored already, so the store is measured before
+ * the result is false.
+ */
 function mayTake({ retention, store }: Context, bytes: number, { reserve }: QuotaOptions): boolean {
   const max = retention.limits.max_store_bytes;
   const limit = reserve === true ? max + Math.floor(max / RESERVE_SHARE) + RESERVE_BYTES : max;

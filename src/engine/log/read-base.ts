@@ -59,7 +59,10 @@ interface CachedRecords {
 // For each store, the records of the base that was read last. One is enough, because a history uses one base.
 const cache = new WeakMap<BlobStore, CachedRecords>();
 
-/** Returns what is left of an event whose record is in a base. Such an event has no hash of its own, and no link. */
+/**
+ * Returns what is left of an event whose record is in a base. Such an event has no hash of its own, and does not name
+ * the event before it.
+ */
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
   if (known?.base !== row.hash) {

@@ -50,7 +50,7 @@ export async function eventCounted(
   return undefined;
 }
 
-/** Returns the event of a line; `undefined` if it is not whole. */
+/** Returns the event of a line; `undefined` if the line is not a sound event. */
 export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   try {
     return parseLine(bytes);
@@ -99,7 +99,10 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
   return events;
 }
 
-/** Returns the position of the first row that was not reached. */
+/**
+ * Reads events into `found` in one pass, from the row at position `at` on. Returns the position of the first row that
+ * was not reached.
+ */
 async function readRun(
   context: HistoryContext,
   wanted: readonly EventRow[],

@@ -10,8 +10,8 @@ import type { EventLog, LogPosition } from "../../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
 /**
- * Prunings and erasures are read only from the lines of the log, because code that frees contents or tolerates missing
- * contents relies on these records.
+ * Prunings and erasures are read from the lines of the log, and not through the index, because code that frees contents
+ * or tolerates missing contents relies on these records.
  */
 
 export interface LoggedPruning extends PruneRecord {
@@ -34,7 +34,7 @@ interface HowToRead {
   readonly due?: number;
 }
 
-/** Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for a record not understood. */
+/** Returns all prunings of a log, oldest first, and its erasures. Throws `LOG_DAMAGED` for an invalid record. */
 export async function givenUpInLog(
   log: LinesOfLog,
   workspaceId: string,

@@ -10,8 +10,8 @@ import { memoKey } from "./memo.ts";
 
 /**
  * Finds whether the heads of a history can be signed. The first commit names the signer, and from then on a head must
- * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. Recording then
- * continues unsigned. Until a person accepts the present state of the history, no part of it may be given up.
+ * be kept. If the key or the head is missing, nothing proves that the log is the one that was recorded. In that case,
+ * recording continues unsigned. Until a person accepts the present state of the history, no part of it may be given up.
  */
 
 const ACCEPT =
@@ -37,8 +37,8 @@ async function signerAt(context: HistoryContext, row: EventRow): Promise<LoggedS
 }
 
 /**
- * Returns the kept head if it is signed with our own key, or with that of a signer that the log names. A head with
- * another signature does not belong to this history, because anybody could have stored it.
+ * Returns the kept head if it is signed with our own key, or with that of a signer that the log names. A head with any
+ * other signature does not belong to this history, because anybody could have stored it.
  */
 export async function provedHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const kept = context.heads.last(context.workspaceId);

@@ -40,8 +40,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk since event `seq`. This event can be later than the head before the scan, because others
- * can record meanwhile.
+ * Returns the changes on disk since event `seq`. This event can be later than the head before the scan, because another
+ * process can record during the scan.
  */
 async function unrecorded(
   context: Context,

@@ -49,6 +49,7 @@ export class EventFeed {
     return withCode(async () => (await this.#context.log.refresh()).seq);
   }
 
+  /** Adds a follower until the result is disposed. The first follower starts the feed, and the last one stops it. */
   join(): Disposable {
     this.#followers += 1;
     if (this.#followers === 1 && !this.#closed) this.#start();
@@ -75,8 +76,8 @@ export class EventFeed {
   }
 
   /**
-   * Returns the next events after `last`, at least one, and waits until there are any. Returns `undefined` if the
-   * workspace was closed or `ended` was aborted. Throws if the log cannot be read, or no longer has these events.
+   * Waits for events after `last`, and returns the next ones, at least one. Returns `undefined` if the workspace was
+   * closed or `ended` was aborted. Throws if the log cannot be read, or no longer has these events.
    */
   async after(last: number, ended: AbortSignal): Promise<readonly LogEventShape[] | undefined> {
     for (;;) {

@@ -42,8 +42,8 @@ interface Looked {
 
 /**
  * Returns why a capture would leave out the present state of the path. The content is read only if contents were
- * erased, or if the path was changed off the record. It then shows whether the path has an erased content, or still has
- * the state from off the record.
+ * erased, or if the path was changed off the record. In these cases, it shows whether the path has an erased content,
+ * or still has the state from off the record.
  */
 async function leftOut(
   context: Context,

@@ -175,7 +175,7 @@ async function notRecorded(context: Context, path: WorkspacePath): Promise<Chron
   return unknownPath(context, path);
 }
 
-/** The most and the fewest rows per query. Some rows may come from a base and are no events. */
+/** The most and the fewest rows per query. Some rows may come from a base, and do not count towards the limit. */
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 

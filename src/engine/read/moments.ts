@@ -13,11 +13,11 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
 export interface ResolvedMoment {
   readonly label: string;
   readonly seq: number;
-  /** The event that was asked for, if it lies inside a commit. `seq` is then the end of that commit. */
+  /** The event that was asked for, if it lies inside a commit. In that case, `seq` is the end of that commit. */
   readonly asked?: number;
   /** The snapshot that the moment names, or else the last one at or before it. */
   readonly snapshot: Snapshot | undefined;
-  /** True if the state on disk is meant, not a recorded one. `seq` is then the head. */
+  /** True if the state on disk is meant, not a recorded one. In that case, `seq` is the head. */
   readonly now: boolean;
 }
 
@@ -126,7 +126,7 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
 
 /**
  * Moves a moment inside a commit to the end of that commit, because a state inside a commit may lack a part of a
- * change. A copy of an origin's history may end inside a commit. The end of the copy is then used.
+ * change. A copy of an origin's history may end inside a commit. A moment in that commit stays as it is.
  */
 async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
   const { seq, label } = moment;
@@ -210,7 +210,10 @@ async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan):
   return undefined;
 }
 
-/** Binary search: if `holds` is false for a seq, it must be false for all later seqs of the span. */
+/**
+ * Returns the last seq of the span for which `holds` is true, by a binary search. If `holds` is false for a seq, it
+ * must be false for all later seqs of the span.
+ */
 async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
   if (from > to || !(await holds(from))) return undefined;
   let [low, high] = [from, to];

@@ -25,7 +25,8 @@ const FOR_PEOPLE = { class: "protected" } as const;
 
 /**
  * Opens the content of a path at a moment, or of one of its iterations. Throws `USAGE` for invalid options, `NOT_FOUND`
- * if the path was absent then or has no such iteration, and the errors of `resolveMoment` and `missingContent`.
+ * if the path was absent at the moment or has no such iteration, and the errors of `resolveMoment` and
+ * `missingContent`.
  */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
   const path = parseGivenPath(given);
@@ -95,7 +96,10 @@ async function notThere(
   });
 }
 
-/** The range may end after the end of the file. Throws `USAGE` for an invalid range. */
+/**
+ * Returns the bytes of a range (default: all), in pieces. The range may end after the end of the file. Throws `USAGE`
+ * for an invalid range.
+ */
 function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
@@ -258,7 +262,10 @@ async function atHand(content: FileContent): Promise<FileContent | undefined> {
   return { ...content, pieces: (range) => piecesOf({ size: bytes.length, pieces }, range) };
 }
 
-/** Returns `undefined` if the bytes cannot be read. The reader of `content` itself then gets the error. */
+/**
+ * Returns all bytes of a content; `undefined` if they cannot be read. In that case, whoever reads `content` itself gets
+ * the error.
+ */
 async function wholeOf(content: FileContent): Promise<Buffer | undefined> {
   try {
     const pieces: Uint8Array[] = [];

@@ -31,7 +31,9 @@ export interface Snapshot extends SnapshotRecord {
    * begins.
    */
   readonly stateSeq: number;
+  /** The event that compacted the state of the snapshot away, if one did. */
   readonly compactedBy?: number;
+  /** The event that pruned the state of the snapshot, if one did. */
   readonly prunedBy?: number;
 }
 
@@ -106,14 +108,17 @@ export interface SnapshotDraft {
   readonly pin?: boolean;
 }
 
-/** Derived from the caller's request id, so that a repeated request is recognised. `undefined` without a request id. */
+/**
+ * Returns the id of the snapshot that the caller asks for. It is derived from the id of the request, so that a repeated
+ * request is recognised. `undefined` without a request id.
+ */
 function idOfRequest({ caller: { requestId } }: Context): string | undefined {
   return requestId === undefined ? undefined : idOfText(`chronicle snapshot\0${requestId}`);
 }
 
 /**
- * Returns the snapshot that was taken for the caller's request id; `undefined` if there is none. Throws `USAGE` if it
- * has another name or message.
+ * Returns the snapshot that was taken for the caller's request id; `undefined` if there is none. Throws `USAGE` if that
+ * snapshot has a name or message other than the given one.
  */
 async function takenBefore(context: Context, { name, message }: SnapshotOptions): Promise<Snapshot | undefined> {
   const id = idOfRequest(context);
@@ -121,7 +126,7 @@ async function takenBefore(context: Context, { name, message }: SnapshotOptions)
   return takenAmong(context, await listSnapshots(context), { id, ...optional({ name, message }) });
 }
 
-/** Returns the snapshot with this id. Throws `USAGE` if it has another name or message. */
+/** Returns the snapshot with this id. Throws `USAGE` if its name or message is not the given one. */
 function takenAmong(
   context: Context,
   all: readonly Snapshot[],

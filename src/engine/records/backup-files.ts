@@ -46,7 +46,7 @@ async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecor
   return undefined;
 }
 
-/** The bytes are made when the file is read. */
+/** Returns a file of a backup. Its bytes are made when the file is read. */
 export function file(name: string, bytes: () => Uint8Array): BackupFile {
   return {
     name,

@@ -57,6 +57,7 @@ export class FolderLedger implements RecordLedger {
   #opened: Promise<Opened> | undefined;
   /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
+  /** The last failures to write `snapshot.json` or `head.json`, by file name. */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -236,7 +237,7 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Returns false if the log has changed in another way than by new events. */
+  /** Brings the view up to the new events of the log. Returns false if the log has changed in any other way. */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
@@ -303,7 +304,7 @@ export class FolderLedger implements RecordLedger {
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 
-  /** A failure is only reported, because checkpoints are disposable. */
+  /** Writes a checkpoint. A failure is only noted, because checkpoints are disposable. */
   #checkpoint(view: View): void {
     const { state, offset } = view.loaded;
     view.checkpoint = state.head.seq;
@@ -356,7 +357,7 @@ function usersOf({ loaded }: View): LiveRecord[] {
   return rows.sort(byRecordId).map((row) => liveOf(row) as LiveRecord);
 }
 
-/** A damaged store can still be read. */
+/** Throws any error except that of a damaged store, because such a store can still be read. */
 function ignoreDamage(error: unknown): void {
   if (!(error instanceof ChronicleError) || (error.code !== "LOG_DAMAGED" && error.code !== "ROLLBACK_DETECTED")) {
     throw error;

@@ -17,6 +17,9 @@ import {
 } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
+/**
+ * The state of a store, as loaded. `checkpoint`: the seq of the checkpoint from which it was loaded, if there was one.
+ */
 export interface Loaded extends Place {
   readonly checkpoint: number | undefined;
   /** A tail that a crash tore. The next writer moves it away. */
@@ -176,8 +179,8 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   if (bytes === undefined) return undefined;
   try {
     const read = decodeCheckpoint(bytes);
-    // If `head.json` does not confirm the id of the log's store, the log itself may be that of another store. Comparing
-    // the log with the bound then shows this.
+    // If `head.json` does not confirm the id of the log's store, the log itself may be that of another store. In that
+    // case, comparing the log with the bound shows this.
     if (read.header.store === store || kept === undefined || kept.store !== store) return read;
     notes.push("snapshot.json was discarded: it is of another store");
   } catch (error) {
@@ -248,7 +251,10 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
   }
 }
 
-/** Returns `undefined` if the first line cannot be read. Throws `USAGE` for the log of a workspace. */
+/**
+ * Returns the id with which the log begins; `undefined` if its first line cannot be read. Throws `USAGE` for the log of
+ * a workspace.
+ */
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);

@@ -99,7 +99,7 @@ export class RecordStore implements api.RecordStoreApi {
     return this.close();
   }
 
-  /** Does not wait. Pending work is finished before the store closes. */
+  /** Begins to close the store, without waiting. Pending work is finished before the store closes. */
   [Symbol.dispose](): void {
     void this.close();
   }

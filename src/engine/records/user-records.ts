@@ -120,7 +120,7 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
     get: (recordId) => liveRecord(context, recordId),
     live: () => liveRecords(context),
     append: async (drafts): Promise<readonly SealedEvent[]> => {
-      // The quota stops neither deletions nor restores, because they take little space.
+      // The quota does not stop deletions, because they take little space.
       const added = drafts.filter((draft) => draft.op !== "delete");
       if (added.length > 0) refuseOverQuota(context, sizeOf(added));
       return commit.append(drafts);

@@ -36,9 +36,9 @@ import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-w
 import { refusalOf } from "./write-back-rules.ts";
 
 /**
- * The number of attempts before a blocked entry is refused, by the reason. `changed`: the path keeps being edited at
- * the origin. `not-empty`: files keep appearing in a folder that is to be deleted. For any other reason, one attempt is
- * made.
+ * The number of attempts before a blocked entry is refused, by the reason why it is blocked. `changed`: the path keeps
+ * being edited at the origin. `not-empty`: files keep appearing in a folder that is to be deleted. For any other
+ * reason, one attempt is made.
  */
 const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
@@ -56,9 +56,9 @@ interface Deciding extends OpenWriteBack {
  * commit as the states. An entry that was decided before gets the same answer, or none if the answer is no longer
  * remembered.
  *
- * The caller must have stored the contents, and must hold a lease on them until the promise resolves. The decisions are
- * then durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be written now,
- * and the errors that any change can throw.
+ * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When it resolves,
+ * the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be
+ * written now, and the errors that any change can throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -98,7 +98,8 @@ class Decision {
   }
 
   /**
-   * Captures the paths that the batch is allowed to write, and bars the others. Returns the totals of the workspace.
+   * Captures the paths of the entries that the rules allow, and bars those of these paths that a replica must not write
+   * or that could not be captured. Returns the totals of the workspace.
    */
   async #capture(): Promise<Tally> {
     const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
@@ -133,10 +134,10 @@ class Decision {
   }
 
   /**
-   * True if a replica must not write to the path. Git's own state is barred, because a hook that is written there runs
-   * at the next person's commit. A file on disk that the rules leave out and that is not recorded is barred, too. The
-   * replica cannot have seen that file, so its write would be refused anyway. But without the bar, the file would first
-   * be captured, and then sent to the replica.
+   * True if a replica must not write to the path. Git's own state is barred, because a git hook that is written there
+   * runs when a person next commits. A file on disk that the rules leave out and that is not recorded is barred, too.
+   * The replica cannot have seen that file, so its write would be refused anyway. But without the bar, the file would
+   * first be captured, and then sent to the replica.
    */
   async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
@@ -233,9 +234,7 @@ class Decision {
     return answer;
   }
 
-  /**
-   * A part can consist only of folders of earlier batches (`going`). `last` then stays the entry that was decided last.
-   */
+  /** If a part consists only of folders of earlier batches (`going`), `last` stays the entry that was decided last. */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
@@ -416,7 +415,7 @@ function eventOf({ path, localSeq }: WriteBackEntry, seqs: ReadonlyMap<string, R
   return seqs.get(keyOf(fileRecordId(path), localSeq)) ?? { iteration: 0, sequence: 0 };
 }
 
-/** Replaces `Infinity`, which stands for an event of the batch itself, by the number of that event. */
+/** Replaces `Infinity`, which stands for an event of the batch itself, by the seq of that event. */
 function finite(
   seq: number | undefined,
   { path }: WriteBackEntry,

@@ -15,8 +15,10 @@ import { proveLast } from "../state/proved-rows.ts";
 import { unsentContents } from "../facts/followed-origin.ts";
 
 // A folder that follows an origin repeats the origin's erasures in its own history: an event of its own log erases the
-// same contents. A content that a path has here now is erased only once the path is about to change. The files in the
-// folder are not touched. If the origin withdraws an erasure, the erasure is withdrawn here, too.
+// same contents. A content that a path still has here is not erased with the others. If every such path is about to
+// change, the erasure of the content waits for these changes. Otherwise the content is kept here, as is a content on
+// which the history itself depends. The files in the folder are not touched. If the origin withdraws an erasure, the
+// erasure is withdrawn here, too.
 //
 // The bytes are kept here for a grace period that begins when the erasure is repeated, and ends no sooner than the
 // grace period of the origin. Until then, a person can withdraw the erasure here.
@@ -48,7 +50,9 @@ export interface ErasuresWaiting {
 
 interface Look {
   readonly seq: number;
+  /** The origin's erasures and withdrawals that this history has not repeated yet. */
   readonly fresh: readonly LoggedErasure[];
+  /** The erasures of this history. */
   readonly own: Erasures;
   readonly erasable: ReadonlySet<Hash>;
   readonly waiting: ReadonlySet<Hash>;
@@ -75,7 +79,7 @@ export async function adoptErasures(context: Context, given: OriginsErasures): P
 
 /**
  * Records that these paths are gone, as at the origin, and erases their contents in the same commit. The files stay on
- * disk, so between two commits they could be recorded again.
+ * disk, so a capture between two commits could record them again.
  */
 export async function leaveUntracked(
   context: Context,
@@ -164,14 +168,14 @@ function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting
   return [draftOf(one, { ...recordOf(context, one, { contents, known }), ...(isWhole ? { upstream } : {}) })];
 }
 
-/** Drafts the erasable contents only. The other contents of the erasure are erased later. */
+/** Drafts the erasure of the erasable contents only. The other contents are erased by a later event. */
 function partOf(context: Context, one: LoggedErasure, { own, erasable }: Pick<Look, "own" | "erasable">): EventDraft[] {
   const contents = one.state === "erased" ? one.contents.filter((hash) => erasable.has(hash)) : [];
   const known = own.last(one.recordId);
   return contents.length === 0 ? [] : [draftOf(one, recordOf(context, one, { contents, known }))];
 }
 
-/** `known` is the present record of the erasure in this history. */
+/** `known` is the last record of the erasure in this history; `undefined` if there is none. */
 function recordOf(
   context: Context,
   one: LoggedErasure,

@@ -18,23 +18,27 @@ import { noteRemembered } from "../capture/remember-recorded.ts";
 import { optional } from "../../util/optional.ts";
 
 export interface UpstreamStep {
-  /** The replica's progress after the step. It has the new `applied`, and the `settled` that is known by now. */
+  /** The replica's progress after the step. It has the new `applied`, and the latest known `settled`. */
   readonly record: ReplicaRecord;
   /** Changes to make in the folder. Their contents are in the store. */
   readonly changes: readonly UpstreamChange[];
-  /** Paths whose present states are added to the journal again, based on the state that the step applies. */
+  /**
+   * Paths whose present states the journal is to offer to the origin once more, now based on the state that the step
+   * applies.
+   */
   readonly proposals?: readonly WorkspacePath[];
   readonly conflicts?: readonly IdentifiedConflict[];
   /** Contents of the changes that no event of the origin names, because a merge made them. They are in the store. */
   readonly contents?: readonly Hash[];
   /**
-   * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has the other paths
-   * that the plan depends on. If one of these paths has changed since `seq`, the plan is not carried out.
+   * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has paths that the
+   * plan depends on but does not change. If one of them, a path of the step, or a path in a folder that the step
+   * removes has changed since `seq`, the step is not carried out.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
    * Describes a person's decision. The step is then an operation that can be undone, and that is done as a whole or not
-   * at all. Only folders with untracked files stay. Default: the step follows from the origin.
+   * at all. It leaves only folders with untracked files. Without `decision`, the step takes over changes of the origin.
    */
   readonly decision?: string;
 }
@@ -42,11 +46,12 @@ export interface UpstreamStep {
 export interface UpstreamReport {
   /** The seq of the head before the events of the step. */
   readonly from: number;
+  /** The seq of the head after the step. */
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /**
-   * Paths whose states differ from the plan. If there are any, the step was not carried out: only the present states of
-   * these paths were captured, for a new plan.
+   * Paths whose states differ from the plan. If there are any, the step was not carried out. The present states of its
+   * paths were captured, so that the caller can plan anew.
    */
   readonly moved: readonly WorkspacePath[];
   /**
@@ -63,7 +68,7 @@ export interface ApplyUpstreamOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The most conflicts in an intent, and in one append. */
+/** The maximum number of open conflicts in an intent or in one append. */
 const MOST_CONFLICTS = 1_000;
 /** Above this number of paths, a capture of everything is cheaper than a capture of the paths. */
 const MOST_NAMED = 2_000;
@@ -71,8 +76,8 @@ const MOST_NAMED = 2_000;
 /**
  * Brings the origin's changes into the folder, and records how far the replica has come, as one operation. Captures the
  * paths first, then records the intent, changes the files, and makes one commit. After a crash, `settle` finishes the
- * operation. A step that only records progress is one append. Throws `IO` if the disk has no room; nothing was changed
- * then. Also throws the errors that a capture can throw.
+ * operation. A step that only records progress is one append. Throws `IO` if the disk has no room for the origin's
+ * changes; no file was changed then. Also throws the errors of a capture.
  */
 export async function applyUpstream(
   context: Context,
@@ -100,11 +105,11 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
 }
 
 /**
- * Captures the state at each path, unless the rules of this copy leave it out. A file that the rules leave out is
- * neither recorded nor proposed to the origin, and blocks the origin's file of the same name. A folder that the origin
- * has made, and that the rules leave out here, is recorded without its contents. Untracked files in a folder that is to
- * be deleted are not captured, and the folder stays. Captures nothing if the disk is certainly in the state that the
- * changes expect.
+ * Captures the state at each path of the changes, unless the rules of this workspace leave the path out. A file that
+ * the rules leave out is neither recorded nor proposed to the origin, and blocks the origin's file of the same name. A
+ * folder that the origin has made, and that the rules leave out here, is recorded without its contents. Untracked files
+ * in a folder that is to be deleted are not captured, and the folder stays. Captures nothing if the disk is certainly
+ * in the state that the changes expect.
  */
 async function captureFirst(
   context: Context,
@@ -159,8 +164,9 @@ async function underLock(
 }
 
 /**
- * If there are more conflicts than the line of the intent can hold, appends the open ones first, and returns the others
- * for the intent. A crash in between does no harm, because each conflict says what it is based on.
+ * Returns the conflicts that the intent is to record. If there are more than `MOST_CONFLICTS`, appends the open ones
+ * before the intent and returns the settled ones. A crash between two appends does no harm, because each conflict says
+ * what it is based on.
  */
 async function openAhead(
   commit: Commit,
@@ -175,8 +181,8 @@ async function openAhead(
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
 
 /**
- * True if the step records only its progress, as one event. Several events need an intent, because a crash could leave
- * only the first ones.
+ * True if the step records only its progress, as one event. Several events need an intent, because a crash without one
+ * could leave only the first of them.
  */
 function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
   return changes.length + proposals.length + conflicts.length === 0;
@@ -210,7 +216,7 @@ async function performStep(
   };
   const { keepMtime, onProgress } = options;
   const done = await perform(context, commit, {
-    // All steps of one origin share a record, so that a folder that is followed for years does not collect records.
+    // All steps of one origin share an intent record, so that years of syncing do not pile up records.
     id: decision === undefined ? record.origin : context.newId(),
     intent,
     operation: {
@@ -237,7 +243,7 @@ async function movedPaths(
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
   const { planned, proposals = [], conflicts = [] } = step;
-  // The log has no event since the plan.
+  // Nothing was recorded since the plan was made.
   if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(
@@ -256,7 +262,7 @@ async function movedPaths(
   return [...moved];
 }
 
-/** True if the change deletes or replaces a folder with its contents. */
+/** True if the change deletes a folder and all beneath it, or puts a file or link in the place of a folder. */
 function isCleared({ before, after }: UpstreamChange): boolean {
   return before?.kind === "dir" && after?.kind !== "dir";
 }

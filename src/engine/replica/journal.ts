@@ -30,8 +30,8 @@ export interface JournalQuery {
   readonly after: number;
   readonly limit: number;
   /**
-   * True if these patterns or names withhold a path. A change of a path that was withheld at that time makes no entry,
-   * because neither side knew the other's state.
+   * True if these patterns or names withhold a path. A change makes no entry if its path was withheld when it was
+   * recorded, because neither side knew the other's state.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
@@ -53,7 +53,7 @@ export async function readJournal(
   const { origin, after, limit } = query;
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  // An archive is dropped only after the origin has answered all its events, so these events need not be read.
+  // Older events are dropped only after the origin has answered them, so they need not be read.
   let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
   const state = await ReplicaState.at(context, origin, upTo);
   if (state === undefined) return { entries: [], upTo: head };
@@ -116,7 +116,10 @@ class JournalReader {
     return isWithheld(this.#state.withheld, path, state?.kind === "dir");
   }
 
-  /** The origin attributes a merge to the author of the own state that was merged with the origin's. */
+  /**
+   * Returns the author of the own state that was merged with the origin's. The origin attributes the merge to this
+   * author.
+   */
   async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
     const event = await this.#eventOf(path, seq - 1);
     const own = event === undefined ? undefined : changeOf(event, path);
@@ -135,7 +138,8 @@ class JournalReader {
   }
 
   /**
-   * Returns the event that recorded a path's state as of event `seq`; `undefined` if there is none, or it is in a base.
+   * Returns the event that recorded the state of a path after event `seq`; `undefined` if there is none, or if the
+   * state is in a base.
    */
   async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
     const row = await this.#context.index.iterationAt(path, seq);
@@ -171,7 +175,7 @@ class JournalReader {
 
 type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
-/** Stands for the actor of a state that is only in a base, because no event names this actor. */
+/** The actor of a state that is only in a base. No event names who made it. */
 const UNKNOWN = "unknown";
 const READ = 256;
 

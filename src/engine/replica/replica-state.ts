@@ -17,19 +17,20 @@ interface OpenPath {
   readonly since: number | undefined;
 }
 
+/** The names of secrets that persons added in this folder (`here`) and at the origin (`there`). */
 export interface AddedNames {
   readonly here: readonly string[];
   readonly there: readonly string[];
 }
 
 export interface WithheldThen {
-  /** The patterns of the sync, and the earlier patterns under which the folder was reconciled. */
+  /** The `filterTo` patterns of the sync and, if they have changed since the last reconciliation, the previous ones. */
   readonly filters: readonly (readonly string[])[];
-  /** The names under which the folder was reconciled. */
+  /** The added names that applied to the last reconciliation. */
   readonly names: AddedNames;
 }
 
-/** The number of rows that are searched first for the last event of a record. This event is usually near. */
+/** The number of rows that `lastBefore` reads first. */
 const NEAR = 16;
 const PAGE = 512;
 const CONFLICT = "conflict:";
@@ -86,7 +87,7 @@ export class ReplicaState {
     return true;
   }
 
-  /** True if the state belongs to the current sync. */
+  /** True if the state belongs to the current sync, and not to an earlier one with another `sandboxId`. */
   get isCurrent(): boolean {
     return this.#sandboxThen === this.#sandboxId;
   }
@@ -121,7 +122,10 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
   return undefined;
 }
 
-/** The event is usually near `seq`, because every step writes one. */
+/**
+ * Returns the last event of a record up to event `seq`. It is usually near `seq`, because every step of a sync writes
+ * one.
+ */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {
     const rows = await context.index.events({ from: 1, to, limit, descending: true });

@@ -17,7 +17,9 @@ import { optional } from "../../util/optional.ts";
 
 const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
 
-/** Returns the seq of the replica's last decided entry, and the answers to the replica's last batch. */
+/**
+ * Returns the last decided entry of a replica, by its seq and hash at the replica, and the answers to the last batch.
+ */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
   const { settled, hash, accepted, rejected } = await recordOf(context, replica);
   return { upTo: settled, ...optional({ hash }), last: { accepted, rejected } };
@@ -29,10 +31,11 @@ async function recordOf(context: Context, replica: string): Promise<WriteBackRec
 }
 
 export interface OpenWriteBack {
+  /** The batch with only those entries that are not decided yet. */
   readonly batch: WriteBackBatch;
   /** The last entry that was decided; `localSeq` is 0 if there is none. */
   readonly decided: Pick<WriteBackEntry, "localSeq" | "eventHash">;
-  /** The remembered answers to entries that were decided before. */
+  /** The remembered answers to entries of the batch that were decided before. */
   readonly earlier: WriteBackAnswer;
   /** Folders of earlier batches that may be deleted now. */
   readonly going: readonly WriteBackEntry[];
@@ -40,8 +43,8 @@ export interface OpenWriteBack {
 
 /**
  * Returns the entries of a batch that are not decided yet, and the remembered answers to the others. The lock must be
- * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id meanwhile: an entry with the
- * same number can then be a different change.
+ * held. Throws `ROLLBACK_DETECTED` if somebody else has written under this replica's id since the batch's `after`: an
+ * entry with the same seq can then be a different change.
  */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
   const record = await recordOf(context, batch.replica);
@@ -68,7 +71,10 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   };
 }
 
-/** Throws if entries were decided over another connection meanwhile, unless the replica resends the last of them. */
+/**
+ * Throws `ROLLBACK_DETECTED` if entries were decided over another connection since `after`, unless the batch contains
+ * the last one decided.
+ */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
   if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;

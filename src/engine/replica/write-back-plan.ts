@@ -29,6 +29,7 @@ interface PlanGround extends Omit<JudgeGround, "state"> {
 export interface TakenEntry {
   readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
+  /** The last event of the path before the entry; `OWN_EVENT` for an event of this batch. */
   readonly against: number;
 }
 
@@ -44,7 +45,7 @@ export interface RefusedEntry {
   readonly reason: WriteBackReason;
   /** The last event of the path. Set only if the entry is kept as a version. */
   readonly against?: number | undefined;
-  /** The event of another path that the replica must receive before it can send the entry again. */
+  /** The event of another path that the replica must receive before it sends the entry again. */
   readonly awaits?: number;
 }
 
@@ -59,9 +60,12 @@ export interface PlannedWriteBack {
   readonly going: readonly number[];
 }
 
+/** Stands for the seq of an event that this batch is still to record. */
 const OWN_EVENT = Infinity;
 
-/** Judges each entry of a batch by the state that the entries before it lead to. The lock must be held. */
+/**
+ * Judges each entry of a batch by the recorded state with the entries that were taken so far. The lock must be held.
+ */
 export async function planWriteBack(
   context: Context,
   batch: WriteBackBatch,
@@ -86,8 +90,8 @@ export async function planWriteBack(
 }
 
 /**
- * Yields the entries in runs. A run is a deletion, or an entry that can replace a folder, with the directly following
- * deletions beneath its path. Every other entry is a run by itself.
+ * Yields the entries in runs. A run is an entry that deletes a path or makes a file or link of it, together with the
+ * directly following deletions beneath the path. An entry that makes a folder is a run by itself.
  */
 function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBackEntry[]> {
   for (let at = 0; at < entries.length;) {
@@ -137,7 +141,7 @@ class WriteBackPlan implements PlannedWriteBack {
     await this.#state.take(changes, OWN_EVENT);
   }
 
-  /** Returns `undefined` if the workspace would exceed its limits. */
+  /** Returns the tally after the changes; `undefined` if the workspace would exceed its limits. */
   #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
     try {
       return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
@@ -161,8 +165,8 @@ interface Refused {
   /** For `stale`, the last event of the path. */
   readonly against?: number;
   /**
-   * The event of another path that caused the refusal and that the replica must receive first; 0 for an event of this
-   * batch.
+   * The event of another path that caused the refusal. The replica must receive it before it sends the entry again. 0
+   * for an event of this batch.
    */
   readonly awaits?: number;
   /** True if the only reason is that the folder is not empty. */
@@ -174,7 +178,9 @@ interface JudgeGround {
   readonly state: WriteState;
   readonly head: number;
   readonly rules: WriteBackRules;
+  /** Paths to which the replica must not write, each with the reason to refuse its entries. */
   readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
+  /** True if the path is a folder on disk that is not recorded. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
 }
 
@@ -211,7 +217,7 @@ class EntryJudge {
     const now = await this.#context.index.iterationAt(path, this.#ground.head);
     if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
     const since = await this.#work.since(path, seen, now);
-    // A crash may have left the first events of a batch without the answer.
+    // If a crash came after the first events of a batch, the replica received no answer and sends these entries again.
     const before = since.done.get(entry.localSeq);
     if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
     const present = await this.#ground.state.at(path);
@@ -296,7 +302,7 @@ function decidedThen(
   return { kind: "known", iteration: then?.iteration ?? 0, seq: then?.seq ?? 0 };
 }
 
-/** Leaves out mode bits that Chronicle does not set on a disk. */
+/** Returns the entry's state without the mode bits that Chronicle does not set on a disk. */
 function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   const set = settable(entry);
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
@@ -351,6 +357,7 @@ interface WorkSince {
    * the present state.
    */
   readonly isOwn: boolean;
+  /** The iterations that this replica wrote, by the seq of their entry at the replica. */
   readonly done: ReadonlyMap<number, IterationRow>;
   /** All iterations, each with the iteration before it. */
   readonly rows: readonly WorkRow[];
@@ -365,8 +372,8 @@ const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
 
 /**
  * Finds the first iteration that the replica wrote for an own event after `localSeq`, and returns the state before it;
- * `undefined` if there is no such iteration. If there is one, the entry of `localSeq` was decided before. No iteration
- * need name that entry, because an entry that changes nothing makes no iteration.
+ * `undefined` if there is no such iteration. If there is one, the entry of `localSeq` was decided before, even if no
+ * iteration names it: an entry that changes nothing makes no iteration.
  */
 function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: IterationRow | undefined } | undefined {
   const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];

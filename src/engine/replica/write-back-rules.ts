@@ -25,8 +25,8 @@ export function refusalOf(
 }
 
 /**
- * Further roots are folders of the origin's machine. No replica has these folders, so no replica is allowed to write
- * there.
+ * True if a replica may write to the path. It may not write to further roots, because these are folders of the origin's
+ * machine that no replica has.
  */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);

@@ -80,9 +80,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if only people may see this iteration. A person's decision on the name comes before the recorded class. If the
- * index says that a file with the name of a secret was recorded as an ordinary file, the log must confirm it. Throws
- * `IndexDisagrees` if the log does not.
+ * True if only people may see the content of this iteration. If a person has decided about the name, that counts,
+ * whatever class was recorded. If the index says that a file with the name of a secret was recorded as an ordinary
+ * file, the log must confirm it. Throws `IndexDisagrees` if the log does not.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -152,7 +152,10 @@ function isClassed({ entry }: IterationRow): boolean {
   return entry?.class === "protected";
 }
 
-/** Names that a person added also apply to files that were recorded earlier. */
+/**
+ * Returns the paths that have a protected file now. Reads all entries, because names that a person added also apply to
+ * files that were recorded before.
+ */
 async function everyHeld(
   { index }: HistoryContext,
   { names, seq }: { readonly names: ProtectedNames; readonly seq: number },

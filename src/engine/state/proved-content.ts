@@ -26,7 +26,7 @@ export function refuseSize({ path, entry }: IterationRow, { size }: { readonly s
 }
 
 /**
- * Proves an answer that a path or one of its iterations does not exist. Throws `IndexDisagrees` unless the index has
+ * Proves the answer that a path, or one of its iterations, does not exist. Throws `IndexDisagrees` unless the index has
  * the path's whole history.
  */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {

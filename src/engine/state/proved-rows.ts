@@ -16,7 +16,10 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
   });
 }
 
-/** Proves each iteration, and returns where each is recorded. Throws if a row is wrong. */
+/**
+ * Proves each iteration, and returns for each whether it has its own line or is in a base. Throws `IndexDisagrees` if a
+ * row is wrong.
+ */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
   rows.forEach((row, i) => {
@@ -35,7 +38,9 @@ export interface PathClaim {
   readonly path: WorkspacePath;
   /** An event of the path that the log has recorded. */
   readonly seq?: number;
+  /** The state right before event `seq`. */
   readonly before?: Pick<Claim, "entry">;
+  /** The last state of the path. */
   readonly now?: Pick<Claim, "entry">;
 }
 
@@ -113,9 +118,9 @@ function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {
 }
 
 /**
- * Throws `IndexDisagrees` unless these are all changes from one state to another. The comparison of two trees with
- * proved roots finds all paths that differ. It therefore finds changes that the index lacks, as well as changes that
- * the index made up.
+ * Throws `IndexDisagrees` unless these are all the changes between the states after the events `from` and `to`. The
+ * comparison of two trees with proved roots finds all paths that differ. It therefore finds changes that the index
+ * lacks, as well as changes that the index made up.
  */
 export async function proveChanges(
   context: ProofContext,
@@ -157,7 +162,7 @@ async function difference(
   }
 }
 
-/** Returns the proved entries after event `seq`, in path order. None is missing, and none is made up. */
+/** Returns the proved entries of the state after event `seq`, in path order. None is missing, and none is made up. */
 export async function provedEntries(context: ProofContext, seq: number): Promise<Entry[]> {
   return disagreeing(async () => {
     const entries: Entry[] = [];

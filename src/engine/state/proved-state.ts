@@ -38,7 +38,10 @@ export interface Claim {
   readonly entry: Entry | undefined;
 }
 
-/** If the state would be more than this many events after its root, the proof begins again at a later root. */
+/**
+ * A proved state is not continued to more than this many events after its root. The proof then begins again, at the
+ * nearest root.
+ */
 const MOST_SINCE = 4_000;
 /** `letGo` drops the folders that were read if they have more children than this. */
 const MOST_KEPT = 200_000;
@@ -52,7 +55,10 @@ const latest = memoKey<ProvedState>("last proved state");
 /** The last proved state of an earlier event, for callers that read it page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
-/** Throws `IndexDisagrees` if the index knows no root for the state, and `LOG_DAMAGED` if the log itself is damaged. */
+/**
+ * Returns the proved state after event `seq`. Throws `IndexDisagrees` if the index knows no root at or before the
+ * event, and `LOG_DAMAGED` if the log itself is damaged.
+ */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = context.memo.get(latest);
@@ -73,8 +79,8 @@ export async function provedState(context: ProofContext, seq: number): Promise<P
 }
 
 /**
- * Returns `undefined` if the known state is later than event `seq` or too far before it, or if the lines in between
- * cannot be read, for instance because they were compacted away.
+ * Continues a known state to event `seq`. Returns `undefined` if the known state is later, if the event is too far
+ * after its root, or if the lines in between cannot be read, for instance because they were compacted away.
  */
 async function advanced(known: ProvedState, seq: number): Promise<ProvedState | undefined> {
   try {
@@ -170,6 +176,7 @@ export class ProvedState {
     return new ProvedState(this.#context, this.#tree, { since: this.#since, end });
   }
 
+  /** The paths that were recorded after the root. */
   get touched(): Iterable<WorkspacePath> {
     return this.#since.lasts(this.seq).map(({ path }) => path);
   }
@@ -272,7 +279,7 @@ class ProvedTree {
     // Prove the folders from the highest unproved one down to the requested one.
     const pending: WorkspacePath[] = [];
     for (let at = folder; !this.#folders.has(at); at = parentOf(at)) {
-      // A root that was not tracked contained nothing.
+      // The path lies in no tracked root, so it has no proved state.
       if (isRoot(at)) return undefined;
       pending.push(at);
     }
@@ -284,7 +291,7 @@ class ProvedTree {
     return this.#folders.get(folder);
   }
 
-  /** Stored hashes may be missing or wrong, so they are computed from the entries before the next attempt. */
+  /** Computes all folder hashes from the entries, because stored ones may be missing or wrong, and tries again. */
   async #again(folder: WorkspacePath): Promise<Children> {
     await this.#compute();
     return this.childrenOf(folder);
@@ -302,7 +309,7 @@ class ProvedTree {
     this.#kept += children?.size ?? 1;
   }
 
-  /** Throws `IndexDisagrees` if the children of the root folders do not give the Merkle root. */
+  /** Reads and proves the tracked roots. Throws `IndexDisagrees` if their children do not give the Merkle root. */
   async #begin(): Promise<void> {
     this.#kept = 0;
     if (await this.#proveRoots()) return;

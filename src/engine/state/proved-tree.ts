@@ -161,8 +161,8 @@ class Hashing {
   }
 
   /**
-   * True if the changes bring a folder from outside of the tree into it. The folder and all folders above it then
-   * exist.
+   * True if the folder and all folders above it exist after the changes. A folder whose entry was recorded while a
+   * folder above it had none was outside of the tree. The changes bring it back into the tree.
    */
   async #isBackInTree(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
     for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
@@ -253,7 +253,7 @@ class Hashing {
   }
 
   /**
-   * Returns a folder that is not part of the tree. No root proves its entries in the index, so they are trusted only if
+   * Returns a folder that is outside of the tree. No root proves its entries in the index, so they are trusted only if
    * the index was just rebuilt from the log. Otherwise throws `IndexDisagrees`.
    */
   async #outsideOfTree(folder: WorkspacePath): Promise<FolderLeaves> {

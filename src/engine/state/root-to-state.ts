@@ -19,7 +19,7 @@ import { memoKey } from "../log/memo.ts";
 // index provides the folders, and is checked against the previous root. Without this check, an error of the index would
 // stay in the log for ever.
 
-/** If more than this many events follow the known tree, a new tree begins at a later root. */
+/** A known tree is not continued over more than this many events. A new tree then begins at the nearest root. */
 const MOST_SINCE = 4_000;
 
 interface Known {
@@ -71,7 +71,10 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
   });
 }
 
-/** Rebuilds a wrong index from the log and runs the work again. Effects of the first run are not undone. */
+/**
+ * Runs the work. If the index proves wrong, rebuilds it from the log and runs the work once more. Effects of the first
+ * run are not undone.
+ */
 async function rebuilding<T>(context: ProofContext, work: (isRebuilt: boolean) => Promise<T>): Promise<T> {
   try {
     return await disagreeing(() => work(false));
@@ -118,8 +121,8 @@ function emptyRoot({ worktree }: ProofContext): Hash {
 }
 
 /**
- * Returns `undefined` if the known tree is later than `seq` or too far before it, or if the lines after it were
- * compacted away or belong to another history.
+ * Returns the known tree with the changes since then up to `seq`. Returns `undefined` if the tree is later than `seq`
+ * or too far before it, or if the lines after it were compacted away or belong to another history.
  */
 async function continued(context: ProofContext, known: Known, seq: number): Promise<TreeBefore | undefined> {
   const { end } = known;

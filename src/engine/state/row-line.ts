@@ -70,7 +70,7 @@ async function readRun(context: HistoryContext, run: readonly EventRow[], found:
   }
 }
 
-/** True if the base on which the history starts has this iteration. Reads the whole base. */
+/** True if the base of the event that `startOf` returns has this iteration. Reads the whole base. */
 export async function baseSays(context: HistoryContext, row: IterationRow): Promise<boolean> {
   const { anchor, index, blobs } = context;
   const seq = await startOf(context);

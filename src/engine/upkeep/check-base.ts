@@ -16,6 +16,7 @@ export interface BaseFault {
 }
 
 export interface BaseCheckOptions {
+  /** The Merkle root that the base must state. */
   readonly root?: Hash;
   /** An index whose state at its head must agree with every row of the base. */
   readonly against?: IndexStore;
@@ -136,7 +137,7 @@ class Comparison {
   }
 }
 
-/** Returns the last events of all live records that are neither a path's nor a compaction's. */
+/** Returns the last event of each live record, except the records of paths and of compactions. */
 export async function liveRecords(index: IndexStore): Promise<readonly EventRow[]> {
   const rows = await index.records("");
   return rows.filter(({ recordId, op }) => op !== "compact" && pathOfRecordId(recordId) === undefined);

@@ -30,8 +30,9 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * Moves the log into the archive and begins a new one with a sentinel. As long as the archive exists, every moment can
- * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. Before anything is
- * removed, the log is verified from its first line, and the base is compared with the replayed state.
+ * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. Before the archive
+ * is removed, this call or an earlier one has verified the log from its first line and compared the base with the
+ * replayed state.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
@@ -41,7 +42,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
     await refuseUnsigned(context, "compaction");
-    // Work may have begun since the earlier check, which was made without the lock.
+    // Work may have begun since the check in `prepareToDrop`, which was made without the lock.
     if (drop) await refuseOpenWork(context);
     await refuseOpenIntents(context);
     if (drop) await refuseUnsent(context);
@@ -198,8 +199,8 @@ function nothingRecorded(): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all earlier intents, so the open intent
- * was interrupted since. The next call finishes it.
+ * Throws `REFUSED` if an intent is open. `OperationQueue.change` has finished all open intents before this call, so
+ * this one was interrupted since. The next call finishes it.
  */
 async function refuseOpenIntents(context: Context): Promise<void> {
   const [open] = await openIntents(context);

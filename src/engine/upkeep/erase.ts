@@ -49,22 +49,25 @@ interface Asked {
 interface Look {
   readonly seq: number;
   readonly erased: readonly ContentUse[];
+  /** Meant contents that cannot be erased. */
   readonly kept: readonly ContentUse[];
   readonly aside: readonly AsideUse[];
+  /** The number of meant contents that were erased before. */
   readonly already: number;
   /** Paths to record as gone, so that their contents can be erased. */
   readonly untracked: readonly WorkspacePath[];
+  /** Other workspaces that need some of the contents. */
   readonly elsewhere: NeededElsewhere["workspaces"];
 }
 
 /**
- * Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and `REFUSED` if none of the meant
- * contents can be erased.
+ * Erases contents from the history. Throws `USAGE` for a malformed request, `NOT_FOUND` if no content is meant, and
+ * `REFUSED` if none of the meant contents can be erased.
  */
 export async function erase(context: Context, options: EraseOptions): Promise<EraseShape> {
   const what: Asked = { ...askedOf(options), isAtOnce: options.now === true };
   await refuseUnsigned(context, "erasing contents");
-  // Settings that were just changed are applied first, because the rules decide which contents a path has now.
+  // Settings that were just changed are applied before the look, because the rules decide which paths are recorded.
   await applySettings(context);
   if (options.now === true) await refuseAtOnce(context);
   if (options.dryRun === true)
@@ -106,14 +109,17 @@ function isNothing({ erased, aside }: Look): boolean {
   return erased.length + aside.length === 0;
 }
 
-/** The record names plans and paths, because no hash of a content kept aside is logged. */
+/** Returns the contents kept aside by plan and path, because the log must have no hash of such a content. */
 function asideOf(uses: readonly AsideUse[]): ErasedAside[] {
   const paths = new Map<Hash, Set<WorkspacePath>>();
   for (const { plan, path } of uses) paths.set(plan, (paths.get(plan) ?? new Set()).add(path));
   return [...paths].map(([plan, of]) => ({ plan, paths: [...of].sort(comparePaths) }));
 }
 
-/** The log must have no hash of a content that was only kept aside, so a path is recorded instead. */
+/**
+ * Returns the request as it is recorded. If it names the hash of a content that was only kept aside, a path is recorded
+ * instead, because the log must have no such hash.
+ */
 function askedIn({ erased, aside }: Look, { asked }: Asked): EraseAsked {
   const [first] = aside;
   const isHeld = asked.content === undefined || erased.some(({ hash }) => hash === asked.content);
@@ -242,8 +248,8 @@ function tooMany(count: number): ChronicleError {
 }
 
 /**
- * Throws `REFUSED` if the copy of an origin's history has some of the contents, because it must stay as the origin has
- * it.
+ * Throws `REFUSED` if the copy of the origin's history has some of the contents. The copy must stay as the origin's
+ * history is.
  */
 function refuseOrigins({ upstream = [] }: NeededElsewhere): void {
   if (upstream.length === 0) return;

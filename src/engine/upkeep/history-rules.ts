@@ -20,6 +20,7 @@ import { ROOT_EVERY, mustStateRoot } from "../state/commit-root.ts";
 type Tell = (event: Pick<LogEvent, "seq" | "recordId">, detail: string) => void;
 
 export interface RulesStart {
+  /** The event before the first checked event; 0 if the history is checked from its beginning. */
   readonly seq: number;
   /**
    * True for a copy that starts at an anchor. From before the anchor, only the files, the workspace's own record and
@@ -58,8 +59,8 @@ export class HistoryRules {
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
-   * The seq of the last record of a sync, and the last own event that the origin has answered. `Infinity` if there is
-   * no sync, or it was stopped.
+   * The seq of the last record of a sync, and the last own event that the origin has answered (`settled`). `settled` is
+   * `Infinity` if there is no sync, or if it was stopped.
    */
   #replica = { seq: 0, settled: Number.POSITIVE_INFINITY };
   /** The prunings so far. Of the prunings before a base, only the last is known. */
@@ -135,7 +136,7 @@ export class HistoryRules {
       return;
     }
     const last = event.recordId.startsWith("commit:") ? event.seq - 1 : event.seq;
-    // The event of a torn tail is recorded before there is a state from which a root could be computed.
+    // The recovery from a torn tail is recorded before there is a state from which a root could be computed.
     const isDue = last - this.#lastRoot >= ROOT_EVERY && !events.every(isRecovery);
     if (isDue || mustStateRoot(events)) this.#tell(event, "its commit does not state the Merkle root of the files");
   }

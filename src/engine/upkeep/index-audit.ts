@@ -41,7 +41,10 @@ export class IndexAudit {
     this.#known = known;
   }
 
-  /** Audits an index up to its present head. The index may grow meanwhile; later rows are not compared. */
+  /**
+   * Begins the audit of an index up to its present head. The index may grow during the audit; the new rows are not
+   * compared.
+   */
   static async begin(index: IndexStore): Promise<IndexAudit> {
     const audit = new IndexAudit(index, await index.head());
     await audit.#guarded(async () => {
@@ -67,7 +70,9 @@ export class IndexAudit {
     return seq === this.#known.seq || seq === this.#treeSeq || this.#trees.has(seq);
   }
 
-  /** `bases` has the entries of the base that an event names, by the event's seq. */
+  /**
+   * Compares the next events of the log. `bases` has the entries of the base that an event names, by the event's seq.
+   */
   async events(placed: readonly PlacedEvent[], bases: ReadonlyMap<number, readonly BaseEntry[]>): Promise<void> {
     const mine = placed.filter(({ event }) => event.seq <= this.#known.seq);
     const [first, last] = [mine[0]?.event.seq, mine.at(-1)?.event.seq];
@@ -112,8 +117,8 @@ export class IndexAudit {
   }
 
   /**
-   * Returns the differences. Returns none if the index was emptied meanwhile, or begins at another compaction than the
-   * log.
+   * Returns the differences. Returns none if the index was emptied during the audit, or begins at another compaction
+   * than the log.
    */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {

@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
- * the states. `gc` can free their contents after the grace period, or at once with `now`.
+ * the states that are kept. `gc` can free the contents of the others after the grace period, or at once with `now`.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -44,7 +44,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     // The contents are counted before the event is written. After it, the given-up contents are no longer needed.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    // The note is written first, because a note without a pruning does no harm.
+    // The note is written before the event, because a note without a pruning does no harm.
     if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
     return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
@@ -108,7 +108,7 @@ function countOf(name: string, value: number): number {
 interface Look {
   readonly answer: PruneAnswer;
   readonly floorSeq: number;
-  /** The number of further states that only their age protects. */
+  /** The number of kept moments that only their young age protects. */
   readonly tooYoung: number;
   readonly seq: number;
   readonly ts: number;
@@ -154,7 +154,7 @@ interface ToAppend {
   readonly now?: boolean;
 }
 
-/** The lock must be held. Returns the seq of the event. */
+/** Appends the event of a pruning, and returns its seq. The lock must be held. */
 async function append(
   context: Context,
   commit: Commit,
@@ -203,7 +203,7 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**
- * If more bytes than this were given up, they are freed automatically. The number grows with the log, because freeing
+ * Returns the number of given-up bytes above which they are freed automatically. It grows with the log, because freeing
  * reads the logs.
  */
 function freeFrom({ log }: Context): number {
@@ -241,7 +241,10 @@ function tellOnce({ tell }: Context, note: string): void {
   tell(note);
 }
 
-/** Returns false if nothing exceeds the limits, if an intent is open, or if the history is not signed. */
+/**
+ * Gives up the states that exceed the limits. Returns false, and gives nothing up, if nothing exceeds them, if an
+ * intent is open, or if the history is not signed.
+ */
 async function giveUpBeyondLimits(context: Context): Promise<boolean> {
   const limits = limitsOf(context);
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return false;
@@ -271,6 +274,10 @@ async function freeGivenUp(context: Context): Promise<void> {
   await context.store.collect({ waitMs: FREE_WAIT_MS });
 }
 
+/**
+ * The last check that found nothing to prune (the vain check): the time of the last event, and the number of actions at
+ * that time.
+ */
 interface InVain {
   readonly ts: number;
   readonly actions: number;

@@ -69,7 +69,7 @@ class Repair {
     return examine(this.#context, { ...this.#options, placesOf });
   }
 
-  /** Returns whether anything was healed or put aside. */
+  /** Heals what it can, and puts damaged files aside. Returns true if it did either. */
   async #mend({ hurt, files, needed }: Examined): Promise<boolean> {
     const wanted = new Map<Hash, number | undefined>();
     for (const hash of hurt) if (!this.#sought.has(hash)) wanted.set(hash, needed.get(hash)?.size);

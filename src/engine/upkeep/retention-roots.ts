@@ -15,6 +15,10 @@ import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 import { memoKey } from "../log/memo.ts";
 
 export interface RetentionRoots {
+  /**
+   * The moments that can be restored, in the order of their states. Some have a shield: a reason to keep them in any
+   * case.
+   */
   readonly moments: readonly KeptMoment[];
   readonly states: readonly number[];
   readonly hold: number;
@@ -116,7 +120,7 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 }
 
 /**
- * Returns the restorable moments, with the reasons why some stay in any case, and the states that unfinished work
+ * Returns what a pruning is to decide about: the moments that can be restored, and the states that unfinished work
  * needs.
  */
 export async function retentionRoots(context: Context, options: RetentionRootsOptions = {}): Promise<RetentionRoots> {
@@ -159,7 +163,8 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
   const unsent = (await unsentFrom(context)) ?? Number.POSITIVE_INFINITY;
-  // The event that begins a session changes no file. Messages and lists name the state after it.
+  // The event that begins a session changes no file. Messages and lists name the state after it, so both states are
+  // kept.
   const begun = [...runs, ...watches].flatMap(({ record: { fromSeq } }) => [fromSeq - 1, fromSeq]);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),

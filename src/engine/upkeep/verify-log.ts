@@ -63,6 +63,7 @@ export interface LogFindings {
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
   readonly at: ReadonlyMap<number, LogAt>;
+  /** Returns the hash of an event in `seqsOfInterest`, even if the state at that event is not known. */
   readonly hashes: (seq: number) => Hash | undefined;
   /** True if some of the log could not be replayed. */
   readonly broken: boolean;
@@ -80,6 +81,7 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
    * The last event that is known to have been recorded. Only a bad line after this event can have been torn by a crash.
    */
   readonly bound: number;
+  /** Events whose hashes and roots the findings are to have (`LogFindings.hashes`, `LogFindings.at`). */
   readonly seqsOfInterest: ReadonlySet<number>;
   /** Contents for which all places are reported, up to `MOST_PLACES`. */
   readonly placesOf?: ReadonlySet<Hash>;
@@ -109,8 +111,8 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     await using lines = await withFirstRead(context.log.read({ seq: 1, offset: 0 }));
     // The history is indexed only if the base of a compaction is to be compared with it, or if the caller reads the
-    // index. If another process seals the log meanwhile, the sealed file is still read to its end, but that compaction
-    // and its base are not checked.
+    // index. If another process seals the log during the verification, the sealed file is still read to its end, but
+    // that compaction and its base are not checked.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
     const reader = new LogVerifier({ ...context, index, memo: new Memo() }, options, { isIndexed, ...givenUp });
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
@@ -158,6 +160,7 @@ class LogVerifier {
   readonly #recoveries: RecordBody[] = [];
   readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
+  /** The last event of the last whole commit. */
   #whole = 0;
   #commits: CommitFollower | undefined;
   #rules: HistoryRules | undefined;
@@ -333,7 +336,9 @@ class LogVerifier {
     if (isEnd) await this.#endCommit();
   }
 
-  /** After damage, and in a copy, each line is treated as the end of a commit. */
+  /**
+   * Checks a line, and whether it ends a commit. After damage, and in a copy, each line counts as the end of a commit.
+   */
   #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
     const checked = checkLine(line.bytes, this.#prev);
     if ("fault" in checked) return checked;
@@ -421,7 +426,7 @@ class LogVerifier {
     return known;
   }
 
-  /** Checks the record by itself, and notes the contents that it needs. Returns whether the record is sound. */
+  /** Checks the record by itself, and notes the contents that it needs. Returns true if the record is sound. */
   #collect(event: LogEvent, where: string): boolean {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);

@@ -65,7 +65,10 @@ async function planFault({ blobs }: Context, hash: Hash): Promise<string | undef
   return isOrdered ? undefined : "its paths are not in order";
 }
 
-/** Damaged bytes are no fault here, because `verifyBlobs` reports them. */
+/**
+ * Returns the fault that `look` finds, or the message of its error. Damaged bytes are no fault here, because
+ * `verifyBlobs` reports them.
+ */
 async function faultOf(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await look();

@@ -21,8 +21,9 @@ import { isInBase } from "../log/read-base.ts";
 import { readEvents } from "../log/read-events.ts";
 
 /**
- * Recomputes every line, link, hash, content, root and head from the files themselves, without trusting the index.
- * Lists what is wrong. Changes nothing, except that the index notes a damaged line.
+ * Checks every line, link, hash, root and head against the files themselves, without trusting the index, and rereads
+ * every content unless `quick` is set. Lists what is wrong. Changes nothing, except that the index notes a damaged
+ * line.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   return (await examine(context, options)).shape;
@@ -178,8 +179,8 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
 }
 
 /**
- * Before a compaction drops lines, it keeps a head at the last of these lines. A kept head from before the log's
- * beginning is therefore a problem, although the log proves nothing about such a head.
+ * Compares the log with the kept head. Before a compaction drops lines, it keeps a head at the last of these lines. A
+ * kept head from before the log's beginning is therefore a problem, although the log proves nothing about such a head.
  */
 function checkKept({ workspaceId }: Context, log: LogFindings, kept: KeptHead | undefined): Problem[] {
   return kept === undefined ? [] : checkClaim(log, { ...claimOf(kept), where: `heads/${workspaceId}` });
@@ -239,7 +240,7 @@ function checkSignature(
   return "valid";
 }
 
-/** Returns `undefined` if our own key is missing or cannot be read. `checkKey` reports the failure. */
+/** Returns our own public key; `undefined` if it is missing or cannot be read, which `checkKey` reports. */
 function ownKey({ heads }: Context): string | undefined {
   try {
     return heads.verifierKey();
@@ -256,7 +257,7 @@ function checkContent(context: Context, held: ComparedLog, given: ExpectedHead):
   return [{ kind: "wrong-workspace", where, detail }];
 }
 
-/** The index is trusted for its head only. This head must not contradict the log. */
+/** Compares the log with the head that the index knows: the log must not end before it, or have another event there. */
 function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
@@ -278,8 +279,8 @@ function checkIndex(head: Head, log: LogFindings): Problem[] {
 }
 
 /**
- * The parts that were cut off the log are kept for people. Each must be present, with the recorded length and bytes. A
- * part whose record was in a dropped archive is not checked.
+ * Checks the parts that were cut off the log and are kept for people. Each must be present, with the recorded length
+ * and bytes. A part whose record was in a dropped archive is not checked.
  */
 async function checkQuarantine(
   { log }: Pick<Context, "log">,
@@ -301,7 +302,7 @@ async function checkQuarantine(
   return problems;
 }
 
-/** True if a name from the log has the form of a part's name. Such a name cannot be a path. */
+/** True if a name from the log has the form of a part's name. Such a name cannot lead to another folder. */
 function isPartName(name: string): boolean {
   return /^[0-9.-]+\.part$/.test(name);
 }
@@ -316,7 +317,7 @@ interface BlobFindings {
   readonly count: number;
   /** The number of the store's bytes that were read; 0 if `quick` is set. */
   readonly bytes: number;
-  /** Contents that are missing or damaged, including contents that only other workspaces need. */
+  /** Missing contents, and all damaged contents, including those that only other workspaces need. */
   readonly hurt: ReadonlySet<Hash>;
   /** Damaged files, as `BlobProblem.file` names them. */
   readonly files: ReadonlySet<string>;
@@ -453,7 +454,10 @@ function acceptedNote({ seq, actor, accepted }: LoggedSigner): string {
 /** The number of faults in the message. The data of the error has all faults. */
 const MOST_NAMED = 3;
 
-/** Verifies the chain and the links between actions. Throws `INTEGRITY_VIOLATION` if anything is wrong. */
+/**
+ * Verifies everything but the bytes of contents, and the links between actions. Throws `INTEGRITY_VIOLATION` if
+ * anything is wrong.
+ */
 export async function verifyIntegrity(context: Context): Promise<void> {
   const { problems } = await verify(context, { quick: true });
   if (problems.length === 0) addAll(problems, await answer(context, () => brokenLinks(context)));

@@ -51,7 +51,8 @@ export async function applyWrites(
  * Applies a write that is alone in its commit. While new files are staged, one append records the open intent together
  * with the new states of the files. This append decides the write: copies elsewhere can receive the write before the
  * files of this folder change. After a crash, `settle` finishes a decided write. A write that was not decided has
- * changed nothing. If a change fails because somebody has just edited its path, a further event inverts the change.
+ * changed nothing. If a path then cannot be changed, for instance because somebody has just edited it, a further event
+ * inverts its recorded change.
  */
 async function applyAlone(
   context: Context,
@@ -115,7 +116,9 @@ async function inverted(
   });
 }
 
-/** A content that is part of the write is read from memory, all others from the store. */
+/**
+ * Yields readers for the contents. A content that is part of the write is read from memory, all others from the store.
+ */
 async function* contentsOf(
   context: Context,
   write: ReadyWrite,

@@ -21,11 +21,13 @@ export interface PlanGround {
   /** Called for a path that is not recorded. True if a folder exists there, which then need not be made. */
   readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
   /**
-   * True if a capture has just recorded the folders above the path. A folder that is still not recorded cannot be
-   * recorded, so nothing must be made in it.
+   * True if a capture has just recorded the folders above the written paths. A folder that is still not recorded cannot
+   * be recorded, so nothing must be made in it.
    */
   readonly areHoldersRecorded?: boolean | undefined;
-  /** Throws `ERASED` if a content of the files was erased, because it could be read again at another path. */
+  /**
+   * Throws `ERASED` if a content of the files was erased, because it could be read again once it is at another path.
+   */
   readonly refuseErased: (entries: readonly Entry[]) => Promise<void>;
 }
 

@@ -28,7 +28,7 @@ interface Ready {
   readonly by: WriteBy & { readonly caller: Caller };
   /**
    * The condition on the present state of the path:
-   * - a hash: the path has this content;
+   * - a hash: the path has this content (`""`: the path is a folder);
    * - a sorted list of hashes: the path has one of these contents;
    * - `*`: the path exists;
    * - `none`: the path does not exist;
@@ -65,8 +65,8 @@ export interface ReadyMove extends Ready {
 
 /**
  * Checks a write and receives its content. Returns without waiting where possible, so that a caller's writes stay in
- * order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and `LIMIT_EXCEEDED` if
- * the content is too long or exceeds the quota.
+ * order. Throws `PATH_INVALID` if a path cannot be written, `USAGE` if an option is malformed, and `LIMIT_EXCEEDED` as
+ * `receiveContent` does.
  */
 export function readyWrite(context: Context, write: FileWrite, caller: Caller): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
@@ -156,7 +156,10 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
   };
 }
 
-/** A list is sorted, without duplicates, because the hash of the request includes it. Throws `USAGE` if malformed. */
+/**
+ * Returns the condition of a write. A list is sorted and freed from duplicates, because the hash of the request
+ * includes it. Throws `USAGE` if the condition is malformed.
+ */
 function conditionOf({ kind, options }: FileWrite): string | readonly string[] | undefined {
   const ifMatch = kind === "folder" ? undefined : options.ifMatch;
   const isOne = (hash: string): boolean => hash === "" || isHash(hash);
@@ -196,7 +199,7 @@ function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Read
   return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
 }
 
-/** Canonical JSON cannot represent every path, so its bytes are encoded in Base64. */
+/** Canonical JSON cannot represent every path, so the bytes of the path are encoded in Base64. */
 function bytesOf(path: unknown): string {
   return pathToBytes(String(path)).toString("base64");
 }
@@ -235,8 +238,8 @@ interface ReceiveOptions {
 /**
  * Receives a content of any size in bounded memory. A short content is returned with its bytes. A longer one is made
  * durable in the store, or is only hashed if its request was done before. Returns without waiting if the content is
- * short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as the content is too long or exceeds the quota, and any
- * error of its source.
+ * short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as the content is too long, or exceeds the quota while it
+ * is stored. `writeTogether` checks the quota for short contents. Also throws any error of the content's source.
  */
 function receiveContent(
   context: Context,

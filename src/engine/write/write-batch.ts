@@ -76,9 +76,10 @@ export class WriteBatch {
   }
 
   /**
-   * Plans a write. If the same request was done before, or nothing needs to be recorded, returns the answer instead.
-   * Throws if the write cannot be done. `isAsIs` is true if the disk is already as the write asks. No change is then
-   * planned, even if that state is not recorded.
+   * Plans a write. If this batch has the same request already, returns the plan of that request. If the request was
+   * done before, or nothing needs to be recorded, returns the answer instead of a plan. Throws if the write cannot be
+   * done. `isAsIs` is true if the disk is already as the write asks. No change is then planned, even if that state is
+   * not recorded.
    */
   async plan(write: ReadyWrite, isAsIs = false): Promise<PlannedWrite | FileWriteShape> {
     const { requestId } = write.by;
@@ -171,7 +172,7 @@ function forgotten(request: string): ChronicleError {
   );
 }
 
-/** `overtaken` is set if somebody edited a path first. The next try can succeed. */
+/** `overtaken` is set if somebody edited a path just before the write changed it. The next try can succeed. */
 export type TargetOutcome = Outcome & { readonly overtaken?: true };
 
 export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
@@ -239,8 +240,8 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
 }
 
 /**
- * Returns `undefined` if no open transaction can own the write, or if several are innermost. A transaction that holds a
- * run owns only writes from within that run.
+ * Returns the innermost open transaction that can own the write; `undefined` if there is none, or if several are
+ * innermost. A transaction that holds a run owns only writes from within that run.
  */
 function transactionFor(
   session: string | undefined,

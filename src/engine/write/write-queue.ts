@@ -17,7 +17,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
  */
 const GATHER_MS = 2;
 /**
- * The most turns of the event loop that a commit waits. It is needed because the clock can stand still or be set back.
+ * The most turns of the event loop that a commit waits. This limit is needed because the clock can stand still or be
+ * set back.
  */
 const GATHER_TURNS = 2_000;
 

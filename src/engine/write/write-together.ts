@@ -40,6 +40,7 @@ import { announceContent, applyWrites } from "./apply-writes.ts";
 const MAX_ATTEMPTS = 3;
 
 interface PreparedRound {
+  /** The outcomes of the writes that were decided without the lock. */
   readonly decided: ReadonlyMap<ReadyWrite, Outcome>;
   /** Returns the state on which the undecided writes are planned. The caller holds the lock. */
   readonly ground: () => Promise<Omit<BatchGround, "head">>;
@@ -55,8 +56,8 @@ interface WriteTarget {
     readonly rest: readonly ReadyWrite[];
   };
   /**
-   * Answers or refuses the writes that can be decided without the lock. Captures the files that the other writes
-   * replace.
+   * Answers or refuses the writes that can be decided without the lock. On disk, captures the files that the undecided
+   * writes replace.
    */
   prepare(round: readonly ReadyWrite[]): Promise<PreparedRound>;
   /** Waits until the contents of the planned writes are durable, carries out the writes, and records them. */
@@ -65,7 +66,7 @@ interface WriteTarget {
 
 /**
  * Carries out writes in their order, and returns their outcomes. One fsync makes all contents durable. Meanwhile the
- * target is captured and the writes are planned. Each round becomes one commit.
+ * target is captured and the writes are planned. The writes of a round are recorded together.
  */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
@@ -83,7 +84,7 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
   return writes.map((write) => outcomes.get(write) ?? (done.value.get(write) as Outcome));
 }
 
-/** A write that an edit has overtaken is tried again. */
+/** Carries out writes round by round. A write that an edit has overtaken is tried again. */
 async function writeTo(
   context: Context,
   target: WriteTarget,
@@ -106,7 +107,7 @@ async function writeTo(
   return outcomes;
 }
 
-/** Resolves to `undefined` if an interrupted operation must be settled first. */
+/** Carries out one round. Resolves to `undefined` if an interrupted operation must be settled before the round. */
 async function writeRound(
   context: Context,
   target: WriteTarget,
@@ -164,10 +165,10 @@ function historyTarget(context: Context, kept: Promise<void>): WriteTarget {
 }
 
 /**
- * The target of a workspace with a folder. The files that a write replaces are captured first, so that the conditions
- * of the write are checked against the real state of the disk, and no content is lost. Then the intents are recorded,
- * the files are changed, and a commit closes the intents. Writes that share a path are done in different rounds. No
- * intent is recorded before `kept` resolves.
+ * The target of a workspace with a folder. The files that a write replaces are captured before it, so that the
+ * conditions of the write are checked against the state of the disk, and no content is lost. Then the intents are
+ * recorded, the files are changed, and a commit closes the intents. Writes that share a path are done in different
+ * rounds. No intent is recorded before `kept` resolves.
  */
 function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
   return {
@@ -324,7 +325,7 @@ async function decideBefore(context: Context, write: ReadyWrite): Promise<Decide
     for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
     const decided = await decideOn(context, write, present);
     if (decided === "by-name" && isFolder) {
-      // Scan first, because the capture would record parts of the folder although the write is then refused.
+      // The folder is scanned before the capture, which would record parts of it even if the write is then refused.
       const { omitted } = await context.worktree.scan({ only: paths, named: true }, () => undefined);
       refuseUncaptured(write, omitted);
     }

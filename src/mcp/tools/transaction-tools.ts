@@ -32,7 +32,7 @@ const WITHOUT_ACTIONS =
   "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
   "`chronicle agents install` has every edit recorded; `session` names one.";
 
-/** Returns `undefined` if no agent's session is open. Throws `USAGE` if several are open. */
+/** Returns the id of the agent's session that is open; `undefined` if none is. Throws `USAGE` if several are open. */
 async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
   const open = (await workspace.sessions()).filter((one) => one.kind === "agent" && one.state === "running");
   const ids = open.map((one) => one.session_id);

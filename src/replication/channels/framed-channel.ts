@@ -302,7 +302,7 @@ class CreditTaker {
     this.#sent += bytes;
   }
 
-  /** Ignores a limit that is lower than the present one. */
+  /** Takes a grant. Ignores a limit that is lower than the present one. */
   granted(limit: number): void {
     this.#limit = Math.max(this.#limit, limit);
   }

@@ -5,15 +5,15 @@ import type { Wire } from "../channel.ts";
 /** Frames of up to this many bytes are held back, so that they are sent together with others. */
 const SMALL_BYTES = 8 * 1024;
 
-/** A wire over a connected Unix or TCP socket. From then on, only the wire may use the socket. */
+/** A wire over a connected Unix or TCP socket. Once the wire is made, nothing else may use the socket. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
   #isHeld = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Small messages must not be delayed, because they are answers that the peer waits for. On a Unix socket,
-    // `setNoDelay` has no effect.
+    // TCP must not delay small messages (Nagle's algorithm), because they are answers that the peer waits for. On a
+    // Unix socket, `setNoDelay` has no effect.
     socket.setNoDelay(true);
     // An error without a listener would end the process. The reader of the socket reports the error.
     socket.on("error", () => undefined);

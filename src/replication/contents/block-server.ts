@@ -55,7 +55,10 @@ export class BlockServer {
     this.#contents = contents;
   }
 
-  /** Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many contents wait. */
+  /**
+   * Takes a request and returns at once, so that the channel can be read on. Throws `LIMIT_EXCEEDED` if too many
+   * contents wait.
+   */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
       const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));

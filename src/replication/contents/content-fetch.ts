@@ -15,6 +15,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
+/** Fetches single contents, or pieces of them, from the origin over a channel. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
@@ -27,7 +28,7 @@ export class ContentFetch {
     this.#patience = new Patience(channel);
   }
 
-  /** False before the first request. A message that arrives then cannot be an answer. */
+  /** True once a request was made. A message that arrives before that cannot be an answer. */
   get hasAsked(): boolean {
     return this.#hasAsked;
   }

@@ -10,7 +10,7 @@ export interface WorkspaceContents {
   /**
    * Opens a content that some event of this workspace names. Returns `undefined` for any other content, even if the
    * store holds it for another workspace: knowing a hash must not give access to another workspace's content. `isNamed`
-   * is true if the caller took the hash from an event of this workspace.
+   * is true if the caller took the hash from an event of this workspace, so that no search for one is needed.
    */
   open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
@@ -19,19 +19,24 @@ type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
 
 interface ServingOptions {
-  /** Called with the progress of a content that is sent in pieces. Must not throw. */
+  /**
+   * Called after each piece of a content that is sent in pieces, with the end of the piece and the size of the content.
+   * Must not throw.
+   */
   readonly onBytes?: (done: number, total: number) => void;
   /**
-   * True to answer `ContentNotFound` for a damaged content, so that the other side goes on without it. Default: a
-   * damaged content ends the session.
+   * True to answer `ContentNotFound` for a damaged content, so that the peer goes on without it. Default: a damaged
+   * content ends the session.
    */
   readonly deniesDamaged?: boolean;
 }
 
-/** The maximum number of waiting requests of one replica. */
+/** The maximum number of requests of one peer that wait. */
 const MAX_WAITING = 1_000;
 
-/** Answers requests for contents, one at a time. Holds only one piece in memory while a slow replica receives it. */
+/**
+ * Answers a peer's requests for contents, one at a time. Holds only one piece in memory while a slow peer receives it.
+ */
 export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
@@ -46,8 +51,8 @@ export class ContentServer {
   }
 
   /**
-   * Ignores a request that is already in the queue, because a replica repeats a request that takes long. Does not block
-   * the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
+   * Queues a request. Ignores a request that is already in the queue, because a peer repeats a request that takes long.
+   * Does not block the reader of the channel. Throws `LIMIT_EXCEEDED` if too many requests wait.
    */
   ask(request: Request): void {
     if (this.#waiting.some((one) => isSame(one, request))) return;
@@ -120,8 +125,8 @@ async function collect(reader: BlobReader, start: number, end: number): Promise<
 }
 
 /**
- * Returns the chunk manifest of a content. Each chunk is one piece long, or several pieces if there would be too many
- * chunks. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
+ * Returns the chunk manifest of a content. A chunk is one piece long, or as many pieces as keep the number of chunks
+ * within `MAX_CHUNKS`. Throws `LIMIT_EXCEEDED` if a chunk would be too large.
  */
 async function manifestOf(reader: BlobReader): Promise<NonNullable<Response["chunk_manifest"]>> {
   const total_size = reader.size;

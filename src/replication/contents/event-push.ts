@@ -17,15 +17,17 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
-/** All pushes of this process together send 16 events per turn of the event loop. This takes some milliseconds. */
+/**
+ * All pushes of this process together send at most 16 events per turn of the event loop. This takes some milliseconds.
+ */
 const SLICES = new TurnSlices(16);
 
 export interface NamedContents {
   /** Opens many contents, in any order. For a content that is missing, yields `undefined` or nothing. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
   /**
-   * True if the replica is allowed to have the content of this event. The index may not know the event yet. Default:
-   * always true.
+   * True if the replica is allowed to have the content of this event. The implementation must not ask the index, which
+   * can still lack the event. Default: always true.
    */
   isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
@@ -41,8 +43,8 @@ export interface EventPushOptions {
 /**
  * Sends a replica the events after its last one, in order. At most one `note` is pending, even if many events are
  * recorded, because a note only says that the log must be read again. In addition to the channel's credit, a window
- * limits the bytes that were sent and are not acknowledged. Otherwise, a replica with a slow disk would get events that
- * it must drop.
+ * limits the bytes that were sent and are not acknowledged. Without the window, a replica with a slow disk would get
+ * events that it must drop.
  */
 export class EventPush {
   readonly #channel: Channel;
@@ -77,12 +79,18 @@ export class EventPush {
     return this.#most;
   }
 
-  /** The iteration of the last file event that was the end of a sent parcel; 0 if there was none. */
+  /**
+   * The iteration that the last event of a parcel records, taken from the latest sent parcel that ends with a file
+   * event; 0 if no such parcel was sent.
+   */
   get iteration(): number {
     return this.#iteration;
   }
 
-  /** True if the replica's position is known, everything sent was acknowledged, and no `note` is pending. */
+  /**
+   * True if the replica's position is known, everything sent was acknowledged, no page is being sent, and no `note` is
+   * pending.
+   */
   get isIdle(): boolean {
     return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
   }
@@ -114,9 +122,9 @@ export class EventPush {
   }
 
   /**
-   * Called when the replica holds everything up to this event. Returns false if an earlier call said so. As long as
-   * nothing was sent, returns true each time for the empty history (0). Throws `INTEGRITY_VIOLATION` for an event that
-   * the replica cannot have.
+   * Called when the replica holds every event up to `sequence`. Returns false if an earlier call already acknowledged
+   * this event. The empty history (0) is an exception: until the first event is sent or offered, each call for it
+   * returns true. Throws `INTEGRITY_VIOLATION` for an event that the replica cannot have.
    */
   acknowledge(sequence: number): boolean {
     if (sequence > this.#most) {
@@ -175,7 +183,7 @@ export class EventPush {
 
   /**
    * Splits the events into parcels. An event that can be sent as a notification is a parcel of its own, with its
-   * content if that is small. Consecutive other events form one parcel.
+   * content if that is small. Consecutive events that cannot be sent so form one parcel.
    */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
@@ -227,7 +235,7 @@ function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; s
   return { event, hash, size };
 }
 
-/** Returns `undefined` for a damaged content. */
+/** Returns the bytes of a content; `undefined` if it is damaged. */
 async function bytesOf(reader: BlobReader): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
   try {

@@ -72,8 +72,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
       const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
       const found = new Set<Hash>();
       for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
-      // The other contents never belonged to a path. Each is a side of a conflict, or an operation is about to write
-      // it.
+      // The index does not know the other contents. Those among them that belong to files are named by a conflict, a
+      // version, or an operation that is about to write them.
       const known = await this.#context.index.withContents(hashes);
       const others = hashes.filter((hash) => !known.has(hash));
       if (others.length > 0) await this.#readOn(head.seq);
@@ -87,7 +87,7 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     return (await protectedNames(this.#context)).holds(path);
   }
 
-  /** Returns all contents that protected paths have or had. Few paths are protected. */
+  /** Returns all contents that protected paths have or had. This is fast, because few paths are protected. */
   async #protectedContents(): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
     const hashes = new Set<Hash>();
@@ -125,8 +125,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Reads events up to `upTo` into `#others`. A concurrent caller waits for the running read, and then reads on if
-   * necessary.
+   * Reads the contents that events up to `upTo` name into `#others`. A concurrent caller waits for the running read,
+   * and then reads on if necessary.
    */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {

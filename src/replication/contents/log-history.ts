@@ -8,18 +8,19 @@ import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../../util/timers.ts";
 import { oldestSeq } from "../../engine/log/history-start.ts";
 
+/** A position is kept for about every 256th event that is read. */
 const MARK_EVERY = 256;
 
 /**
  * The delay in ms before a read of lines that another process may have written. That process is usually still writing,
- * and an earlier read would lock it out.
+ * and a read at once would lock it out.
  */
 const LOOK_LATER_MS = 20;
 
 /**
- * The delay in ms before replicas are told of the end of an operation. Another event that is recorded earlier shortens
- * the delay. The end changes no file, and without the delay would arrive while the replicas work on the operation's
- * changes.
+ * The delay in ms before replicas are told of the event that marks the end of an operation. An event of another kind
+ * that is recorded meanwhile ends the delay. The end changes no file. Without the delay, it would arrive while the
+ * replicas still work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
@@ -31,12 +32,13 @@ interface OtherWriters {
 
 interface LogHistoryOptions {
   /**
-   * Set if other processes write to the log. A line of another process is then reported only after it was read under a
-   * lock, because an incomplete line can be cut off. Default: no other process writes.
+   * Set if other processes write to the log. A line of another process is then reported only after it was read under
+   * the writers' lock: until then, it can be incomplete, and the next writer would cut it off. Default: no other
+   * process writes.
    */
   readonly others?: OtherWriters;
   /**
-   * Returns the position of an event's line. The position may be wrong, so the reader checks it. Default: the log is
+   * Returns the position of an event's line. The position can be wrong, so `LogHistory` checks it. Default: the log is
    * read to find the position.
    */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
@@ -118,8 +120,8 @@ export class LogHistory {
   }
 
   /**
-   * Called when any process may have recorded events. The log is read a moment later, because this process usually
-   * calls `recorded` for its own events before then.
+   * Called when any process may have recorded events. The log is read a moment later. If the events are this process's
+   * own, `recorded` is usually called before that, and the read needs no lock.
    */
   grown(): void {
     const { others } = this.#options;
@@ -186,9 +188,9 @@ export class LogHistory {
   }
 
   /**
-   * Reads the end of the log under the lock, so that nobody writes. If another process keeps writing, returns the known
-   * head. The known head includes every event that a replica was given. Otherwise, a replica with more events would
-   * take the origin's history for another one.
+   * Reads the end of the log under the writers' lock. If the lock stays taken, returns the known head. The known head
+   * includes every event that a replica was given. If it did not, a replica with more events would take the origin's
+   * history for a different one.
    */
   async #look(): Promise<Head> {
     try {
@@ -221,7 +223,10 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  /** Yields nothing if the line of event `seq` is gone. */
+  /**
+   * Yields the events from `seq` on; nothing if the line of event `seq` is gone. `isAgain` is true in the second
+   * attempt, after a kept position was wrong.
+   */
   async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
@@ -230,7 +235,8 @@ export class LogHistory {
       // Always check the first line, because it shows whether the position is still right.
       if (at >= seq || isMark || at === start.seq) {
         const event = sealed(line);
-        // Another process has dropped the archive since the position was noted. Read again from new positions.
+        // If the position is wrong, another process has dropped the archive since it was noted. Read again from new
+        // positions.
         if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
         if (isMark) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield event;
@@ -337,8 +343,8 @@ export class RecentEvents {
   }
 
   /**
-   * Returns the last events with about half of `MOST_CHARACTERS`. If the limit itself were kept, every new event would
-   * copy the array.
+   * Returns the last events with about half of `MOST_CHARACTERS`. If events up to the limit itself were kept, every new
+   * event would copy the array.
    */
   #lastOnes(): SealedEvent[] {
     let characters = 0;

@@ -3,9 +3,13 @@ import type { Channel } from "../channel.ts";
 /** An unanswered request is repeated after this many heartbeats, because the request or its answer may be lost. */
 const BEATS = 4;
 
-/** If more bytes than this arrive between two heartbeats, the peer is still sending, and the answer can follow. */
+/**
+ * If more bytes than this arrive between two heartbeats, the peer is still sending, and the count of heartbeats
+ * restarts.
+ */
 const QUIET_BYTES = 4_096;
 
+/** Decides when a request to a peer that has no answer yet is repeated. */
 export class Patience {
   readonly #channel: Pick<Channel, "arrived">;
   #beats = 0;
@@ -15,6 +19,7 @@ export class Patience {
     this.#channel = channel;
   }
 
+  /** Called when an answer has arrived. */
   heard(): void {
     this.#beats = 0;
   }

@@ -67,7 +67,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
 
   advance(replica: string, sequence: number): void {
     const before = this.#cursors.get(replica);
-    // Only the order of the replicas changes, and the order need not be written.
+    // If the cursor does not move, only the order of the replicas changes, which need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
@@ -154,7 +154,7 @@ function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [st
   }
 }
 
-/** Returns `null` if the encoding is invalid. */
+/** Returns the decoded text; `null` if the encoding is invalid. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);

@@ -22,7 +22,10 @@ export class HistoryTrees implements TreeSource {
     this.#context = context;
   }
 
-  /** Holds the lock, so that the state includes no event that another process is still writing. */
+  /**
+   * Returns the anchor of the present state. Takes the lock, so that the state includes no event that another process
+   * is still writing.
+   */
   async anchor(): Promise<TreeAnchor> {
     const context = this.#context;
     const { index, workspaceId } = context;
@@ -143,7 +146,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // Also mark a path that was a folder before, because everything in it was deleted.
+      // Also mark a path that was a folder and is none now, because everything in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
@@ -152,7 +155,7 @@ class IndexedView implements TreeView {
     return this.#changes.folders.has(folder);
   }
 
-  /** Returns `undefined` if the path is not a folder as of the view's event. */
+  /** Returns the hash of a folder; `undefined` if the path is not a folder as of the view's event. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
     const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;

@@ -42,8 +42,9 @@ export class OriginAcceptor implements ReplicaAcceptor {
   readonly #options: OriginAcceptorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
+  /** The last reported error of each forked replica, by the ids of its workspace and the replica. */
   readonly #forked = new RecentMap<string, string>(MOST_FORKED);
-  /** The ids of the workspaces that were put back to an earlier state according to a replica. */
+  /** The ids of the workspaces that, according to at least one replica, were put back to an earlier state. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
 
@@ -104,7 +105,7 @@ export class OriginAcceptor implements ReplicaAcceptor {
     return id;
   }
 
-  /** Reports each forked replica once, because it connects again and again. */
+  /** Reports the same error of a forked replica only once, because the replica connects again and again. */
   #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
     const key = `${place.workspace.id} ${session.replica}`;
     if (this.#forked.get(key) === cause.message) return;
@@ -226,9 +227,9 @@ class BegunChannel implements Channel {
   }
 
   /**
-   * Sets the workspace in `Hello` to the id that `meant` returns. Closes the channel if no `Hello` arrives within
-   * `withinMs`. Throws `USAGE` if another message arrives first, and `UNAVAILABLE` if the connection ends before
-   * `Hello`. Rethrows the errors of `meant` and of the channel.
+   * Reads `Hello`, and sets the workspace in it to the id that `meant` returns. Closes the channel if no `Hello`
+   * arrives within `withinMs`. Throws `USAGE` if another message arrives first, and `UNAVAILABLE` if the connection
+   * ends before `Hello`. Rethrows the errors of `meant` and of the channel.
    */
   static async begin(channel: Channel, { meant, timers, withinMs }: BeginOptions): Promise<BegunChannel> {
     const rest = channel.receive()[Symbol.asyncIterator]();

@@ -146,8 +146,8 @@ export class OriginSession {
   }
 
   /**
-   * Resolves to true once the replica has shown that it is alive, and to false if the session ends first. Asks the
-   * replica for a content that nobody has; a live replica denies the content at once.
+   * Resolves to true once the replica has shown that it is alive, and to false if the session ends before that. Asks
+   * the replica for a content that nobody has; a live replica denies the content at once.
    */
   async isThere(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -166,7 +166,7 @@ export class OriginSession {
 
   /**
    * Resolves once the replica holds this event durably (a barrier). Rejects with `UNAVAILABLE` if the connection ends
-   * first.
+   * before that.
    */
   reaches(sequence: number): Promise<void> {
     return this.#reached.wait(sequence);
@@ -440,8 +440,9 @@ export class OriginSession {
   }
 
   /**
-   * Answers a barrier request once earlier changes in the folder are recorded. Runs in the background, because
-   * recording can take long. If recording fails, no answer is sent, and the replica asks again at its next heartbeat.
+   * Answers a barrier request once the changes that were made in the folder before the request are recorded. Runs in
+   * the background, because recording can take long. If recording fails, no answer is sent, and the replica asks again
+   * at its next heartbeat.
    */
   #confirm(sequence: number): void {
     if (this.#confirming.has(sequence)) return;

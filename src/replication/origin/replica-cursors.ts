@@ -23,7 +23,7 @@ export interface ReplicaCursors {
   holder(replica: string): string | undefined;
   /** Sets the holder of a replica. Durable. Throws `IO` if the write fails. */
   hold(replica: string, holder: string): void;
-  /** The most recently seen replica comes last. */
+  /** Returns all replicas, the most recently seen one last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 

@@ -116,7 +116,7 @@ export class TreeServer {
     else yield* this.#erasures(request);
   }
 
-  /** Yields nothing if the reconciliation has ended. */
+  /** Answers with a piece of the erasures. Yields nothing if the reconciliation has ended. */
   *#erasures({ sequence, offset }: MessageOf<"ErasuresRequest">): Generator<MessageOf<"ErasuresResponse">, void> {
     if (this.#anchor?.seq !== sequence) return;
     const { erasures } = this.#anchor;
@@ -251,8 +251,8 @@ export interface TreeSource {
   /** Returns the present state. `view` can be called for it as long as this `TreeSource` exists. */
   anchor(): Promise<TreeAnchor>;
   /**
-   * Returns the state for a replica that holds the events up to `since`. If `since` is 0 (no event), every deletion is
-   * new. This method and the view reject with `UNAVAILABLE` once the history begins after that state.
+   * Returns the state after event `seq`, for a replica that holds the events up to `since`. If `since` is 0 (no event),
+   * every deletion is new. This method and the view reject with `UNAVAILABLE` once the history begins after that state.
    */
   view(seq: number, since: number): Promise<TreeView>;
 }

@@ -72,8 +72,8 @@ export class WriteBackIntake {
   }
 
   /**
-   * Ignores a batch that is already queued or being decided, because a replica without an answer sends its batch again.
-   * Throws `LIMIT_EXCEEDED` if too many batches wait.
+   * Queues a batch. Ignores a batch that is already queued or being decided, because a replica without an answer sends
+   * its batch again. Throws `LIMIT_EXCEEDED` if too many batches wait.
    */
   take(message: WriteBack): void {
     if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
@@ -84,6 +84,7 @@ export class WriteBackIntake {
     if (!this.#isRunning) void this.#run();
   }
 
+  /** Called when a part of a content that is fetched has arrived. */
   heard(): void {
     this.#beats = 0;
   }

@@ -49,6 +49,7 @@ function neededBy(message: Message): Capability | undefined {
   return OF_MESSAGE[message.type];
 }
 
+/** Throws `USAGE` if a message uses a capability that was not agreed on. */
 export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
   const needed = [neededBy(message), neededByFields(message)].find((one) => one !== undefined && !agreed.has(one));
   if (needed === undefined) return;

@@ -37,7 +37,7 @@ export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Om
   };
 }
 
-/** Throws `PATH_INVALID` for a refused path. */
+/** Returns the path and the state that the fields of a message name. Throws `PATH_INVALID` for a refused path. */
 export function stateFromFields(fields: StateFields & { readonly mtime_ms: number }): {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -207,6 +207,7 @@ export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"
   return events;
 }
 
+/** Throws `INTEGRITY_VIOLATION` if the inline content does not match its hash. */
 export function checkInline(fields: {
   readonly content_hash: Hash | null;
   readonly inline_content?: Uint8Array | undefined;

@@ -110,8 +110,8 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
 
 /**
  * Decodes a frame. `bytes` must be exactly the frame. Head and body are views of `bytes`. Throws `INTEGRITY_VIOLATION`
- * for a wrong checksum, and `FORMAT_UNSUPPORTED` for another version. The checksum is checked first, because a damaged
- * byte can look like another version.
+ * for a wrong checksum, and `FORMAT_UNSUPPORTED` for another version of the protocol. The checksum is checked first,
+ * because a damaged byte can look like another version.
  */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");
@@ -144,8 +144,8 @@ const LEAST_CAPACITY = 4096;
 
 /**
  * Reads frames from pieces of any size, for instance the messages of a WebSocket. Checks a header as soon as it is
- * complete. Allocates 4 KiB, or at most twice the number of bytes that have arrived. The length that the header
- * announces has no influence on this.
+ * complete. The buffer for an incomplete frame has 4 KiB, or at most twice as many bytes as have arrived of the frame.
+ * The length that the header announces has no influence on this.
  */
 export class FrameReader {
   #held = NOTHING;

@@ -55,7 +55,7 @@ export const head = z
     "a head must have both a sequence and a hash, or neither",
   );
 
-/** A byte field. The body of the frame has the bytes, and the JSON has their number. */
+/** A byte field of at most `max` bytes. The body of the frame has the bytes, and the JSON has their number. */
 export function bytes(max: number) {
   return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
 }

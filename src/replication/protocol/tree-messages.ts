@@ -17,8 +17,8 @@ export function nameToFields(name: string): NameFields {
 }
 
 /**
- * Accepts names that are absolute paths on Windows, because the hash of a folder covers all of its names. Throws
- * `PATH_INVALID` for an invalid name.
+ * Returns the name of a child. Accepts names that are absolute paths on Windows, because the hash of a folder covers
+ * all of its names. Throws `PATH_INVALID` for an invalid name.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
   if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });

@@ -108,8 +108,8 @@ export function isViolation(error: ChronicleError): boolean {
 }
 
 /**
- * Returns the WebSocket close code (RFC 6455, section 7.4) for an error, or 1000 for none. The codes from 4000 on are
- * 4000 plus the HTTP status of the error. All other errors get 1011.
+ * Returns the WebSocket close code (RFC 6455, section 7.4) for an error, or 1000 for none. A code from 4000 on is 4000
+ * plus the HTTP status of the error. An error without a more specific code gets 1011.
  */
 export function closeCodeOf(code: ErrorCode | undefined): number {
   switch (code) {

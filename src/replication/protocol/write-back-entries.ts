@@ -11,7 +11,10 @@ interface WireForm {
   readonly isExact: boolean;
 }
 
-/** Throws `PATH_INVALID` for a path that is absolute on Windows, because peers refuse it. */
+/**
+ * Returns the entry of a message. Throws `PATH_INVALID` for a path that is absolute on Windows, because peers refuse
+ * it.
+ */
 export function entryToWire(
   { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,

@@ -36,7 +36,7 @@ export class Barriers {
 
   /**
    * Resolves to the origin's last event. `sequence` is the last event that this replica holds. Rejects with
-   * `UNAVAILABLE` if the connection ends first.
+   * `UNAVAILABLE` if the connection ends before the answer arrives.
    */
   ask(sequence: number): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -48,7 +48,7 @@ export class Barriers {
     });
   }
 
-  /** Called once the origin has admitted this replica. Sends the requests that were made before. */
+  /** Called once the origin has admitted this replica. Sends the requests that were made before that. */
   begin(): void {
     this.#isWelcome = true;
     this.#sendOpen();

@@ -8,7 +8,10 @@ import { Patience } from "../contents/patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 
-/** The contents of one `BlocksResponse` that were pending. A block can also have contents that arrived before. */
+/**
+ * The contents of one `BlocksResponse` that were pending. A block can also have contents that arrived in an earlier
+ * answer.
+ */
 export interface FetchedBlocks {
   readonly blocks: readonly FetchedBlock[];
   readonly absent: readonly Hash[];
@@ -44,6 +47,7 @@ interface Asking {
   room: () => void;
 }
 
+/** Fetches many contents at once, as blocks of a pack. */
 export class BlockFetch {
   readonly #channel: Channel;
   #asking: Asking | undefined;

@@ -28,7 +28,7 @@ export interface HeldContents {
    * they have already arrived and can be stored at once.
    */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
-  /** Called when the content was fetched and is durable. */
+  /** Called when a content that was not held has arrived and is durable. */
   add(hash: Hash): void;
 }
 

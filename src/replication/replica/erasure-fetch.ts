@@ -5,6 +5,7 @@ import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 
+/** Fetches the erasures of the state at which a full reconciliation ends, piece by piece. */
 export class ErasureFetch {
   readonly #channel: Channel;
   readonly #sequence: number;

@@ -25,7 +25,7 @@ type WantsPath = (path: WorkspacePath) => boolean;
 
 /** The contents that events name and that this replica did not store. */
 export interface NotTaken {
-  /** The contents that the origin has freed or withholds. */
+  /** The contents that the origin no longer has, or withholds. */
   readonly gone: readonly Hash[];
   /** The contents that the rules leave out or an erasure covers. */
   readonly unwanted: readonly Hash[];
@@ -69,7 +69,8 @@ export class EventContents {
 
   /**
    * Stores the contents of events. Rejects as `ContentIntake.ensure` does. Rejects with `UNAVAILABLE` if the origin
-   * does not have the base of an event, because the state after the event is unknown without the base.
+   * does not have the base of an event that is not a compaction, because the state after the event is unknown without
+   * the base.
    */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();

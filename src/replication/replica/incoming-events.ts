@@ -8,7 +8,7 @@ type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<
 
 /**
  * - `taken`: the events are queued.
- * - `old`: the events have arrived before.
+ * - `old`: the events had already arrived.
  * - `gap`: an earlier event is missing, or too many bytes wait to be stored.
  */
 type Taken = "taken" | "old" | "gap";

@@ -310,7 +310,7 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Returns `undefined` if there is no line, or if the first line is invalid. */
+/** Returns the first event; `undefined` if there is no line, or if the first line is invalid. */
 async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
   for await (const [line] of log.read({ seq: 1, offset: 0 })) {
     if (line === undefined) continue;

@@ -10,8 +10,8 @@ import type { UpstreamLines } from "./upstream.ts";
 
 /**
  * The origin's history as a replica holds it: the lines, which a session appends, and the states that result from them.
- * "At seq N" means after event N of the origin. An index answers queries; before that, it is brought up to date with
- * the lines. Queries about states before `start` are answered by earlier parts, as long as these are kept.
+ * "At seq N" means after event N of the origin. Queries are answered from an index, which each query brings up to date
+ * with the lines. Queries about states before `start` are answered by earlier parts, as long as these are kept.
  */
 export interface Mirror extends UpstreamLines {
   /** The origin's workspace id; `""` before the first event. */
@@ -77,8 +77,7 @@ export interface Mirror extends UpstreamLines {
   startAt(anchor: HistoryAnchor): Promise<void>;
   /**
    * Durably removes the events after event `seq`, because the origin no longer has them; 0 removes all events. The
-   * removed lines stay on disk, outside of the mirror. If event `seq` lies before the parts that are held, earlier
-   * events are removed, too.
+   * removed lines stay on disk, outside of the mirror. If no held part has event `seq`, all events are removed.
    */
   rewind(seq: number): Promise<void>;
   /** Called when states before event `seq` are no longer needed. Drops the parts that have only such states. */

@@ -31,8 +31,8 @@ export function capabilitiesOf({
 }
 
 /**
- * A replica's first message. It names the workspace by the text that the user gave, not by the id that was found for
- * that text. So the replica notices if the text now names another workspace.
+ * Returns a replica's first message. It names the workspace by the text that the user gave, not by the id that was
+ * found for that text. So the replica notices if the text now names a different workspace.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;

@@ -45,7 +45,7 @@ function reportOf({ agent_sequence, folder_away_since }: MessageOf<"Heartbeat">)
 
 export interface ReplicaOptions extends TakeRules {
   readonly sandboxId: string;
-  /** The id. Default: the origin chooses (docs/protocol.md, `Hello`). */
+  /** The id of the workspace. Default: the origin chooses (docs/protocol.md, `Hello`). */
   readonly workspace?: string;
   /** The text by which the user named the workspace, if that was not its id. */
   readonly asked?: string;
@@ -62,9 +62,9 @@ export interface ReplicaOptions extends TakeRules {
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
   readonly withheld?: WithheldContents;
-  /** Contents that were not stored when their events arrived, and are wanted now. Default: none. */
+  /** Resolves to the contents that were not stored when their events arrived, and are wanted now. Default: none. */
   readonly lacked?: (() => Promise<readonly Hash[]>) | undefined;
-  /** Called if some of the lacked contents are stored now. Must not throw. */
+  /** Called after some of the lacked contents were fetched and stored. Must not throw. */
   readonly onRegained?: () => void;
   /** Default: nothing is written back. */
   readonly journal?: WriteJournal;
@@ -164,7 +164,7 @@ export class ReplicaSession {
     return this.#missing;
   }
 
-  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the session ends first. */
+  /** Resolves once this replica holds an event durably. Rejects with `UNAVAILABLE` if the session ends before that. */
   reaches(sequence: number): Promise<void> {
     return this.#held.wait(sequence);
   }
@@ -413,7 +413,10 @@ export class ReplicaSession {
     this.#options.withheld?.add([...gone, ...unwanted]);
   }
 
-  /** Requests a catch-up if the origin has later events and nothing has arrived since the previous heartbeat. */
+  /**
+   * Requests a catch-up if the origin has later events, no background work runs, and no event and at most
+   * `HEARTBEAT_BYTES` bytes have arrived since the previous heartbeat.
+   */
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
     const { arrived } = this.#channel;

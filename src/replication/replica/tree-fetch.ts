@@ -36,6 +36,7 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
+/** Fetches folders of the origin's state during a full reconciliation. */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };
@@ -140,7 +141,7 @@ function* batchesOf(folders: readonly WantedFields[]): Generator<WantedFields[],
   if (batch.length > 0) yield batch;
 }
 
-/** False for a child that was sent twice. */
+/** True if the child comes after `last` in the order of names. False for a child that was sent twice. */
 function isBehind(child: TreeChild, last: TreeChild | undefined): boolean {
   return last === undefined || compareNames(nameFromFields(child), nameFromFields(last)) > 0;
 }

@@ -108,7 +108,10 @@ export class TreeResync {
     await mirror.startAt(start);
   }
 
-  /** Reads deleted paths as well: if a deleted path is made again, its iteration numbers continue. */
+  /**
+   * Reads the last iteration of each path of the mirror. Includes deleted paths: if a deleted path is made again, its
+   * iteration numbers continue.
+   */
   async #readMirror(): Promise<void> {
     const { mirror } = this.#parts;
     const { seq } = mirror.head;

@@ -15,7 +15,7 @@ export interface UpstreamCut {
 export interface UpstreamLines {
   /** The last event held durably. */
   readonly head: Head;
-  /** `undefined` if the event is not held. */
+  /** Returns the hash of an event; `undefined` if the event is not held. */
   hashAt(seq: number): Promise<Hash | undefined>;
   /** Appends checked events that follow `head`, durably. */
   append(events: readonly SealedEvent[]): Promise<void>;
@@ -33,8 +33,8 @@ export class Upstream implements UpstreamLines {
 
   /**
    * Moves the bytes that a crash left after the last sound line into quarantine. Throws `LOG_DAMAGED` if a sound line
-   * follows a bad one, or does not continue the chain. A crash causes neither, and acknowledged events must not be
-   * dropped.
+   * follows a bad one, or if a sound line does not continue the chain. A crash causes neither, and acknowledged events
+   * must not be dropped.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();
@@ -68,7 +68,9 @@ export class Upstream implements UpstreamLines {
   }
 }
 
-/** The hashes of the sound lines, and the position of the first bad one. Throws `LOG_DAMAGED` as `open` does. */
+/**
+ * Returns the hashes of the sound lines, and the position of the first bad one. Throws `LOG_DAMAGED` as `open` does.
+ */
 async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
   const hashes: Hash[] = [];
   let head: Head = EMPTY_HEAD;

@@ -97,7 +97,7 @@ function noNote(path: string, cause?: unknown): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${path} is not a valid note of a witness`, { cause });
 }
 
-/** The error that says why the replica does not connect. */
+/** Returns the error that says why the replica does not connect. */
 export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
   return new ChronicleError(
     "INTEGRITY_VIOLATION",
@@ -168,8 +168,8 @@ export class Witness {
   }
 
   /**
-   * Calls `check`, which checks a line that should follow `tail`. A valid line whose `prev` hash is that of another
-   * event is a contradiction.
+   * Calls `check`, which checks a line that should follow `tail`. A valid line that by its `prev` hash follows a
+   * different event is a contradiction.
    */
   watch<Result>(tail: Head, check: () => Result): Result {
     try {

@@ -128,8 +128,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Returns `undefined` for a content that the batch under way does not name. The origin is not allowed to request such
-   * a content.
+   * Opens a content that the origin requests. Returns `undefined` for a content that the batch under way does not name,
+   * because the origin is not allowed to request such a content.
    */
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const flight = this.#flight;
@@ -193,8 +193,8 @@ export class WriteBackPush {
   }
 
   /**
-   * Returns `undefined` if the session ends first, or if the origin cannot accept anything at present. In the latter
-   * case, the entries are sent again after a pause.
+   * Sends a batch, and returns the answer to it. Returns `undefined` if the session ends before the answer arrives, or
+   * if the origin cannot accept anything at present. In the latter case, the entries are sent again after a pause.
    */
   async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();

@@ -41,7 +41,7 @@ export interface WriteJournal {
   hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** Emitted when there may be more entries. */
   readonly changed: Signal<void>;
-  /** Returns `undefined` if the content is no longer in the store. */
+  /** Opens the content of an entry. Returns `undefined` if the content is no longer in the store. */
   open(hash: Hash): Promise<BlobReader | undefined>;
 }
 

@@ -48,8 +48,8 @@ export async function onlyOnce(
 }
 
 /**
- * The earlier reply to a change; `undefined` if the change was not begun, or may be tried again. Throws `LOCKED`,
- * `REFUSED` and `USAGE` in the same cases as `onlyOnce`.
+ * Returns the earlier reply to a change; `undefined` if the change was not begun, or may be tried again. Throws
+ * `LOCKED`, `REFUSED` and `USAGE` in the same cases as `onlyOnce`.
  */
 export function replyBefore(book: IdempotencyStore, change: NamedChange): KeptReply | undefined {
   return replyFrom(book.standing(keyOf(change), printOf(change), Date.now()), change);
@@ -150,8 +150,8 @@ export interface IdempotencyStore {
    */
   begin(key: string, print: string, now: number): Standing;
   /**
-   * `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or `unknown` if it is
-   * unknown what was changed.
+   * Ends a request. `how` is the reply, `nothing` if nothing was changed (the key may then be used again), or `unknown`
+   * if it is unknown what was changed.
    */
   end(key: string, how: KeptReply | "nothing" | "unknown"): void;
 }

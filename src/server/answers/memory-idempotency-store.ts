@@ -46,13 +46,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (how !== "unknown") this.#noteReply(key, how);
   }
 
-  /** If there are too many changes, forgets the oldest one that is not being made. */
+  /**
+   * Adds a change as the newest one. If there are then too many changes, forgets the oldest one that is not being made.
+   */
   put(key: string, entry: BookEntry): void {
     this.#forget(key);
     this.#entries.set(key, entry);
     if (entry.reply !== undefined) this.#noteReply(key, entry.reply);
     if (this.#entries.size <= MOST) return;
-    // Do not forget a change that is being made. Otherwise, a repeated request would make the change a second time.
+    // Do not forget a change that is being made: a repeated request would make the change a second time.
     for (const [oldest, { going }] of this.#entries) {
       if (going) continue;
       this.#forget(oldest);
@@ -60,7 +62,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  /** Oldest first. */
+  /** Returns the changes by key, oldest first. */
   entries(): IterableIterator<[string, BookEntry]> {
     return this.#entries.entries();
   }

@@ -12,6 +12,7 @@ const HASH = /^(?:[0-9a-f]{64})?$/;
 /** Thrown for a body with a content encoding, because the server decodes none. */
 export class Encoded extends Error {}
 
+/** Throws `Encoded` if the body has a content encoding. */
 export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
   throw new Encoded("a body must be sent without Content-Encoding");
@@ -55,7 +56,7 @@ function unclear(field: "If-Match" | "If-None-Match", message: string): Chronicl
   return new ChronicleError("USAGE", message, { data: { field } });
 }
 
-/** Throws `USAGE` for an invalid key. */
+/** Returns the idempotency key, if any. Throws `USAGE` for an invalid key. */
 export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
@@ -66,8 +67,8 @@ export function idempotencyKey(headers: IncomingHttpHeaders): string | undefined
 }
 
 /**
- * True if `If-None-Match` (`header`) has the ETag of this hash. Weak ETags match, too, because contents with the same
- * hash are equal.
+ * True if `If-None-Match` (`header`) has the ETag of this hash, or is `*`. Weak ETags match, too, because contents with
+ * the same hash are equal.
  */
 export function isKnown(header: string | undefined, hash: string): boolean {
   if (header === undefined) return false;
@@ -75,7 +76,7 @@ export function isKnown(header: string | undefined, hash: string): boolean {
   return header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${hash}"`);
 }
 
-/** The seq in `Last-Event-ID`, if any. Throws `USAGE` for another value. */
+/** Returns the seq in `Last-Event-ID`, if any. Throws `USAGE` for a value that is no seq. */
 export function eventIdIn({ "last-event-id": id }: IncomingHttpHeaders): number | undefined {
   if (typeof id !== "string") return undefined;
   if (/^\d{1,15}$/.test(id)) return Number(id);

@@ -12,8 +12,9 @@ const SMALL = 64 * 1024;
 const EMPTY = new Uint8Array();
 
 /**
- * Sends nothing before the first bytes are read, so that a problem can be sent if the content is unreadable. If reading
- * fails later, the connection is closed before the announced length is reached.
+ * Sends a content, or the requested range of it. Sends nothing before the first bytes are read, so that a problem can
+ * be sent if the content is unreadable. If reading fails later, the connection is closed before the announced length is
+ * reached.
  */
 export async function sendContent(reply: FastifyReply, content: ContentReply, limits: ServerLimits): Promise<void> {
   const { headers, method } = reply.request;
@@ -158,7 +159,7 @@ export function contentTypeOf(path: string): string {
   return BY_EXTENSION.get(extension) ?? (TEXT.test(extension) ? PLAIN : BYTES);
 }
 
-/** The `Content-Disposition` (RFC 6266, RFC 8187) makes browsers save the file instead of opening it. */
+/** Returns the `Content-Disposition` (RFC 6266, RFC 8187) that makes browsers save the file instead of opening it. */
 export function attachment(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed();
   const plain = name.replaceAll(/[^A-Za-z0-9._ -]/g, "_").slice(0, 100);

@@ -5,8 +5,8 @@ import { makeProblem, type Problem } from "./problem.ts";
 
 /**
  * The headers of each answer of the app, and of each problem. They keep browsers from guessing the type of an answer,
- * and from showing it in a frame, running it, reading it across origins, or caching it. An answer with a content has
- * another `cache-control`.
+ * and from showing it in a frame, running it, reading it across origins, or caching it. An answer with a content has a
+ * `cache-control` of its own.
  */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
@@ -50,7 +50,7 @@ function cutShort(response: ServerResponse): void {
   response.destroy();
 }
 
-/** The headers close the connection if the request was not read to its end. */
+/** Returns the headers of a problem. They close the connection if the request was not read to its end. */
 function problemHeaders({ complete }: IncomingMessage): Headers {
   return {
     ...SAFE_HEADERS,

@@ -42,8 +42,8 @@ export interface RouteMatch {
 }
 
 /**
- * `path` is still percent-encoded. The few quick routes are compared one by one, because loading a router would slow
- * down hooks.
+ * Returns the quick route for a request, if there is one. `path` is still percent-encoded. The few quick routes are
+ * compared one by one, because loading a router would slow down hooks.
  */
 export function matchRoute(routes: readonly ServerRoute[], method: string, path: string): RouteMatch | undefined {
   // All paths that begin with `/v1/` belong to the app.
@@ -61,7 +61,7 @@ function fits(wanted: readonly string[], given: readonly (string | undefined)[])
   return wanted.every((part, at) => (part.startsWith(":") ? given[at] !== undefined : part === given[at]));
 }
 
-/** `undefined` if the component is not valid percent-encoded UTF-8. */
+/** Returns the decoded component; `undefined` if it is not valid percent-encoded UTF-8. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

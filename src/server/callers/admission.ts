@@ -35,7 +35,7 @@ export class Admission {
     };
   }
 
-  /** `isOpen` is true if the request needs no token. */
+  /** Returns the admitted request, or a refusal. `isOpen` is true if the request needs no token. */
   async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, listener);

@@ -39,9 +39,9 @@ export class Authenticator {
   }
 
   /**
-   * `address` is that of the client. The rate of wrong tokens from one address is limited. A valid token is accepted
-   * even while wrong tokens from its address are refused with 429: all clients behind a proxy share one address. This
-   * is safe, because tokens are too long to be guessed.
+   * Returns the caller, or a refusal. `address` is that of the client. The rate of wrong tokens from one address is
+   * limited. A valid token is accepted even while wrong tokens from its address are refused with 429: all clients
+   * behind a proxy share one address. This is safe, because tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -106,6 +106,7 @@ function refused(detail: string): Refusal {
   return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
 }
 
+/** The answer to a request that is not admitted. */
 export interface Refusal {
   readonly status: number;
   readonly code: ErrorCode;

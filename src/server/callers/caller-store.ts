@@ -115,6 +115,7 @@ function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
+/** Returns the error `FORBIDDEN` for a caller whose `role` is not sufficient for a row. */
 export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): ChronicleError {
   const message = `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s: ${workOf(row)}`;
   return new ChronicleError("FORBIDDEN", message, {

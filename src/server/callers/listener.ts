@@ -28,8 +28,8 @@ export interface ListenerNames {
 const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
 /**
- * A name in `hosts` that has no port is accepted with the listener's port. Such a name is also accepted without a port,
- * except for a loopback name on a port that is not the scheme's default.
+ * Makes the listener of a port. A name in `hosts` that has no port is accepted with the listener's port. Such a name is
+ * also accepted without a port, except for a loopback name on a port that is not the scheme's default.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));

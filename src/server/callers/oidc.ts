@@ -103,8 +103,8 @@ class ProviderKeys {
   };
 
   /**
-   * If reading fails, or another read is in progress, the last keys stay valid. Throws if reading fails and no keys are
-   * known.
+   * Reads the keys again. If reading fails, or another read is in progress, the last keys stay valid. Throws if reading
+   * fails and no keys are known.
    */
   async #readAgain(): Promise<void> {
     const isKnown = this.#remote.jwks() !== undefined;
@@ -133,7 +133,10 @@ class ProviderKeys {
   }
 }
 
-/** The returned function throws `UNAVAILABLE` if the provider's keys cannot be read. */
+/**
+ * Returns the function that finds the bearers of the provider's tokens. The function throws `UNAVAILABLE` if the
+ * provider's keys cannot be read.
+ */
 export function oidcIssuer(options: OidcOptions): OtherIssuer {
   const provider = new Provider(options);
   return async (token) => {
@@ -220,7 +223,7 @@ function workspacesOf(claim: unknown): readonly string[] | "*" {
 
 const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** The metadata is read when the keys are first needed. */
+/** A provider and its present keys. Its metadata is read when the keys are first needed. */
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;

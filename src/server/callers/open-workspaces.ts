@@ -99,7 +99,7 @@ export class OpenWorkspaces {
     return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
   }
 
-  /** `key` is a whole id or an exact name. Throws `NOT_FOUND` if there is none. */
+  /** Opens the workspace `key` (a whole id or an exact name). Throws `NOT_FOUND` if there is none. */
   async openKey(key: string): Promise<Lease> {
     const known = this.#held.get(this.#ids.get(key) ?? key);
     if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
@@ -108,7 +108,7 @@ export class OpenWorkspaces {
     return this.#handOut(await this.#openKey(key));
   }
 
-  /** True if `openKey` need not open the workspace, because it is open already. `key`: as for `openKey`. */
+  /** True if the workspace `key` (as for `openKey`) is open and ready, so that `openKey` need not open it. */
   isOpen(key: string): boolean {
     const held = this.#held.get(this.idOf(key));
     return held?.isReady === true && this.#isUsable(held);
@@ -122,7 +122,7 @@ export class OpenWorkspaces {
     return this.#held.get(workspace.id)?.workspace === workspace;
   }
 
-  /** The id of the workspace that was opened under the name `key`, or else `key`. */
+  /** Returns the id of the workspace that was opened under the name `key`, or else `key`. */
   idOf(key: string): string {
     return this.#ids.get(key) ?? key;
   }
@@ -204,7 +204,10 @@ export class OpenWorkspaces {
     return this.#held.size;
   }
 
-  /** Closes the workspace that was not used for longest, unless it is the most recently used one. True if it did. */
+  /**
+   * Closes the workspace that is not in use and was used longest ago, unless it is the most recently used one of all.
+   * Returns true if it has closed one.
+   */
   async closeOldest(): Promise<boolean> {
     const last = greatestOf([...this.#held.values()].map(({ used }) => used));
     const [oldest] = this.#unused().filter(({ used }) => used < last);
@@ -214,7 +217,7 @@ export class OpenWorkspaces {
     return true;
   }
 
-  /** Closes even the workspaces in use. */
+  /** Closes all workspaces, even those in use. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
       const all = [...this.#held.values()];

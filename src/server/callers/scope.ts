@@ -13,8 +13,8 @@ export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape):
 }
 
 /**
- * `key` is a whole id or an exact name. Throws the same `NOT_FOUND` for a workspace that does not exist and for one
- * that the caller may not see.
+ * Opens the workspace `key` (a whole id or an exact name) for a caller. Throws the same `NOT_FOUND` for a workspace
+ * that does not exist and for one that the caller may not see.
  */
 export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<Lease> {
   if (!KEY.test(key)) throw notThere(key);
@@ -27,7 +27,7 @@ export async function openFor(workspaces: OpenWorkspaces, caller: Caller, key: s
   }
 }
 
-/** Throws `NOT_FOUND` in the same cases as `openFor`. */
+/** Returns the id of the workspace `key`. Throws `NOT_FOUND` in the same cases as `openFor`. */
 export async function mustSee(workspaces: OpenWorkspaces, caller: Caller, key: string): Promise<string> {
   using lease = await openFor(workspaces, caller, key);
   return lease.workspace.id;

@@ -29,13 +29,13 @@ export interface TokenRecord {
 export interface TokenStore {
   find(hash: string): TokenRecord | undefined;
   list(): readonly TokenRecord[];
-  /** Durable. */
+  /** Adds a record durably. */
   add(record: TokenRecord): void;
-  /** Durable. Returns whether there was such a record. */
+  /** Removes a record durably. Returns whether there was such a record. */
   remove(id: string): boolean;
 }
 
-/** The token has 256 random bits. */
+/** Returns a new token with 256 random bits. */
 export function newToken(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 }

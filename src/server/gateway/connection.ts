@@ -33,7 +33,10 @@ interface ConnectionSetting extends ProblemSetting {
    * wait.
    */
   readonly charge: () => number;
-  /** Takes a slot for a subscription. `undefined` if the caller has reached its limit. If absent, there is no limit. */
+  /**
+   * Takes a slot for a subscription. Returns `undefined` if the caller has reached its limit. If `slot` is absent,
+   * there is no limit.
+   */
   readonly slot?: () => Disposable | undefined;
 }
 
@@ -123,7 +126,10 @@ export class GatewayConnection {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
-  /** Releases the slot when the signal aborts. Throws `RATE_LIMITED` if the caller has reached its limit. */
+  /**
+   * Takes a slot for a subscription, and releases it when the signal aborts. Throws `RATE_LIMITED` if the caller has
+   * reached its limit.
+   */
   #takeSlot(until: AbortSignal): void {
     const { slot: take } = this.#setting;
     if (take === undefined) return;
@@ -303,7 +309,10 @@ interface ShownContent {
   readonly rest?: { readonly url: string; readonly range: string };
 }
 
-/** Only a content that is returned as a whole is checked against its hash. */
+/**
+ * Returns the content of a file, or at most the first `MOST_CONTENT` bytes of a longer one. Only a content that is
+ * returned as a whole is checked against its hash.
+ */
 export async function shownContent(workspace: string, file: FileContent): Promise<ShownContent> {
   const isWhole = file.size <= MOST_CONTENT;
   const pieces: Uint8Array[] = [];
@@ -352,7 +361,7 @@ const common = {
 const count = z.int().min(0);
 const limit = z.int().min(1).max(MOST_ITEMS).default(MOST_ITEMS);
 
-/** What a client sends: one of these as JSON in each WebSocket message. See docs/gateway.md. */
+/** The messages that a client sends, one as JSON in each WebSocket message. See docs/gateway.md. */
 const MESSAGES = [
   z.strictObject({
     ...common,
@@ -389,7 +398,7 @@ const MESSAGE = z.discriminatedUnion("type", MESSAGES);
 
 type GatewayMessage = z.output<typeof MESSAGE>;
 
-/** Such a message gets exactly one answer. */
+/** A message that gets exactly one answer. */
 type Question = Exclude<GatewayMessage, { readonly type: "subscribe_events" | "unsubscribe_events" }>;
 
 type RequestId = GatewayMessage["request_id"];

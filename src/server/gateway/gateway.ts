@@ -60,7 +60,7 @@ export class Gateway {
     return { connections: this.#open.size, subscriptions };
   }
 
-  /** Refuses the upgrade with 404 if the path is not the gateway's. */
+  /** Begins to serve the client. Refuses the upgrade with 404 if the path is not the gateway's. */
   upgrade(request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {

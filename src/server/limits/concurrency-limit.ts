@@ -14,7 +14,7 @@ export class ConcurrencyLimit {
     this.#most = most;
   }
 
-  /** Disposing of the result releases the slot. Returns `undefined` if the caller has no free slot. */
+  /** Takes one of the caller's slots; disposing of the result releases it. Returns `undefined` if no slot is free. */
   take(caller: string): Disposable | undefined {
     const taken = this.#taken.get(caller) ?? 0;
     if (taken >= this.#most) return undefined;
@@ -31,7 +31,9 @@ export class ConcurrencyLimit {
   }
 }
 
-/** Identifies a connection: a TLS socket and the TCP socket inside it have the same values. */
+/**
+ * The remote end of a connection, which identifies it: a TLS socket and the TCP socket inside it have the same values.
+ */
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /**
@@ -41,8 +43,8 @@ type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 export class ConnectionLimit {
   readonly #most: number;
   /**
-   * The connections, by the time at which their last request ended. If no request has ended on a connection, the time
-   * at which it was opened counts.
+   * The connections, by `keyOf`, in the order in which their last request ended. A connection on which no request has
+   * ended is placed by the time at which it was opened.
    */
   readonly #connections = new Map<string, Connection>();
 
@@ -68,7 +70,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** The returned function must be called when the request has ended. */
+  /** Marks a connection as busy with a request. The caller calls the returned function when the request has ended. */
   busy(peer: Peer): () => void {
     const key = keyOf(peer);
     const connection = this.#connections.get(key);

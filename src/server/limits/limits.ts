@@ -3,6 +3,7 @@ import type { Rate } from "./rate-limiter.ts";
 
 /** Limits of requests in progress, as shares (0 to 1) of `connections`. */
 export interface Share {
+  /** The share of each single token. */
   readonly token: number;
   /** All tokens of a role together. */
   readonly role: number;
@@ -26,7 +27,7 @@ export interface ServerLimits {
   readonly headerBytes: number;
   /** The maximum size of a JSON body, in bytes. */
   readonly jsonBytes: number;
-  /** The maximum size of an upload, in bytes. The limits of the workspace apply as well. */
+  /** The maximum size of an upload, in bytes. The workspace's own limits apply, too. */
   readonly uploadBytes: number;
   /** The maximum number of connections of each port or socket. */
   readonly connections: number;
@@ -40,13 +41,15 @@ export interface ServerLimits {
   /** The maximum number of open event streams of one caller. */
   readonly streams: number;
   /**
-   * The maximum number of heavy requests of one token, running or waiting, of each kind. The kinds are reads of whole
-   * histories, requests for large answers, and reads with `fresh`.
+   * The maximum number of heavy requests of one token for each kind, running or waiting. The kinds are reads of whole
+   * histories, requests for large answers, and reads with `fresh`. The owner's socket has no such limit.
    */
   readonly heavyReads: number;
   /** The maximum number of open gateway subscriptions of one token. Operators have no such limit. */
   readonly subscriptions: number;
-  /** A gateway connection without messages and subscriptions is closed after this time. */
+  /**
+   * A gateway connection without messages and subscriptions is closed after this time, except on the owner's socket.
+   */
   readonly gatewayIdleMs: number;
   /** The maximum number of replicas that one caller may have connected over WebSocket. */
   readonly replicas: number;

@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 
 const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 
-/** Read only when the metrics are requested. */
+/** The sources of the metrics. A source is read only when the metrics are requested. */
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
@@ -22,7 +22,7 @@ export interface MetricSources {
  */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The minimum time between two measurements of the store, which read the sizes of all its files. */
+/** The minimum time between two measurements of the store. A measurement reads the sizes of all its files. */
 const MEASURE_MS = 60_000;
 
 /** The server's metrics, in the text format of Prometheus. No label has text from a client. */
@@ -104,7 +104,7 @@ export class Metrics {
   #storedBytes(): Promise<number> {
     const at = performance.now();
     if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
-      // NaN: the store cannot be measured.
+      // Report NaN if the store cannot be measured.
       const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
       this.#stored = { at, bytes };
     }
@@ -112,7 +112,7 @@ export class Metrics {
   }
 }
 
-/** The request was answered, or its client left. */
+/** A request that was answered, or whose client left. */
 interface EndedRequest {
   readonly method: string;
   /** The pattern of the route, or `none`: never text from a client. */
@@ -133,7 +133,7 @@ export class RequestTally {
   readonly #open = new Map<IncomingMessage, OpenRequest>();
   onEnd: ((ended: EndedRequest) => void) | undefined;
 
-  /** The request is removed when it ends. */
+  /** Adds an open request, and removes it when it ends. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const open: OpenRequest = { began: performance.now(), route: "none" };
     this.#open.set(request, open);
@@ -151,7 +151,7 @@ export class RequestTally {
     if (open !== undefined) open.route = route;
   }
 
-  /** The number of open requests (of this route). */
+  /** Returns the number of open requests of a route, or of all routes. */
   open(route?: string): number {
     if (route === undefined) return this.#open.size;
     let count = 0;

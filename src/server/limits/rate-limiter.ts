@@ -1,4 +1,4 @@
-/** At most `burst` requests at once, and after these at most `perSecond` requests per second. */
+/** The size of a token bucket (`burst`) and the rate at which it is refilled (`perSecond`). */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
@@ -11,7 +11,8 @@ interface Bucket {
 }
 
 /**
- * Above this number of buckets, the least recently used one is dropped. Its key then begins with a full bucket again.
+ * Above this number of buckets, the least recently used one is dropped. If its key is used later, it begins with a full
+ * bucket.
  */
 const MOST_KEYS = 10_000;
 

@@ -2,13 +2,13 @@ import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
 /** Limits how fast refusals of one caller let logs and diagnostics grow. */
 const RATE: Rate = { burst: 20, perSecond: 0.1 };
-/** The limit of callers whose unrecorded refusals are counted. */
+/** The maximum number of callers whose unrecorded refusals are counted. */
 const MOST_CALLERS = 10_000;
 
-/** Decides which refusals are recorded, and counts the others. */
+/** Decides which refusals are recorded, and counts those that are not. */
 export class Refusals {
   readonly #limiter = new RateLimiter(RATE);
-  /** Refusals since the last recorded one, by caller. */
+  /** The number of refusals since the last recorded one, by caller. */
   readonly #unlisted = new Map<string, number>();
 
   /**

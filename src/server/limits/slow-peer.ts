@@ -3,16 +3,17 @@ import type { ServerLimits } from "./limits.ts";
 
 class TooSlow extends Error {}
 
-/** The minimum time between two calls of `mustHold`. */
+/** The minimum time between two calls of `mustHold` while a body arrives. */
 const ASK_MS = 1_000;
 
-/** A body is larger than the server accepts. */
+/** The error for a body that is larger than the server accepts. */
 export class TooMuch extends Error {}
 
 /**
- * Yields a request's body as it arrives. Throws if the client leaves, sends less than `slowBytes` in `slowMs`, or sends
- * more than `uploadBytes` in total. Nothing is stored then. Calls `mustHold` at intervals, and once more when the whole
- * body has arrived. `mustHold` throws if the client is no longer admitted.
+ * Yields a request's body as it arrives. Throws if the client leaves, sends less than `slowBytes` in a period of
+ * `slowMs`, or sends more than `uploadBytes` in total; the consumer must then store nothing. A period does not count if
+ * the consumer took half of it or more. `mustHold`: throws if the client is no longer admitted; called at intervals,
+ * and once more when the whole body has arrived.
  */
 export async function* uploaded(
   request: IncomingMessage,
@@ -24,7 +25,7 @@ export async function* uploaded(
   let size = 0;
   let before = 0;
   let askedAt = performance.now();
-  // Measure the time that the consumer spends on pieces, because the client is not slow during that time.
+  // Measure the time that the consumer spends on pieces, because it must not count against the client.
   let busySince: number | undefined;
   let busyMs = 0;
   const timer = setInterval(() => {

@@ -21,7 +21,7 @@ import type { AdmittedUpgrade } from "../http-server.ts";
 import type { ServerLimits } from "../limits/limits.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** A message is at most one frame (docs/protocol.md), in bytes. */
+/** The maximum size of a message, in bytes. A message is at most one frame (docs/protocol.md). */
 const MOST_PAYLOAD = 4 * 1024 ** 2;
 
 /** The WebSocket close code for an invalid token (docs/protocol.md). */
@@ -64,7 +64,10 @@ export class ReplicaListener {
     return this.#options.acceptor.load();
   }
 
-  /** Refuses an upgrade if the query of its URL is invalid, or if the caller has too many replicas. */
+  /**
+   * Accepts a replica over WebSocket. Refuses the upgrade if the query of its URL is invalid, or if the caller has too
+   * many replicas.
+   */
   upgrade(request: IncomingMessage, socket: Duplex, { caller, head, isStillAdmitted }: AdmittedUpgrade): void {
     const named = workspaceIn(request.url ?? "/");
     if (named === null) return endUpgrade(socket, 400);
@@ -81,6 +84,7 @@ export class ReplicaListener {
     });
   }
 
+  /** Accepts a replica on the owner's Unix socket. */
   take(socket: Socket): void {
     this.#accept({ kind: "socket", socket }, OWNER, undefined);
   }
@@ -149,12 +153,13 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
   };
 }
 
-/** If its workspace is not open after this time, a replica is told to try again. */
+/** A replica is told to try again if its workspace is not open after this time. */
 const OPENING_MS = 5_000;
 
 /**
- * Throws `UNAVAILABLE` if the place is not open after `OPENING_MS`. A place that is opened later is disposed of at
- * once, but its workspace stays open for a while, ready for the replica's next attempt.
+ * Returns the place once it is open. Throws `UNAVAILABLE` if it is not open after `OPENING_MS`. A place that is opened
+ * after that time is disposed of at once, but its workspace stays open for a while, ready for the replica's next
+ * attempt.
  */
 async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -181,9 +186,9 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace `named`. If `named` is `undefined`, opens the workspace of the server's own folder. If there is
- * none that the caller may see, opens the only unarchived workspace that the caller may see. Throws `NOT_FOUND` if
- * there is no such workspace, and `AMBIGUOUS` if the caller may see several.
+ * Opens the workspace `named`. If `named` is `undefined`, only unarchived workspaces count that the caller may see:
+ * opens that of the server's own folder if it is among them, and otherwise the only one. Throws `NOT_FOUND` if there is
+ * none, and `AMBIGUOUS` if there are several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);

@@ -23,9 +23,9 @@ export interface CollectWish {
  * processes may still hold lanes that they do not write to. The packs in these lanes are not changed. Their contents
  * that are not kept are only removed from the index.
  *
- * Order for each pack: The kept contents are written to a new pack and synced. Then the index gets their new places,
- * durably. Otherwise, the index would name freed contents after a power cut. Only then is the old pack removed. Packs
- * without kept contents come first, because their removal needs no space.
+ * Order for each pack: First, the kept contents are written to a new pack and synced. Second, the index gets their new
+ * places, durably, because it would otherwise name freed contents after a power cut. Third, the old pack is removed.
+ * Packs without kept contents are collected before all others, because their removal needs no space.
  */
 export async function collectBlobs(files: BlobFiles, lanes: PackLeases, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
@@ -49,7 +49,7 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-/** `setDamagedAside` has stored all readable contents of these files anew. */
+/** Removes the files in quarantine. `setDamagedAside` has stored all their readable contents anew. */
 function removeQuarantine({ disk, layout }: BlobFiles): void {
   if (disk.lstat(layout.quarantine) === undefined) return;
   withTrouble(`cleaning ${layout.quarantine}`, () => {
@@ -175,7 +175,10 @@ class PackCollector {
     }
   }
 
-  /** Returns false, and changes nothing, if the pack is missing or a kept content is damaged. */
+  /**
+   * Replaces a pack by a copy of its contents `live`, or removes it if `live` is empty. Returns false, and changes
+   * nothing, if the pack is missing or a content in `live` is damaged.
+   */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {

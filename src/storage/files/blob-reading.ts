@@ -87,7 +87,10 @@ export class BlobReading {
     this.#packs.close();
   }
 
-  /** If the index does not know the content or its place does not exist, updates the index and tries again. */
+  /**
+   * Reads the content at its place in the index. If the index does not know the content or its place does not exist,
+   * updates the index and tries again.
+   */
   async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
     for (let attempt = 0; attempt < 3; attempt++) {
       const place = this.#files.index.find(hash);
@@ -118,7 +121,7 @@ export class BlobReading {
     yield* reader.pieces(range);
   }
 
-  /** Adds a damaged content to `#damaged`, so that the next writer that puts it repairs it. */
+  /** Runs a read. If the content is damaged, adds it to `#damaged`, so that the next writer that puts it repairs it. */
   #noting<T>(hash: Hash, read: () => T, where: () => string | undefined): T {
     try {
       return withTrouble(`reading content ${hash}`, read);
@@ -191,7 +194,7 @@ interface Wanted {
   /** The wanted contents of packs, by block, in the order of packs and blocks. */
   readonly groups: readonly Group[];
   readonly large: ReadonlyMap<Hash, LargePlace>;
-  /** The contents that are in the index and not known to be damaged. */
+  /** The wanted contents that are in the index and not known to be damaged. */
   readonly known: ReadonlySet<Hash>;
 }
 
@@ -237,8 +240,8 @@ async function find({ files: { index }, damaged }: BlockSources, hashes: readonl
 }
 
 /**
- * Returns a block as it is stored, if it is short enough and all its contents are wanted and in the index. (A block may
- * also hold contents that the collector has removed from the index.)
+ * Returns a block as it is stored; `undefined` unless it is short enough, sound, and has only contents that are known
+ * (`Wanted.known`). (A block may also hold contents that the collector has removed from the index.)
  */
 function wholeBlock(
   packs: PackReader,
@@ -251,8 +254,8 @@ function wholeBlock(
 }
 
 /**
- * Returns the contents of a group that can be read. A content that is too long for a shared block has a block of its
- * own. `wholeBlock` has then found that block too long, missing or damaged, so nothing is returned.
+ * Returns the readable contents of a group. Returns none for a content that is too long for a shared block: it has a
+ * block of its own, and `wholeBlock` has found that block too long, missing or damaged.
  */
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
@@ -271,8 +274,9 @@ async function readable({ get }: BlockSources, { place, hashes }: Group): Promis
 }
 
 /**
- * Returns the container of a large content; `undefined` if the content has no container, or if the container is too
- * long or cannot be read. A request for that content alone then reports the error, or finds the content's new place.
+ * Returns the container of a large content; `undefined` if the content has no container or is too long, or if the
+ * container cannot be read or is damaged. A request for that content alone then reports the error, or finds the
+ * content's new place.
  */
 function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
   if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;
@@ -330,7 +334,7 @@ export class DamagedContents {
   }
 
   /**
-   * Returns a text that identifies a place, also after the index was rebuilt. The text differs once the content is put
+   * Returns a text that identifies a place, even after the index is rebuilt. The text differs once the content is put
    * again. Returns `undefined` if the place does not exist.
    */
   locate(hash: Hash, place: BlobPlace): string | undefined {

@@ -70,9 +70,9 @@ export async function catchUpPacks(files: BlobFiles, lanes: PackLeases): Promise
 }
 
 /**
- * Publishes the contents of lanes that other processes hold and that the index does not know. The index does not know a
- * lane if it was lost while the lane's process ran. The caller holds the collector's lock exclusively, so nobody is
- * writing, and no writer removes a block that is read here.
+ * Publishes the contents of lanes that other processes hold and that the index does not know. Such lanes exist if the
+ * index was lost while those processes ran. The caller holds the collector's lock exclusively, so nobody is writing,
+ * and no writer removes a block that is read here.
  */
 export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
   const { disk, layout, index } = files;
@@ -94,7 +94,7 @@ export function learnForeignLanes(files: BlobFiles, lanes: PackLeases): void {
 
 /**
  * Makes the names of large files durable, then publishes their contents. The names say which contents the files hold.
- * The bytes are not checked here, because every read checks them.
+ * The bytes are not checked here, because a read of the whole content checks them.
  */
 export function catchUpLarge(files: BlobFiles): void {
   const { layout, index } = files;
@@ -149,7 +149,7 @@ export function largeFiles({ disk, layout }: BlobFiles): LargeFile[] {
   return found;
 }
 
-/** Leaves out empty files, and packed files with a damaged header. */
+/** Returns the rows of all large files, except empty files and packed files with a damaged header. */
 function listLarge(files: BlobFiles): LargeRow[] {
   return largeFiles(files).flatMap(({ hash, packed }) => largeRow(files, hash, packed) ?? []);
 }
@@ -169,14 +169,15 @@ function isInLane({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
 }
 
 /**
- * The packs that a reader has found in a store that it cannot write, as a text. The text differs once other packs
- * exist.
+ * The packs that a reader has found in a store that it cannot write, as a text. The text differs once a pack has
+ * appeared, grown, been sealed or been removed.
  */
 export type FoundPacks = string;
 
 /**
- * Fills the empty index of a store that cannot be written, from block heads and file names alone. Takes no lock, so
- * writers can seal packs, and a collector can replace packs, at any time. `catchUpReadOnly` finds the new packs.
+ * Fills the empty index of a store that cannot be written, from the heads of blocks and the names and headers of large
+ * files. Returns the packs. Takes no lock, so writers can seal packs, and a collector can replace packs, at any time.
+ * `catchUpReadOnly` finds the new packs.
  */
 export function learnReadOnly(files: BlobFiles): FoundPacks {
   const found = findPacks(files);
@@ -192,8 +193,9 @@ export function learnReadOnly(files: BlobFiles): FoundPacks {
 }
 
 /**
- * Updates the index of a store that cannot be written, for one content that a read has not found. `known`: the packs
- * from which the index was filled. If other packs exist now, fills the index anew.
+ * Updates the index of a store that cannot be written, for one content that a read has not found. If the packs differ
+ * from `known`, from which the index was filled, fills the index anew. Returns the packs from which the index is filled
+ * now.
  */
 export function catchUpReadOnly(files: BlobFiles, hash: Hash, known: FoundPacks): FoundPacks {
   return withTrouble(`reading ${files.layout.folder}`, () => {

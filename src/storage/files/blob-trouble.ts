@@ -10,10 +10,10 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
   });
 }
 
-/** The reason why a store or log that a failed sync has poisoned takes no writes yet. */
+/** Why a store or log that was poisoned by a failed sync still takes no writes. */
 export interface StillPoisoned {
   readonly why: string;
-  /** The errno that the disk reports now for a write. With `stays`, the errno of the failed sync. */
+  /** The errno with which the disk refuses a write now. If no write was tried, the errno of the failed sync. */
   readonly errno?: string | undefined;
   readonly cause?: unknown;
   readonly path?: string;

@@ -93,7 +93,7 @@ async function* verifyPack(
   const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
   const fd = openFor(files, pack);
   if (typeof fd !== "number") {
-    // `missingFiles` reports a pack that was removed since the listing and that the index still names.
+    // A pack whose file was removed after the listing is skipped.
     if (fd !== undefined) yield damage(pack, 0, fd.fault, hashesOf(rows));
     return;
   }
@@ -154,7 +154,8 @@ function promisedBytes({ sealed, size, row }: PackFile): number {
 }
 
 /**
- * True if bytes up to `to` can be a torn tail: they are at the end of a pack that is in a lane and not in the index.
+ * True if garbage that ends at `to` can be a torn tail: it is at the end of a pack that is in a lane and not in the
+ * index.
  */
 function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
   return !sealed && row === undefined && to === size;
@@ -206,7 +207,7 @@ function indexWrong(where: string, detail: string, hashes: readonly Hash[]): Blo
 
 interface FoundParts {
   readonly blocks: Map<number, BlockHead>;
-  /** Byte ranges in which no block is looked for. They are reported as garbage, or are not checked. */
+  /** Byte ranges without checked blocks: they are reported as garbage, or are not checked. */
   readonly told: { readonly from: number; readonly to: number }[];
 }
 
@@ -296,7 +297,10 @@ function damage(pack: PackFile, offset: number, detail: string, hashes: readonly
   return { kind: "pack-damaged", where: `${pack.path} at byte ${offset}`, detail, hashes, ...fileOf(pack) };
 }
 
-/** Names a pack by its ULID, because the name of the file changes if the pack is sealed meanwhile. */
+/**
+ * Returns the ULID of a pack as its name for `setAside`, because the name of the file changes if the pack is sealed
+ * meanwhile.
+ */
 function fileOf({ ulid }: PackFile): Pick<BlobProblem, "file"> {
   return ulid === undefined ? {} : { file: ulid };
 }

@@ -31,7 +31,7 @@ export interface FileBackendsOptions {
   readonly openBlobIndex: (path: string) => BlobIndexOpener;
   /**
    * Opens a temporary blob index, for reading while the disk takes no writes. Default: operations that need such an
-   * index fail.
+   * index throw.
    */
   readonly scratchBlobIndex?: () => BlobIndex;
   readonly lock: (path: string) => Lock;

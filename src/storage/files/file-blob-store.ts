@@ -61,7 +61,7 @@ export interface FileBlobStoreOptions {
   readonly openIndex: BlobIndexOpener;
   /**
    * Makes an index for this object alone, for reading while the disk takes no writes. Without this option, operations
-   * that need such an index fail.
+   * that need such an index throw.
    */
   readonly scratchIndex?: (() => BlobIndex) | undefined;
   /** Called with a sentence about what the store cannot do. */
@@ -381,9 +381,8 @@ export class FileBlobStore implements BlobStore {
 
   /**
    * Called with the error of an update of the index file. If the disk takes no writes, continues without that file:
-   * fills a scratch index from the heads of blocks and the names of large files, and makes the store read-only. Throws
-   * the error if it has another cause, if something is being written, if the store is poisoned, or if there is no
-   * `scratchIndex`.
+   * fills a scratch index (`learnReadOnly`), and makes the store read-only. Throws the error if it has another cause,
+   * if something is being written, if the store is poisoned, or if there is no `scratchIndex`.
    */
   async #readWithoutFile(error: unknown): Promise<void> {
     const { scratchIndex, tell } = this.#options;
@@ -496,7 +495,9 @@ export class FileBlobStore implements BlobStore {
     this.#poisoned = false;
   }
 
-  /** Nothing unsynced has to be dropped, because a read-only store writes nothing. */
+  /**
+   * Opens a read-only store for writes. Nothing unsynced has to be dropped, because a read-only store writes nothing.
+   */
   async #openForWrites(): Promise<void> {
     this.#readOnly = !makeFolders(this.#options);
     await this.#renewIndex();
@@ -528,7 +529,7 @@ export class FileBlobStore implements BlobStore {
   }
 }
 
-/** Returns false if the disk does not allow the folders to be made. */
+/** Makes the store's missing folders. Returns false if the disk refuses. */
 function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
   try {
     for (const folder of [layout.folder, layout.packs, layout.active, layout.large, layout.largeTmp]) {

@@ -41,11 +41,17 @@ export function largeLength(disk: Disk, { path, packed, hash }: LargeSource): nu
 export interface ReadLargeOptions {
   /** Called for each piece with the number of bytes that were read from the file for it. */
   readonly onStored?: (bytes: number) => void;
-  /** True to compare the checksums as well, which detect changed bytes that do not affect the content. */
+  /**
+   * True to compare the checksums of a container's pieces, too. They detect changed bytes that do not affect the
+   * content.
+   */
   readonly isStrict?: boolean;
 }
 
-/** Yields pieces of at most 1 MiB. Throws `BLOB_CORRUPT` for a fault, at the latest at the end. */
+/**
+ * Yields the content in pieces of at most 1 MiB. Throws `BLOB_CORRUPT` if it is damaged, at the latest after the last
+ * piece.
+ */
 export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOptions = {}): Generator<Buffer> {
   const fd = disk.open(source.path, "read");
   try {
@@ -63,8 +69,8 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
 }
 
 /**
- * Like `readLarge`, for a range, whose hash is not checked. Checks the checksums of a container's pieces; a raw file
- * has none.
+ * Yields a range of the content in pieces of at most 1 MiB. Checks the checksums of a container's pieces, but not the
+ * hash; a raw file has no checksums.
  */
 export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
   const fd = disk.open(source.path, "read");

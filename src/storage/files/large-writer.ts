@@ -15,8 +15,8 @@ const SAMPLE_PIECES = 8;
 const SYNC_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a sync. If it fails, poisons the store. `name` is given for the sync of a folder: it is the file whose name this
- * sync makes durable. If the sync fails, the name is recorded as unsure (`UnsureNames`).
+ * Runs a sync. If it fails, poisons the store. `name`: the file whose name the sync of a folder makes durable. If that
+ * sync fails, the name is recorded as unsure (`UnsureNames`).
  */
 export type SyncGuard = (sync: () => void, name?: string) => void;
 
@@ -27,8 +27,8 @@ export interface LargeTemp {
 }
 
 /**
- * Writes one large content, piece by piece, to a temporary file: as a container if compression saves at least 5% of the
- * first 8 MiB, and otherwise raw. Needs about 16 MiB of memory.
+ * Writes one large content, piece by piece, to a temporary file: as a container if compressing the first 8 MiB saves at
+ * least 5%, and otherwise raw. Needs about 16 MiB of memory.
  */
 export class LargeWriter {
   readonly #disk: Disk;
@@ -64,7 +64,7 @@ export class LargeWriter {
     }
   }
 
-  /** The file keeps its temporary name. */
+  /** Completes and syncs the file, which keeps its temporary name. */
   finish(guard: SyncGuard): LargeTemp {
     this.#endPiece();
     if (this.#packed === undefined) this.#decide();

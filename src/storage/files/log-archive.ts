@@ -37,8 +37,9 @@ export function prepareLog(disk: Disk, path: string, first: SealedEvent): string
 
 /**
  * Links the log into the archive under the name `target`. Before that, removes a link that an unfinished sealing has
- * left there. Such a link is to the present log. The log may have grown since, so the name of the link is wrong. The
- * link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION` if another file has the name.
+ * left there. Such a link leads to the present log. The log may have grown since that sealing, so the old link's name
+ * may state a wrong last event. The new link is durable after `syncFolder` of the archive. Throws `INTEGRITY_VIOLATION`
+ * if another file has the name.
  */
 export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   const folder = target.slice(0, target.lastIndexOf("/"));
@@ -52,7 +53,7 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** Oldest first. Leaves out a link to the present log (`live`: its inode). */
+/** Returns the sealed logs, oldest first. Leaves out a link to the present log (`live`: its inode). */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder).flatMap((name) => {
     const stat = disk.lstat(`${folder}/${name}`);
@@ -98,9 +99,9 @@ function archiveNames(disk: Disk, folder: string): string[] {
 }
 
 /**
- * Yields the lines from an event to the end. Reads the archive as well if the present log does not have the event.
- * Opens the present log before it lists the archive, and opens all files before it yields the first line. Therefore, no
- * line is left out if the present log is sealed, or the archive is dropped, during the read.
+ * Yields the lines from an event to the end. Begins in the archive if the present log does not have the event. Opens
+ * the present log before it lists the archive, and opens all files before it yields the first line. Therefore, the read
+ * misses no line if the present log is sealed during the read, or if the archive is dropped after the first line.
  */
 export async function* readHistory(
   disk: Disk,

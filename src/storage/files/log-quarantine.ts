@@ -45,6 +45,7 @@ export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   return name;
 }
 
+/** Returns the length and the hash of a part in quarantine; `undefined` if there is no such file. */
 export function readPart(disk: Disk, path: string): QuarantinedPart | undefined {
   if (disk.lstat(path)?.kind !== "file") return undefined;
   const fd = disk.open(path, "read");

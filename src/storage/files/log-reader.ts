@@ -12,6 +12,7 @@ const CHUNK_BYTES = 1024 * 1024;
  * long, up to `CHUNK_BYTES`.
  */
 const FIRST_CHUNK_BYTES = 4 * 1024;
+/** The number of chunks that are read in one turn of the event loop. */
 const YIELD_CHUNKS = 8;
 
 /**
@@ -37,6 +38,7 @@ export interface OpenLog {
   readonly disk: Disk;
   readonly fd: number;
   readonly file: string;
+  /** The seq of the first line, if the caller knows it. */
   readonly first?: number | undefined;
 }
 
@@ -84,7 +86,7 @@ class LineSplitter {
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 
-  /** Returns the lines that are complete by now, perhaps none; `undefined` after the last whole line. */
+  /** Reads a chunk, and returns the lines that it completes, perhaps none; `undefined` after the last whole line. */
   next(): RawLine[] | undefined {
     this.#makeRoom();
     const room = this.#buffer.subarray(this.#filled);

@@ -10,6 +10,7 @@ import { makeNamesSure, type UnsureNames, writeAnew, writeOnceMore } from "./sur
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
+/** The maximum number of lanes of a store, and so of its writers at one time. */
 const MAX_LANES = 1024;
 
 export interface BlobFiles {
@@ -27,7 +28,10 @@ export interface PackLease {
   release(): void;
 }
 
-/** Takes lanes for this process. Makes each taken lane ready for appending (`settleLane`). */
+/**
+ * Takes lanes for this process: files (`activePack`) to which one holder at a time appends. Makes each taken lane ready
+ * for appending (`settleLane`).
+ */
 export class PackLeases {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
@@ -50,7 +54,7 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** Takes this lane. Returns `undefined` if it is held already, by this object or another one. */
+  /** Takes this lane. Returns `undefined` if it is held already, by this object, another one or another process. */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));

@@ -11,8 +11,8 @@ import { readAt, readPackUlid } from "./pack-scan.ts";
 
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
- * The length up to which a block with a single content is cached as well, in bytes. This pays because a server is asked
- * for the same small file again and again.
+ * A block with a single content is cached only up to this length, in bytes. Such a small block is cached because a
+ * server is asked for the same small file repeatedly. Blocks with several contents are always cached.
  */
 const SMALL_BYTES = 64 * 1024;
 const OPEN_PACKS = 16;
@@ -39,8 +39,8 @@ export class PackReader {
 
   /**
    * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
-   * exist, because a collector has replaced it or it is lost. The index must then be asked again. The bytes belong to
-   * the caller.
+   * exist, because a collector has replaced it or it is lost; the caller must then ask the index once more. The bytes
+   * belong to the caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);
@@ -48,8 +48,8 @@ export class PackReader {
   }
 
   /**
-   * Like `read`, but the result may be a view of a cached block. It must not be changed, and is valid only until the
-   * next call.
+   * Like `read`, but the result may be a view of a cached block. The caller must not change it, and it is valid only
+   * until the next call.
    */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
@@ -63,7 +63,10 @@ export class PackReader {
     return content;
   }
 
-  /** `undefined` if the block is missing or damaged. A read of its contents then reports the fault. */
+  /**
+   * Returns a block as it is stored; `undefined` if the pack is missing, or if the head or a checksum of the block is
+   * wrong.
+   */
   readBlock(place: Pick<PackPlace, "pack" | "block" | "blockBytes">): BlobBlock | undefined {
     const fd = this.#packFile(place.pack);
     if (fd === undefined) return undefined;
@@ -130,7 +133,10 @@ function keyOf({ pack, block }: PackPlace): string {
   return `${pack}:${block}`;
 }
 
-/** Opens the pack in its lane. If the pack was sealed since the index was updated, opens the sealed file. */
+/**
+ * Opens a pack for reading: the file in its lane, or the sealed file if the pack was sealed since the index was
+ * updated. Returns `undefined` if the pack has no file.
+ */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
   if (active === undefined) return openIfThere(disk, layout.sealedPack(pack.ulid));

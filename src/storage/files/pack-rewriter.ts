@@ -9,9 +9,9 @@ import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /**
- * Copies contents of packs to a free lane: into the pack that is there, or into new packs. The caller holds the
- * collector's lock exclusively. Other processes may still hold lanes that they do not write to. The packs in these
- * lanes are not changed.
+ * Copies contents of packs to a free lane: to the end of the lane's pack, if it has one, and into new packs. The caller
+ * holds the collector's lock exclusively. Other processes may still hold lanes that they do not write to. The packs in
+ * these lanes are not changed.
  */
 export class PackRewriter {
   readonly #files: BlobFiles;
@@ -25,7 +25,8 @@ export class PackRewriter {
 
   /**
    * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. Must
-   * be called before any of these packs is copied. Otherwise, the copy could be written to the lane of one of them.
+   * be called before any of these packs is copied, because the copies could otherwise be written to the lane of one of
+   * them.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();
@@ -34,8 +35,9 @@ export class PackRewriter {
   }
 
   /**
-   * Copies contents of a sealed pack, durably. Leaves out a damaged content if `mayDrop` is true for it. Returns the
-   * result to publish. Returns `undefined`, and keeps no copy, if the pack is missing or any other content is damaged.
+   * Copies contents of a sealed pack, durably, and returns their new places to publish. Leaves out a damaged content if
+   * `mayDrop` is true for it. Returns `undefined`, and keeps no copy, if the pack is missing, or if a content is
+   * damaged for which `mayDrop` is false.
    */
   async copy(
     pack: PackRow,

@@ -23,13 +23,13 @@ export type PackPart =
   | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
   | { readonly kind: "garbage"; readonly from: number; readonly to: number };
 
-/** Returns fewer bytes than `length` at the end of the file. */
+/** Reads `length` bytes at an offset; fewer at the end of the file. */
 export function readAt(disk: Disk, fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   return bytes.subarray(0, readFully(disk, fd, bytes, offset));
 }
 
-/** `undefined` if the header is damaged. */
+/** Returns the ULID in the header of an open pack; `undefined` if the header is damaged. */
 export function readPackUlid(disk: Disk, fd: number): string | undefined {
   return decodePackHeader(readAt(disk, fd, 0, PACK_HEADER_BYTES));
 }
@@ -52,7 +52,7 @@ export function* scanPack(disk: Disk, fd: number, from: number, to: number): Gen
   }
 }
 
-/** Does not check the hashes of the contents. */
+/** Returns the unpacked contents of a block; `undefined` if they cannot be unpacked. Does not check their hashes. */
 export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
   return unpackBlock(head, readStored(disk, fd, offset, head));
 }
@@ -61,7 +61,7 @@ export function readStored(disk: Disk, fd: number, offset: number, head: BlockHe
   return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
-/** Returns all contents if the block could not be unpacked. */
+/** Returns the contents whose bytes do not have their hash; all contents if the block could not be unpacked (`raw`). */
 export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
   if (raw === undefined) return head.entries;
   return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
@@ -77,7 +77,7 @@ export function isPlaceIn(head: BlockHead, hash: Hash, place: PlaceInBlock): boo
   );
 }
 
-/** `pack`: the position of the pack in the list that belongs to the rows. */
+/** Adds a row for each content of a block. `pack`: the position of the pack in the list that belongs to the rows. */
 export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
   for (const { hash, at, length } of head.entries) {
     const stored = storedShare(head, length);

@@ -43,7 +43,7 @@ export interface SinkParts {
   readonly newPackId: () => string;
   readonly known: ((hash: Hash) => boolean) | undefined;
   readonly largeBytes: number;
-  /** True if the writer is closed at the end of the sink. */
+  /** True if the sink closes the writer when it ends. */
   readonly ownsWriter: boolean;
 }
 
@@ -76,7 +76,7 @@ export class OpenSink implements PackSink {
     return hash;
   }
 
-  /** The caller has checked the block's contents. */
+  /** Takes a block unchanged. The caller has checked its contents. */
   putBlock(block: BlobBlock): void {
     this.#mustBeOpen();
     const { bytes, head, entries } = block;
@@ -138,7 +138,7 @@ export class OpenSink implements PackSink {
     });
   }
 
-  /** Called once the writer is synced. */
+  /** Ends the sink, and returns what to publish. Called once the writer is synced. */
   settle(): SinkResult {
     this.#open = false;
     return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
@@ -204,6 +204,7 @@ interface IntakeEnds {
   readonly large: (writer: LargeWriter) => Hash;
 }
 
+/** Takes a content of unknown length, piece by piece: into memory, or, above `largeBytes`, into a `LargeWriter`. */
 export class ContentIntake {
   readonly #largeBytes: number;
   readonly #openLarge: () => LargeWriter;

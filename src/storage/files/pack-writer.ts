@@ -78,7 +78,7 @@ export class PackWriter {
     return this.#sealed.get(ulid) ?? { ulid, lane: this.lane, bytes: this.#syncedEnd };
   }
 
-  /** The block is durable after the next `sync`. */
+  /** Appends a block, which is durable after the next `sync`. */
   append(block: EncodedBlock): PlacedBlock {
     this.#mustBeSound();
     return withTrouble(`writing ${this.#layout.activePack(this.lane)}`, () => {
@@ -148,13 +148,13 @@ export class PackWriter {
     }
   }
 
-  /** Runs a sync of another file, or of the folder of `name`. If it fails, this writer is poisoned, too. */
+  /** Runs a sync of a large file, or of a folder. If it fails, poisons this writer. `name`: see `SyncGuard`. */
   guard(sync: () => void, name?: string): void {
     this.#mustBeSound();
     this.#orPoison(name === undefined ? sync : () => this.#orUnsure(name, sync));
   }
 
-  /** The next append opens the file again. */
+  /** Closes the file. The next append opens it again. */
   close(): void {
     if (this.#fd === undefined) return;
     if (this.#hasRest) this.#cutRest(this.#fd);

@@ -10,8 +10,8 @@ import { PackRewriter } from "./pack-rewriter.ts";
 /**
  * Implements `BlobStore.setAside`. The caller holds the collector's lock exclusively.
  *
- * Order for each pack, as in a collection: Readable contents are copied and synced. Then the index gets their new
- * places, durably. Only then is the pack moved to the quarantine.
+ * Order for each pack, as in a collection: First, the readable contents are copied and synced. Second, the index gets
+ * their new places, durably. Third, the pack is moved into quarantine.
  */
 export async function setDamagedAside(
   files: BlobFiles,
@@ -43,7 +43,10 @@ interface DamagedPack {
   readonly keep: (hash: Hash) => boolean;
 }
 
-/** Returns false, and changes nothing, if the file is missing or a content that must be kept is damaged. */
+/**
+ * Copies the readable contents of a pack, and moves the pack into quarantine. Returns false, and changes nothing, if
+ * the file is missing, or if a content is damaged that must be kept.
+ */
 async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
   const { index, layout } = files;
   const placed = index.inPack(pack.id);

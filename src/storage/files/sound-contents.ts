@@ -9,17 +9,16 @@ import type { BlobLayout } from "../layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, isPlaceIn, readAt } from "./pack-scan.ts";
 
-/**
- * The maximum number of blocks and large contents that are remembered. Those that are not remembered are read again on
- * each use.
- */
+/** The maximum number of blocks and large contents that are remembered as sound. All others are read on each use. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** The number of pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
+/** The damaged contents of a block or of a large file. */
 type Damaged = ReadonlySet<Hash> | "all";
 
+/** The state of a content's stored bytes. `none`: the content is not stored. */
 export type StoredState = "sound" | "damaged" | "none";
 
 /** The blocks and large contents found sound, in shared memory, so that no other thread reads them again. */
@@ -54,6 +53,7 @@ export class CheckedBlocks {
   }
 }
 
+/** The maximum number of slots that are searched for a key, from its own slot on. */
 const MOST_TRIES = 32;
 
 function slotOf(key: bigint): number {
@@ -72,7 +72,7 @@ export class SoundContents {
   readonly #layout: BlobLayout;
   readonly #index: Places;
   readonly #checked: CheckedBlocks;
-  /** The damaged contents of blocks that are not sound, by the block's key. */
+  /** The damaged contents of the blocks and large files that are not sound, by `keyOf`. */
   readonly #damaged = new Map<bigint, Damaged>();
 
   constructor(disk: Disk, layout: BlobLayout, given: { readonly index: Places; readonly checked: CheckedBlocks }) {
@@ -86,7 +86,7 @@ export class SoundContents {
     return stepsToEnd(this.#look(hash));
   }
 
-  /** Yields to the event loop between the steps. */
+  /** Like `stateOf`, but yields to the event loop between the steps. */
   async stateBeside(hash: Hash): Promise<StoredState> {
     const looking = this.#look(hash);
     for (let step = looking.next(); ; step = looking.next()) {

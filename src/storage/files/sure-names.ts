@@ -54,6 +54,7 @@ export function writeAnew({ disk, layout, newPackId, unsure }: Parts, path: stri
   unsure.delete(path);
 }
 
+/** Overwrites bytes of a file with themselves, so that the next sync writes them to the disk. */
 export function writeOnceMore(disk: Disk, fd: number, from: number, to: number): void {
   const piece = Buffer.allocUnsafe(Math.min(COPY_BYTES, Math.max(0, to - from)));
   for (let at = from; at < to;) {

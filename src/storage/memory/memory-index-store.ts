@@ -261,7 +261,7 @@ class PathHistory {
   readonly #folders = new Map<WorkspacePath, Names>();
   #bySeq: IterationRow[] = [];
 
-  /** Adds all rows. Adds none, and throws `INTEGRITY_VIOLATION`, if a path would have two iterations at one seq. */
+  /** Adds all rows or none. Throws `INTEGRITY_VIOLATION` if a path would have two iterations at one seq. */
   add(rows: readonly IterationRow[]): void {
     this.#refuseDuplicates(rows);
     for (const row of rows) {

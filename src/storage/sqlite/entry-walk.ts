@@ -39,7 +39,7 @@ class Cursor {
   }
 }
 
-/** `undefined` comes after every row. */
+/** Compares two rows by name. `undefined` comes after every row. */
 function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   if (a === undefined) return b === undefined ? 0 : 1;
   return b === undefined ? -1 : compareNames(a.name, b.name);

@@ -31,19 +31,19 @@ export class FolderTable {
     this.#paths.clear();
   }
 
-  /** `undefined` if nothing was ever recorded beneath the folder. */
+  /** Returns the number of a folder; `undefined` if nothing was ever recorded beneath the folder. */
   find(folder: WorkspacePath): number | undefined {
     return this.#walk(folder, false);
   }
 
-  /** Assigns a number if there is none. Requires a transaction. */
+  /** Returns the number of a folder, and assigns one if there is none. Requires a transaction. */
   ensure(folder: WorkspacePath): number {
     const id = this.#walk(folder, true);
     if (id === undefined) throw new DamagedCell("a folder that was just added is missing");
     return id;
   }
 
-  /** Throws `DamagedCell` if there is no such folder. */
+  /** Returns the path of the folder with this number. Throws `DamagedCell` if there is none. */
   pathOf(id: number): WorkspacePath {
     const pending = new Map<number, string>();
     let at = id;

@@ -55,7 +55,7 @@ export class IndexConnection {
     this.remoteWork = new RemoteWorkTable(this.sql);
   }
 
-  /** Returns a temporary connection with the file's present content. */
+  /** Returns a connection to a temporary database with the file's present content. */
   static copyOf(path: string, disk: Disk): IndexConnection {
     const copy = new IndexConnection(TEMPORARY, disk);
     try {

@@ -40,8 +40,8 @@ const MANY = 32;
 const SOME_IN_FOLDER = 4;
 
 /**
- * The maximum number of rows that one query reads for each wanted row. Bounds the cost of rows of other names and of
- * old iterations.
+ * The maximum number of rows that one query reads for each wanted row. It bounds the cost of rows that are read in
+ * vain: those of other names and of old iterations.
  */
 const SPARE_ROWS = 4;
 
@@ -59,6 +59,7 @@ export interface RowPlace {
   readonly name: Uint8Array;
 }
 
+/** Returns the place after all rows of a seq. */
 export function behindSeq(seq: number): RowPlace {
   return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
 }
@@ -76,7 +77,10 @@ function isPresent({ row }: NamedRow): boolean {
   return row[2] !== DELETED;
 }
 
-/** `undefined` if no rows are given, or if a name is not plain text (not UTF-8, or begins with a NUL). */
+/**
+ * Returns the rows with their names; `undefined` if no rows are given, or if a name is not plain text (not UTF-8, or
+ * begins with a NUL).
+ */
 function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
   if (rows === undefined) return undefined;
   const named: NamedRow[] = [];
@@ -128,7 +132,7 @@ export class IterationTable {
     this.#folders = folders;
   }
 
-  /** Must be called if another connection may have added rows. */
+  /** Clears the cache of last iterations. Must be called if another connection may have added rows. */
   forget(): void {
     this.#last.forget();
   }
@@ -195,7 +199,7 @@ export class IterationTable {
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);
   }
 
-  /** The rows are in the order of the paths. */
+  /** Returns the iteration in force at a seq for each path, in the order of the paths. */
   atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
     if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
     const found = new Map<WorkspacePath, IterationRow>();
@@ -289,7 +293,7 @@ export class IterationTable {
     }
   }
 
-  /** Like `entriesIn`, for callers that read one folder after the other. */
+  /** Returns a function like `entriesIn`, for callers that read one folder after the other. */
   entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, CAST(name AS TEXT), folder FROM iterations
       WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
@@ -311,7 +315,7 @@ export class IterationTable {
     }
   }
 
-  /** Like `foldersIn`, for callers that read one folder after the other. */
+  /** Returns a function like `foldersIn`, for callers that read one folder after the other. */
   foldersAhead(): (folder: number) => Iterable<NamedRow> {
     const sql = "SELECT id, CAST(name AS TEXT), parent FROM folders WHERE parent >= ? ORDER BY parent, name LIMIT ";
     const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder), folderAt: 2 });
@@ -323,7 +327,7 @@ export class IterationTable {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** A page of the rows by seq, up to the seq `upTo`. */
+  /** Returns the page of rows that follows a place, by seq, up to the seq `upTo`. */
   pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
     const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
       WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
@@ -353,7 +357,10 @@ export class IterationTable {
   }
 }
 
-/** The number of cached paths, enough for a large step. The cache holds at most twice as many. */
+/**
+ * The number of paths put last that are certainly cached, enough for a large commit. The cache holds at most twice as
+ * many paths.
+ */
 const MOST_LAST_ROWS = 16_384;
 
 interface Last {
@@ -363,8 +370,8 @@ interface Last {
 }
 
 /**
- * Caches the last iterations of the most recently recorded paths, which a step reads repeatedly. Every added iteration
- * must be put here. The cache must be cleared whenever another connection may have added rows.
+ * Caches the last iterations of the most recently recorded paths, which an operation reads repeatedly. Every added
+ * iteration must be put here. The cache must be cleared whenever another connection may have added rows.
  */
 export class LastRows {
   readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
@@ -376,7 +383,7 @@ export class LastRows {
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
 
-  /** `undefined` if the iteration is not cached. */
+  /** Returns the iteration of a path in force at a seq; `undefined` if it is not cached. */
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
     const last = this.#rows.get(path);
     if (last === undefined || last.row.seq <= seq) return last?.row;
@@ -390,8 +397,9 @@ export class LastRows {
 
 /** Queries a table that is ordered by folder number. */
 interface FolderRows {
-  /** Returns rows of this folder and of later ones, at most `limit`. */
+  /** Returns the rows of this folder and of those with greater numbers, at most `limit`. */
   readonly from: (folder: number, limit: number) => readonly Row[];
+  /** The position of the folder's number in a row. */
   readonly folderAt: number;
 }
 
@@ -410,7 +418,10 @@ const WORTH = 4;
  */
 class ReadAhead {
   readonly #rows: FolderRows;
-  /** The rows of the folder `#end` may be incomplete, so the page does not cover that folder. */
+  /**
+   * The rows of the page, by folder. Those of the folder `#end` may be incomplete, so the page does not cover that
+   * folder.
+   */
   readonly #page = new Map<number, Row[]>();
   /** The page covers the folders `#first` to `#end - 1`. A covered folder without rows has none in the table. */
   #first = 0;
@@ -424,7 +435,7 @@ class ReadAhead {
     this.#rows = rows;
   }
 
-  /** `undefined` if the folder must be queried separately. */
+  /** Returns the rows of a folder; `undefined` if the folder must be queried separately. */
   of(folder: number): readonly Row[] | undefined {
     if (!this.#covers(folder) && this.#mayRead()) this.#readFrom(folder);
     if (!this.#covers(folder)) return undefined;

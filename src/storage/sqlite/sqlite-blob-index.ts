@@ -44,8 +44,8 @@ class SqliteBlobIndex implements BlobIndex {
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
   /**
-   * Used only for reads within `together`. Elsewhere, checking whether the cache is valid would take as long as a
-   * query.
+   * The cache is used only for reads within `together`. For any other read, checking whether the cache is valid would
+   * take as long as a query.
    */
   readonly #recent = new RecentPlaces();
   #isTogether = false;
@@ -123,7 +123,7 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** Removes a damaged database, so that the next opening rebuilds it from the packs. */
+  /** Converts an error of SQLite. Removes a damaged database, so that the next opening rebuilds it from the packs. */
   #trouble(error: unknown): unknown {
     if (!isUnsound(error)) return fromSqlite(error, { disk: this.#disk, path: this.#path, isDerived: true });
     discard(this.#disk, this.#path);
@@ -227,7 +227,9 @@ export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => B
   };
 }
 
-/** SQLite holds the index in memory, or, if it grows large, in a nameless temporary file. */
+/**
+ * Opens an empty index for one object. SQLite keeps it in memory, or, if it grows large, in a nameless temporary file.
+ */
 export function temporaryBlobIndex(disk: Disk): BlobIndex {
   const opened = openDatabase(disk, TEMPORARY);
   if (opened === undefined) throw new Error("a temporary index has another version");
@@ -363,7 +365,9 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** The number of most recently added contents whose places stay cached. The cache holds at most twice as many. */
+/**
+ * The number of contents added last whose places are certainly cached. The cache holds at most twice as many places.
+ */
 const MOST_PLACES = 16_384;
 
 /**

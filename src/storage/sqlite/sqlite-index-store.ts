@@ -42,7 +42,7 @@ export interface SqliteIndexOptions {
 
 /**
  * The index in one SQLite file. If the disk refuses a change of the file (for example because it is full), the index
- * continues in a temporary database until it is closed. Its data is derived from the log, so everything can still be
+ * continues in a temporary database until it is closed. The index is derived from the log, so everything can still be
  * read. The file stays unchanged, and catches up with the log after it is opened again.
  */
 export class SqliteIndexStore implements IndexStore {
@@ -339,7 +339,10 @@ export class SqliteIndexStore implements IndexStore {
     this.#contentsSince = generation;
   }
 
-  /** Drops the caches that a reset or a change by another process has outdated. Requires a transaction. */
+  /**
+   * Returns the head. Drops the caches if a reset or a change by another process has outdated them. Requires a
+   * transaction.
+   */
   #readState(): IndexHead {
     const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
@@ -362,7 +365,10 @@ export class SqliteIndexStore implements IndexStore {
     this.#ownSeq = -1;
   }
 
-  /** Uses one read transaction for each turn of the event loop, because locking takes as long as a query. */
+  /**
+   * Returns the head in the read transaction of this turn of the event loop, and begins the transaction if there is
+   * none. The reads of a turn share one transaction, because locking takes as long as a query.
+   */
   #look(): IndexHead {
     if (this.#seen === undefined) {
       this.#on.sql.run("BEGIN");
@@ -399,7 +405,7 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  /** If the disk refuses the change, runs `work` again in a temporary database. */
+  /** Runs a change in a transaction. If the disk refuses the change, runs `work` once more in a temporary database. */
   #change(work: () => void): void {
     this.#guard(() => {
       this.#letGo();

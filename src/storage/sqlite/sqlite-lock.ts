@@ -97,7 +97,8 @@ export class SqliteLock implements Lock {
   }
 
   /**
-   * Without this setting, each transaction would create and remove a journal file, although nothing is ever written.
+   * Keeps SQLite's journal in memory. Otherwise, each transaction would create and remove a journal file, although
+   * nothing is ever written.
    */
   #keepNoJournal(): void {
     if (this.#isWithoutJournal) return;

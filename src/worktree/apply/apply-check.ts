@@ -109,7 +109,10 @@ function removedBeside(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): S
   return [step, ...beside];
 }
 
-/** The listed name of the file that `lstat` finds by the step's name; `undefined` if none is found. */
+/**
+ * Returns the name that the folder lists for the file that `lstat` finds by the step's name; `undefined` if none is
+ * found.
+ */
 function listedName({ root: { fs, traits }, inner }: Step, found: FileStat): string | undefined {
   const folder = parentOf(inner);
   const names = fs.list(folder).map(({ name }) => decodeName(name));
@@ -142,10 +145,10 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Blocks a step that has an alias, the removal of the alias, and the contents of both, if any of these is blocked: the
- * step, the removal of the alias, or an entry that comes with the step. Otherwise contents would vanish under one name
- * and not appear under the other. Exception: an entry in a new folder that the disk cannot hold (`not-held`) blocks
- * nothing else.
+ * Blocks a step that has an alias together with the removal of the alias: if the step, the removal or an entry in the
+ * step's new folder is blocked, blocks the step, the removal and the contents of both. Otherwise contents would vanish
+ * under one name and not appear under the other. Exception: an entry in the new folder that the disk cannot hold
+ * (`not-held`) blocks nothing else.
  */
 export function holdAliases(steps: readonly Step[]): void {
   for (const step of steps) {
@@ -174,8 +177,8 @@ export function inFolder(steps: readonly Step[], step: Step): Step[] {
 }
 
 /**
- * True if an interrupted run may have left the path as it is: missing, equal to `after`, or a folder whose mode is not
- * set yet.
+ * True if an interrupted apply may have left the path as it is: missing, equal to `after`, or a folder whose mode is
+ * not set yet.
  */
 function mayResume(context: CheckContext, step: Step): boolean {
   if (!context.resume) return false;
@@ -339,7 +342,8 @@ function blockWithChild(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): 
 
 /**
  * Blocks a folder and its contents together if the record would otherwise hold one without the other. Requires steps in
- * path order. Called again after the last step, because somebody may have exchanged a folder meanwhile.
+ * path order. Called by the check, and once more after the last step, because somebody may have exchanged a folder
+ * meanwhile.
  */
 export function blockTogether(
   steps: readonly Step[],

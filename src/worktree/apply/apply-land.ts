@@ -29,7 +29,10 @@ export interface LandContext {
   readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /** Functions that undo the landed steps, to be called in reverse order. */
   readonly undo: (() => void)[];
-  /** The steps of each unit that was undone because one of its steps failed. Their names must be made durable again. */
+  /**
+   * The steps of each unit that was undone because one of its steps failed. The names that the undoing has restored
+   * must be made durable.
+   */
   readonly givenBack: Step[];
 }
 
@@ -49,8 +52,9 @@ export function setAside(context: LandContext): void {
 }
 
 /**
- * Puts all files of an SQLite database into place, or none. Blocks the unit if a file differs from what the check
- * found. If a step fails, undoes the earlier steps. Removals come first, so that no old file lies beside the new state.
+ * Puts all files of a unit (an SQLite database) into place, or none. Blocks the unit if a file differs from what the
+ * check found. If a step fails, undoes the earlier steps of the unit. Removals come first, so that no old file lies
+ * beside the new state.
  */
 export function landUnit(context: LandContext, unit: readonly Step[]): void {
   const from = context.undo.length;
@@ -118,7 +122,10 @@ function linkAside(step: Step): void {
   }
 }
 
-/** Puts one step into place. Blocks the step if it cannot be done. Throws a failure of the disk. */
+/**
+ * Puts one step into place. Blocks the step if it cannot be done. Throws an error of the disk for which `blockFor` has
+ * no reason.
+ */
 export function land(context: LandContext, step: Step): void {
   if (!isLive(step) || step.landed) return;
   try {
@@ -130,7 +137,10 @@ export function land(context: LandContext, step: Step): void {
   if (step.blocked !== undefined) putBackAlias(context, step, step.blocked);
 }
 
-/** Puts an alias and its contents back if the name for which they were removed could not be created. */
+/**
+ * Puts an alias and its contents back, because the name for which they were removed could not be created. Blocks their
+ * steps, and those of that name.
+ */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
   for (const gone of removalsWith(context.steps, step.alias)) {
@@ -229,8 +239,8 @@ function landReplaced(context: LandContext, step: Step): void {
 }
 
 /**
- * Keeps a file in the trash that was edited meanwhile as a conflict copy beside its path. If no copy can be made, gives
- * the file its name back and blocks the step. Throws the disk's error if neither is possible.
+ * Keeps a file of the trash as a conflict copy beside its path, because somebody has edited it meanwhile. If no copy
+ * can be made, gives the file its name back and blocks the step. Throws the disk's error if neither is possible.
  */
 function keepOrPutBack(context: LandContext, step: Step, from: WorkspacePath): void {
   try {
@@ -379,7 +389,7 @@ function putBack(step: Step, from: WorkspacePath): void {
 
 /**
  * True if the path still has the file or link that the apply put there. If `isCertain` is set, an equal stat proves
- * that. Otherwise the bytes are compared, because somebody may have written before the path was inspected, or again
+ * that. Otherwise the bytes are compared, because somebody may have written before that stat was taken, or after it
  * within one tick of the clock.
  */
 function isOwn({ root: { fs }, inner, after, stat, isCertain: showsWrites }: Step, now: FileStat): boolean {
@@ -423,9 +433,9 @@ interface ConflictList {
 const MAX_NAME_BYTES = 255;
 
 /**
- * Keeps a file in the trash that somebody wrote at the last moment: gives it a free name beside its path. Uses a folder
- * above if the path's own folder is gone or takes no new name. If no folder takes a name, throws the disk's error and
- * leaves the file in the trash.
+ * Keeps a file of the trash as a conflict copy, because somebody wrote it at the last moment: gives it a free name
+ * beside its path, and returns the copy's path. Uses a folder above if the path's own folder is gone or takes no new
+ * name. If no folder takes a name, throws the disk's error and leaves the file in the trash.
  */
 function keepConflict(list: ConflictList, step: Step, trashed: WorkspacePath): WorkspacePath {
   const { fs, root } = step.root;
@@ -478,7 +488,7 @@ const MAX_ENDING_BYTES = 32;
 
 /**
  * Shortens a name to this many bytes, without splitting a character. Keeps the beginning and the extension, by which
- * secrets are recognised.
+ * secrets are recognized.
  */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");
@@ -489,7 +499,7 @@ function cutTo(bytes: number, name: string): string {
 }
 
 /**
- * Empties the trash of an interrupted run. Removes a file if it belongs to no step, if its bytes are recorded, or if
+ * Empties the trash of an interrupted apply. Removes a file if it belongs to no step, if its bytes are recorded, or if
  * its path still leads to the same file. Keeps any other file as a conflict copy, because it was written at the last
  * moment.
  */
@@ -507,8 +517,8 @@ export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
 }
 
 /**
- * Keeps the file as a conflict copy. If no folder takes a new name, but the file's own name is free, gives the file
- * this name back. Without that, every later change of the workspace would fail with the same error.
+ * Keeps the file as a conflict copy. If no folder takes a new name, but the file's own name is free, gives the file its
+ * own name back. Otherwise, every later change of the workspace would fail with the same error.
  */
 function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): void {
   try {
@@ -519,7 +529,7 @@ function keepOrRestoreName(run: LandContext, step: Step, path: WorkspacePath): v
   }
 }
 
-/** True if the step's path is free, or has only an entry that the run itself put there. */
+/** True if the step's path is free, or has only an entry that the apply itself put there. */
 function isFree(step: Step): boolean {
   const now = step.root.fs.lstat(step.inner);
   return now === undefined || isOwn(step, now);

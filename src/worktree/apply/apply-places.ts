@@ -3,22 +3,22 @@ import type { ApplyContext } from "./apply-ready.ts";
 import { releaseRoots, rootsOf, type ApplyRoot, type Step } from "./apply-step.ts";
 import { receiversOf } from "../files/folder-places.ts";
 
-// This file chooses where new files are staged. A few files are staged in the folders that receive them, where they get
-// the right group, access control list and security label. Many files are different, because they would wake the
-// watchers of these folders. Early-staged files are different, too, because they already lie in `staging.fresh`. In
-// both of these cases, `Disk.makesAlike` first runs a program that finds the folders in which a new file gets the same
-// attributes as in `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders
-// are staged in the folders that receive them.
+// This file chooses where new files are staged. Up to `FEW` files are staged in the folders that receive them, where
+// they get the right group, access control list and security label. More files than that would wake the watchers of
+// these folders too often, and files that were staged early (`EarlyStage`) already lie in `staging.fresh`. In these two
+// cases, `Disk.makesAlike` runs a program that finds the folders in which a new file gets the same attributes as in
+// `staging.fresh`. Files for these folders are staged in `staging.fresh`. Files for all other folders are staged in the
+// folders that receive them.
 
 /**
- * For at most this many files, the program is not run, unless files were staged early. Running the program takes about
- * as long as staging 200 files in their folders.
+ * For at most this many files, the program is run only if files were staged early. Running the program takes about as
+ * long as staging 200 files in their folders.
  */
 const FEW = 256;
 
 /**
  * Decides for which folders new files are staged in `staging.fresh`. A file that was staged early for any other folder
- * is staged again, in that folder.
+ * is staged a second time, in that folder.
  */
 export async function choosePlaces({ disk, early }: ApplyContext, steps: readonly Step[]): Promise<void> {
   const anew = steps.filter(({ todo, blocked }) => blocked === undefined && (todo === "create" || todo === "replace"));
@@ -33,8 +33,8 @@ export async function choosePlaces({ disk, early }: ApplyContext, steps: readonl
 }
 
 /**
- * Removes the places of the interrupted apply. Looks into every receiving folder, because the notes of the places may
- * be lost.
+ * Removes the files that an interrupted apply has staged in the folders that receive them. Looks into each of these
+ * folders, because the notes of the places may be lost.
  */
 export function clearPlaces(steps: readonly Step[]): void {
   for (const [{ staging }, those] of Map.groupBy(steps, ({ root }) => root)) {
@@ -49,6 +49,7 @@ function receivers(anew: readonly Step[], root: ApplyRoot): Set<WorkspacePath> {
   return receiversOf(direct.map(({ inner }) => inner));
 }
 
+/** Returns those of the folders in which a new file gets the same attributes as in `staging.fresh`. */
 async function plainFolders(
   disk: ApplyContext["disk"],
   { root, staging }: ApplyRoot,
@@ -61,6 +62,7 @@ async function plainFolders(
   return new Set([...(alike ?? [])].flatMap((at) => named.get(at) ?? []));
 }
 
+/** Leaves an early-staged file to no step unless the folder that receives it is one of `plain`. */
 function dropEarly(anew: readonly Step[], root: ApplyRoot, plain: ReadonlySet<WorkspacePath>): void {
   const carried = new Map<WorkspacePath, boolean>();
   for (const step of anew) {

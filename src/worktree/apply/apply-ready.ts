@@ -30,10 +30,11 @@ export interface ApplyContext {
 export interface Asked {
   readonly request: ApplyRequest;
   readonly progress: ApplyProgress;
+  /** Set if new files are synced in the background, each once it is staged. */
   readonly syncs?: SyncsBeside;
 }
 
-/** False if a step is blocked and its block forbids all changes. */
+/** True unless a step is blocked and its block forbids all changes (`stopsAll`). */
 export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
   return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
@@ -175,8 +176,8 @@ interface Failure {
 }
 
 /**
- * Removes the files that applies have set aside, in the background. Removes the files of one apply after another, in
- * the order of `add`.
+ * Removes the files that applies have set aside, in the background: those of one apply at a time, in the order of
+ * `add`.
  */
 export class TrashBin {
   /** The promises never reject. */

@@ -72,8 +72,8 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
 }
 
 /**
- * The workers stage plain files. Meanwhile, this thread stages the other files. Then this thread stages the files that
- * the workers left out.
+ * Stages the wanted files with workers. The workers stage the plain files (`isPlainFile`), while this thread stages all
+ * others. Then this thread stages the files that the workers left out.
  */
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
@@ -90,6 +90,7 @@ async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, 
   await stageContents(context, left.value, false);
 }
 
+/** Stages the wanted contents. `each`: syncs each file when it is written. */
 async function stageContents(context: StageContext, wanted: Wanted, each: boolean): Promise<void> {
   if (wanted.size === 0) return;
   const seen = new Set<Hash>();

@@ -70,16 +70,17 @@ export interface Step {
   stat: FileStat | undefined;
   /** True if the path is in place as staged, and its times will show every later change. */
   isCertain: boolean;
+  /** True once the step is done on disk; false again once it is undone. */
   landed: boolean;
 }
 
 /**
  * True if the block of this path forbids all changes. Exceptions:
  *
- * - With `skip`, no block does.
- * - With `skip-changed`, the block of a path that was changed meanwhile does not.
- * - The block of a folder that cannot be removed because it is not empty never does.
- * - The block of an entry that the disk cannot hold never does.
+ * - With `skip`, no block forbids anything.
+ * - With `skip-changed`, the block of a path that was changed meanwhile forbids nothing.
+ * - The block of a folder that cannot be removed because it is not empty never forbids anything.
+ * - The block of an entry that the disk cannot hold never forbids anything.
  */
 export function stopsAll(
   { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },

@@ -45,7 +45,7 @@ const TURN = 2048;
 const FEW_FOLDERS = 256;
 
 /**
- * Changes paths from `before` to `after`: see `Worktree.apply`. A power loss may interrupt each of these phases:
+ * Changes paths from `before` to `after`: see `Worktree.apply`. The phases, any of which a power loss may interrupt:
  *
  * 1. Check everything.
  * 2. Stage all new files durably, and set old files aside (`makeReady`).
@@ -344,7 +344,7 @@ const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
  * Returns the `onLost` for `syncNames`, which blocks the steps whose folder somebody has exchanged. The changes of
- * these steps are in the old folder, not in the folder that has its name now. A folder that this run itself removed
+ * these steps are in the old folder, not in the folder that has its name now. A folder that this apply itself removed
  * needs no sync.
  */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
@@ -427,8 +427,8 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 }
 
 /**
- * Returns the path and the difference in ns if the file did not get the wanted time. Returns an empty list if the
- * wanted time is outside the range that is kept.
+ * Returns the path and the difference in ns if the file did not get its recorded time. Returns an empty list if it did,
+ * or if the recorded time is outside the range that is kept (`isKeptTime`).
  */
 function inexactTime({ path, after, staged, stat, blocked }: Step): { path: WorkspacePath; offNs: bigint }[] {
   if (staged === undefined || stat === undefined || blocked !== undefined) return [];
@@ -499,7 +499,10 @@ function makeRoot(disk: Disk, folder: string): void {
   }
 }
 
-/** Requires `checkSteps` to have run. */
+/**
+ * Blocks the steps that the disk would refuse, as far as it can tell without a change. Requires `checkSteps` to have
+ * run.
+ */
 function checkPermissions(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.blocked !== undefined || step.todo === "nothing") continue;

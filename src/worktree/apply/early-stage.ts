@@ -183,7 +183,7 @@ export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePa
   return `${folder}/${path}` as WorkspacePath;
 }
 
-/** Early-staged files, moved to where the apply stages. */
+/** Early-staged files, moved into the staging folder of an apply. */
 export interface AdoptedTree {
   readonly root: ApplyRoot;
   readonly folders: ReadonlySet<WorkspacePath>;
@@ -200,7 +200,7 @@ export function matchEarly(steps: readonly Step[], { files }: EarlyTree, { keepM
     const { after, todo } = step;
     if (step.blocked !== undefined || after?.kind !== "file" || (todo !== "create" && todo !== "replace")) continue;
     const early = step.root.root.id === undefined ? files.get(step.inner) : undefined;
-    // A file that its maker may not open again could not be synced with the others.
+    // Skip a file that its maker may not open again, because it could not be synced with the others.
     if (!isReadableMode(after.mode)) continue;
     if (early === undefined || early.entry.hash !== after.hash || early.entry.mode !== after.mode) continue;
     if (early.stat.size === after.size) step.early = early.stat;

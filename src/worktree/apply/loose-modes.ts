@@ -46,6 +46,7 @@ export class LooseModes {
     if (!modes.has(folder)) modes.set(folder, mode);
   }
 
+  /** Sets all noted modes. */
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {

@@ -27,7 +27,7 @@ export interface StageFile {
 export interface RestoreWorkers {
   /**
    * Returns, by position, the stat of each file that was written, and `undefined` for each file that was skipped. Calls
-   * `onWritten` after every few files, with the number of these files that were written. Must not throw.
+   * `onWritten` after every few files, with the number of these files that were written. `onWritten` must not throw.
    */
   write(
     base: string,

@@ -63,8 +63,9 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. Without a resumed run, an
-   * earlier run with this token has changed nothing, so `old` holds only second names of files that are still in place.
+   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. If this apply does not resume
+   * another one, an earlier apply with this token has changed nothing, so `old` holds only second names of files that
+   * are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -82,7 +83,7 @@ export class Staging {
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }
 
-  /** True if the staging folder exists, made by this run or an earlier one. */
+  /** True if the staging folder exists, made by this apply or an interrupted one. */
   exists(): boolean {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
@@ -103,6 +104,7 @@ export class Staging {
     return this.trash.list(folder).map(({ name }) => decodeName(name));
   }
 
+  /** Removes the staging folder, and the files that are staged in other folders (`places`). */
   purge(): void {
     this.release();
     this.places.clear();
@@ -275,8 +277,8 @@ interface StagingFolders {
 }
 
 /**
- * Removes staging folders that are older than `LONG_AGO_NS`. The runs of these folders were interrupted before the log
- * mentioned them, so no later process resumes these runs. The old files in the folders still have their own names, and
+ * Removes staging folders that are older than `LONG_AGO_NS`. The applies of these folders were interrupted before the
+ * log mentioned them, so no later process resumes them. The old files in the folders still have their own names, and
  * the new files were never put into place. Called after an apply, when no interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
@@ -312,7 +314,7 @@ export function sweepMet(
 }
 
 /**
- * Removes the staged files that interrupted runs left in the folders that receive files. The store's staging folder
+ * Removes the staged files that interrupted applies left in the folders that receive files. The store's staging folder
  * notes these folders. A workspace runs one operation at a time, so no other operation needs these files when the
  * caller begins.
  */
@@ -320,7 +322,7 @@ export function sweepPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate
   for (const staging of stagingsOf(disk, roots, candidate)) clearPlaces(staging);
 }
 
-/** True if any current or interrupted run has noted a place in the store's staging folder. */
+/** True if any current or interrupted apply has noted a place in the store's staging folder. */
 export function holdsPlaces(disk: Disk, roots: readonly TrackedRoot[], candidate: string | undefined): boolean {
   for (const staging of stagingsOf(disk, roots, candidate)) {
     try {
@@ -354,7 +356,7 @@ function clearPlaces(staging: Staging): void {
 interface Place {
   readonly base: string;
   readonly folder: WorkspacePath;
-  /** Called before a staging folder is removed, to remove the files of the same run in other places. */
+  /** Called before a staging folder is removed, to remove the files of the same apply in other places. */
   readonly clear?: (own: string) => void;
 }
 

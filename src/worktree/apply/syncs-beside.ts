@@ -25,7 +25,10 @@ export class SyncsBeside {
     this.#syncs.push(sync);
   }
 
-  /** Closes all files. Rejects with the disk's error if a file is not durable. */
+  /**
+   * Waits for the syncs that were started, and closes all files. Rejects with the disk's error if a sync failed, so
+   * that a file may not be durable.
+   */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#syncs.splice(0));
     this.#open.dispose();

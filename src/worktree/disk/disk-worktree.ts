@@ -49,13 +49,13 @@ import { optional } from "../../util/optional.ts";
 export interface DiskWorktreeOptions {
   readonly disk: Disk;
   readonly roots: readonly TrackedRoot[];
-  /** The file that keeps the stat cache for the next process. It may be lost at any time. */
+  /** The file that keeps the stat cache for the next process. Its loss does no harm. */
   readonly cacheFile: string;
   /** A folder in the store for staging. It is used for the roots on its device, and made when it is needed. */
   readonly staging: string | undefined;
   /** Folders of the store. They are never captured, even if they lie in a root. */
   readonly storeFolders: readonly string[];
-  /** The workspace's id, for the hint of an error. */
+  /** The workspace's id, which the hint of the error for a missing tracked folder names. */
   readonly workspace?: string;
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
@@ -67,16 +67,18 @@ export interface DiskWorktreeOptions {
   readonly workers?: RestoreWorkers | undefined;
   /** Returns the traits of a folder. Default: the folder can hold everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
-  /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
+  /** Returns the seq of the last recorded event, which the same hint names. Default: the hint names no seq. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
-   * `cacheFile` have the same folders: if one worktree has put a file into place, the other worktrees need not read it.
-   * Default: none.
+   * `cacheFile` have the same folders. An apply also enters the files that it has put into place into the stat caches
+   * of the other worktrees with the same folders, if their stats are certain (`isCertain`), so that these worktrees
+   * need not read them. Default: there are no other worktrees.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
 
+/** The stat cache, and what is known of its file. `seq`: the last event that the saved cache covers. */
 interface Loaded {
   readonly cache: StatCache;
   readonly seq: number | undefined;
@@ -97,14 +99,15 @@ export class DiskWorktree implements Worktree {
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
   #remembered = false;
+  /** True once an apply of this object has removed what interrupted applies left. */
   #isSwept = false;
-  /** The stats of the exclude files of the tracked folders at the last full scan. */
+  /** The stats of the exclude files (`.git/info/exclude`) of the tracked folders at the last full scan. */
   #excludes: string | undefined;
   /** The mounts in the tracked folders at the last call of `haveMountsMoved`. */
   #mounts: string | undefined;
   /** Staging folders that scans have found. An apply uses them, or an earlier apply has left them. */
   readonly #stagingMet = new Set<WorkspacePath>();
-  /** True once the store notes no leftovers of applies that were interrupted before this object was made. */
+  /** True once the store was found to note no files that interrupted applies left in the tracked folders. */
   #holdsNoPlaces = false;
   /** The start of the last scan. `remember` without a time assumes that every path was read after it. */
   #readFloorNs: bigint | undefined;
@@ -146,8 +149,8 @@ export class DiskWorktree implements Worktree {
     if (request.only === undefined) {
       this.#excludes = excludes;
       this.#unapplied = report.unapplied;
-      // Only a full scan tells which folders the rules leave out. Folders that the rules no longer leave out get
-      // watched.
+      // Only a full scan finds out which folders the rules leave out. Folders that the rules no longer leave out must
+      // then be watched.
       for (const watch of this.#watches) watch.looked();
     }
     return { ...report, unapplied: this.#unapplied };
@@ -158,7 +161,7 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns a text that changes with the exclude files in the git folders, because the watcher does not watch git
+   * Returns a text that changes when an exclude file changes. It is compared, because the watcher does not watch git
    * folders.
    */
   #excludesNow(): string {
@@ -175,7 +178,7 @@ export class DiskWorktree implements Worktree {
 
   remember(known: Iterable<KnownPath>, readFromNs?: bigint): void {
     const { cache } = this.#load();
-    // Without a scan, the time of reading is unknown, so the stat is never trusted.
+    // Before the first scan, the default time is 0: a stat that was read at an unknown time is never trusted.
     cache.putAll(known, readFromNs ?? this.#readFloorNs ?? 0n);
     this.#remembered = true;
   }
@@ -312,14 +315,15 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     // A resumed apply stages its files anew, because the early-staged files may belong to another state.
     const early = request.resume === true ? undefined : this.#early?.take();
-    // The system reports a failed sync only once. Nobody awaits a sync of the early stage, so it must end before this
-    // apply syncs.
+    // The system reports a failed sync only once. If this apply does not take the early-staged files, nobody awaits the
+    // early stage's sync. So that sync must end before this apply syncs.
     if (early === undefined) await this.#early?.quiet();
     if (request.begin !== undefined) this.sweepLeft();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
     // An apply cleans up after itself, so `cleanUp` has nothing to do. There are two exceptions: the earlier run of a
-    // resumed apply may have left files in another place, and with `emptiesLater` files are still being removed.
+    // resumed apply may have left files in another place, and with `emptiesLater`, set-aside files are still being
+    // removed.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
@@ -347,8 +351,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * The early stage, whose files are written before an apply asks for them. `undefined` if the first root is a single
-   * file.
+   * The early stage of the first root. It stages files before an apply asks for them. `undefined` if that root is a
+   * single file.
    */
   get early(): EarlyStage | undefined {
     const [open] = this.#open;
@@ -422,7 +426,10 @@ export class DiskWorktree implements Worktree {
     return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
   }
 
-  /** The traits are read at each use, because another disk may be mounted by then. */
+  /**
+   * Returns a root with its access to the disk. The traits are read at each use, because another disk may have been
+   * mounted since the last use.
+   */
   #opened(root: TrackedRoot, fs: ConfinedFs): OpenRoot {
     const { traitsOf = () => HOLDS_ALL } = this.#options;
     return {

@@ -21,10 +21,13 @@ import { errnoOf } from "../../core/values/errors.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "../worktree.ts";
 import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 
-/** Events within this time make one hint, in ms. */
+/**
+ * All events within this time, in ms, make one hint. A hint without `paths` is called a hint of everything: the caller
+ * must scan everything.
+ */
 const COALESCE_MS = 40;
 
-/** The first events after a pause make a hint after this shorter time, in ms, because mostly no other events follow. */
+/** After a pause, events make a hint after this shorter time, in ms, because usually no further events follow. */
 const TOGETHER_MS = 5;
 
 /** The interval in ms between hints of everything while events may be missed. */
@@ -33,7 +36,7 @@ const BLIND_MS = 3000;
 /** The first delay before a refused watch is tried again, in milliseconds. */
 const RETRY_MS = 10_000;
 
-/** The maximum delay, in milliseconds. The delay doubles while the watch is refused. */
+/** The maximum delay between two tries, in milliseconds. The delay doubles with each refusal. */
 const LONGEST_RETRY_MS = 600_000;
 
 /** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
@@ -47,7 +50,7 @@ const MOST_IGNORED = 400;
 
 interface WatchOptions {
   readonly disk: Disk;
-  /** A folder for barriers alone, absolute. Its parent exists. */
+  /** The absolute path of a folder that only barriers use (see `WatchBarrier`). Its parent must exist. */
   readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
   /** Absolute paths of the excluded folders and the store, which need no watching. */
@@ -56,18 +59,18 @@ interface WatchOptions {
 }
 
 export interface RootsWatchHandle extends WatchHandle {
-  /** To be called after a full scan. Skipped folders that are no longer ignored are watched from then on. */
+  /** Must be called after a full scan. Starts to watch the folders that were skipped and are no longer ignored. */
   looked(): void;
 }
 
 /**
  * Watches the roots folder by folder if the disk can do that, else with @parcel/watcher. If neither works (limits of
- * the system, a folder that goes away), hints of everything every few seconds replace the watch, and the handle is
- * `degraded`, until a later `settled` can watch the roots again. On a file system that other machines also change, the
- * watch and these hints run together, and the handle is `degraded`, too.
+ * the system, a folder that goes away), a hint of everything every few seconds replaces the watch, and the handle is
+ * `degraded`. A later call of `settled` tries to watch the roots again. On a file system that other machines may
+ * change, too, these hints are given in addition to the watch, and the handle is always `degraded`.
  *
- * No watcher reports an overflow of the kernel's queue. Only many events in the watched folders of this process can
- * cause an overflow, so a hint of everything follows many events.
+ * No watcher reports an overflow of the kernel's queue. Only many events in the folders that this process watches can
+ * cause an overflow. So a hint of everything follows many events.
  */
 export async function watchRoots(options: WatchOptions): Promise<RootsWatchHandle> {
   const watch = new RootsWatch(options);
@@ -99,11 +102,11 @@ class RootsWatch implements RootsWatchHandle {
   #everything = false;
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
-  /** Runs for a moment after each hint. */
+  /** Runs for `COALESCE_MS` after each hint. Events that come meanwhile are collected for the same time. */
   #restTimer: NodeJS.Timeout | undefined;
   #quietTimer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
-  /** The earliest time of the next try to end the degraded state (from `performance.now`). */
+  /** The earliest time at which the roots may be watched anew (as `performance.now` returns it). */
   #retryAt = 0;
   #retryMs = RETRY_MS;
   #retrying: Promise<void> | undefined;
@@ -160,8 +163,9 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches all roots anew if the watch was refused and a try is due, because other programs, or other workspaces of
-   * this process, may have ended watches meanwhile. Until the roots are scanned, nothing is known of them.
+   * Watches all roots anew if a watch was refused and the next try is due. Other programs, or other workspaces of this
+   * process, may have freed watches meanwhile. Then a hint of everything follows, because changes of the time without a
+   * watch are unknown. A root on a shared file system prevents the try, because the handle would stay degraded.
    */
   async #retry(): Promise<void> {
     const { roots } = this.#options;
@@ -262,15 +266,16 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches the root anew. Then makes a hint of everything, because folders that were not watched may be tracked or new
-   * by now.
+   * Watches a root anew. Then plans a hint of everything, because folders that the old watch did not cover may have
+   * changed.
    */
   async #renew(root: TrackedRoot): Promise<void> {
     const old = this.#watching.get(root);
     if (old === undefined) return;
     this.#watching.delete(root);
     try {
-      // The old watch is closed first, because the watcher reuses its view of the folders while that watch lives.
+      // The old watch is closed first, because @parcel/watcher reuses its list of the folders as long as a watch uses
+      // it.
       await old.close();
       await this.#begin(root);
       this.#everything = true;
@@ -281,8 +286,8 @@ class RootsWatch implements RootsWatchHandle {
   }
 
   /**
-   * Watches all roots anew if events may have been lost. A folder that was made meanwhile may not have been reported,
-   * and is then not watched.
+   * Watches all roots anew if events may have been lost. If the event of a new folder was lost, that folder is not
+   * watched.
    */
   async #renewAfterLoss(): Promise<void> {
     if (!this.#barrier.takeLoss()) return;
@@ -341,8 +346,8 @@ function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
 }
 
 /**
- * Returns an event's path as a workspace path. If a name in it is not UTF-8, returns the folder above that name,
- * because the event does not have the exact name.
+ * Returns an event's path as a workspace path; `undefined` if it is outside of the root. If a name in the path is not
+ * UTF-8, returns the folder above that name, because the event does not have the exact name.
  */
 function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   if (path === root.folder) return pathInRoot(root.id, ROOT);
@@ -353,7 +358,7 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   return pathInRoot(root.id, inner);
 }
 
-/** The barrier's event counts as lost after this time, in ms. */
+/** If the barrier's event does not come within this time, in ms, it counts as lost. */
 const WAIT_MS = 500;
 
 /**
@@ -370,13 +375,13 @@ class WatchBarrier {
   readonly #folder: string;
   #watch: DiskWatch | undefined;
   #waiting: { readonly name: string; readonly done: (came: boolean) => void } | undefined;
-  /** The disk's losses up to the last `pass`. */
+  /** The value of `Disk.watchLosses` at the end of the last `pass`. */
   #passed: number;
-  /** The disk's losses up to the last `takeLoss`. */
+  /** The value of `Disk.watchLosses` at the last `takeLoss`. */
   #taken: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `folder`: absolute, made when it is needed. */
+  /** `folder`: an absolute path; the folder is made when it is needed. */
   constructor(disk: Disk, folder: string) {
     this.#disk = disk;
     this.#folder = folder;
@@ -399,14 +404,17 @@ class WatchBarrier {
     }
   }
 
-  /** True if events may have been dropped since the last call. New folders may then be unwatched. */
+  /** True if events may have been dropped since the last call of `takeLoss`. New folders may then not be watched. */
   takeLoss(): boolean {
     const before = this.#taken;
     this.#taken = this.#disk.watchLosses();
     return this.#taken !== before;
   }
 
-  /** Resolves to true once all earlier events have come; to false if some may have been lost. Calls take turns. */
+  /**
+   * Resolves to true once all events from before this call have come; to false if some may have been lost. Concurrent
+   * calls run one after another.
+   */
   pass(): Promise<boolean> {
     const passed = this.#last.then(() => this.#pass());
     this.#last = passed.catch(() => undefined);
@@ -453,17 +461,20 @@ class WatchBarrier {
   }
 }
 
-/** Yields to other tasks after this many folders. */
+/** After this many folders, `FolderWatch` yields to other tasks. */
 const TURN = 1_000;
 const SLASH = Buffer.from("/");
 
 interface FolderWatchOptions {
   readonly disk: Disk;
   readonly folder: string;
-  /** If given, only this name in the folder is watched. Default: everything. */
+  /**
+   * If given, only this name in the folder is watched, and the names of the files that form one unit with it if it is a
+   * database. Default: everything.
+   */
   readonly only?: string | undefined;
   readonly skipped: ReadonlySet<string>;
-  /** Called at once for each event, with the changed path relative to the folder. */
+  /** Called for each event as soon as it comes, with the changed path relative to the folder. */
   readonly onChange: (path: WorkspacePath) => void;
   /** Called if the folder itself may have been replaced, so that it must be watched anew. */
   readonly onReplaced: () => void;
@@ -496,7 +507,10 @@ class FolderWatch {
     this.#options = options;
   }
 
-  /** False if there is no folder, or the disk cannot watch it. Throws if the system refuses a watch. */
+  /**
+   * Starts to watch. Returns false if there is no folder, or the disk cannot watch it. Throws if the system refuses a
+   * watch.
+   */
   async start(): Promise<boolean> {
     const pending: Watched[] = [];
     try {
@@ -515,7 +529,10 @@ class FolderWatch {
     }
   }
 
-  /** Ends the watches in several turns, because each ended watch leaves an event in the kernel's queue. */
+  /**
+   * Ends the watches, and yields to other tasks now and then, because each ended watch leaves an event in the kernel's
+   * queue.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     const open = this.#top === undefined ? [] : [this.#top];
@@ -572,10 +589,10 @@ class FolderWatch {
     // A removed folder reports its end as an event with its own name, as if a child of that name were gone.
     if (listed && name === this.#nameOf(folder)) folder.mayHaveEnded = true;
     try {
-      // The name was added, removed or replaced, so there may be a new folder with it.
+      // The name was added, removed or replaced, so it may belong to a new folder.
       if (listed && isMeant) this.#follow(folder, name);
     } catch {
-      // There are no watches left, or the permission is missing. The caller must scan from now on.
+      // There are no watches left, or the permission is missing. From now on, only scans find all changes.
       return this.#options.onLost();
     }
     if (folder.path === ROOT && this.#isGone()) return this.#options.onLost();
@@ -586,7 +603,7 @@ class FolderWatch {
   #isMeant(folder: Watched, name: string): boolean {
     const { only } = this.#options;
     if (only === undefined || folder.path !== ROOT) return true;
-    // The files beside a database form one unit with it. A scan decides whether `only` is a database.
+    // If `only` is a database, the files beside it may form one unit with it. A scan decides whether it is one.
     return unitOf(only as WorkspacePath).includes(name as WorkspacePath);
   }
 
@@ -613,7 +630,7 @@ class FolderWatch {
 
   /**
    * True if the top folder itself may have been removed or replaced. A change of a child with the same name as the top
-   * folder causes the same event, but such a child mostly still exists.
+   * folder causes the same event. The top folder counts as replaced only if there is no such child.
    */
   #isReplaced(top: Watched): boolean {
     if (!top.mayHaveEnded) return false;

@@ -8,8 +8,8 @@ import { writeFully } from "../../disk/write-fully.ts";
 const KEPT_OPEN = 32;
 
 /**
- * The longest path that `peek` uses whole, in UTF-16 units. `PATH_MAX` is 4096 bytes, and a unit takes at most three
- * bytes.
+ * The longest path that `peek` passes to the system in one piece, in UTF-16 units. `PATH_MAX` is 4096 bytes, and a unit
+ * takes at most three bytes.
  */
 const PLAIN_CHARS = 1300;
 
@@ -23,8 +23,8 @@ const LONGEST_NAME = 255;
 const provenDisks = new WeakSet<Disk>();
 
 /**
- * True if a name in the path is too long to exist. A path of short names can exist even if the path is too long for one
- * look-up.
+ * True if a name in the path is too long to exist. A path whose names are all short enough can exist even if the whole
+ * path is too long for one look-up.
  */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
@@ -44,16 +44,16 @@ interface OpenFolder {
 /**
  * Accesses the files beneath one folder, and nothing else. Captures and applies open files only through this class,
  * except that `GitFiles` reads git's files by plain paths. Opens every folder on the way by its name in the folder
- * before it (`/proc/self/fd/<fd>/<name>`), and never follows a link. In this way, it also reaches paths longer than
- * 4096 bytes and names that are not UTF-8.
+ * above it (`/proc/self/fd/<fd>/<name>`), and follows no link. In this way, it also reaches paths longer than 4096
+ * bytes and names that are not UTF-8. The only exception is `peek`, which may follow links.
  *
- * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class opens each folder on the way without
- * following a link at the end of the path, and then uses a plain path. Such an access is not safe, because somebody may
- * replace a folder in between.
+ * Some platforms have no `/proc/self/fd` (`confined` is false). There, the class checks each folder on the way by
+ * opening it, and then uses a plain path. Such an access is not safe, because somebody may replace a folder by a link
+ * between the check and the access.
  *
- * The folders on the way to the last path stay open until another path is used, or until `release`. Call `release`
- * before other tasks get a turn, because a folder that is moved away meanwhile would otherwise still be used under its
- * old name. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
+ * The folders on the way to the last used path stay open until another path is used, or until `release`. The caller
+ * must call `release` before other tasks run. Otherwise, if a task moves such a folder away, its old path would still
+ * lead to the moved folder. Throws the errors of the disk: `ENOTDIR` or `ELOOP` if something on the way is a link.
  */
 export class ConfinedFs implements Disposable {
   /** Absolute path of the folder. */
@@ -63,8 +63,8 @@ export class ConfinedFs implements Disposable {
   #here: string | undefined;
   #confined: boolean | undefined;
   /**
-   * The folder that the last `isNamedSo` has listed. Forgotten at `release`, and when this object changes a name in the
-   * folder.
+   * The folder that `isNamedSo` has listed last, with its names. Forgotten by `release`, and when this object adds or
+   * removes a name in the folder.
    */
   #listed: { readonly folder: string; readonly names: ReadonlySet<string> } | undefined;
 
@@ -74,8 +74,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * True if paths are resolved from open folders. If false, the folders on the way are only checked before a plain path
-   * is used.
+   * True if paths are resolved from open folders, so that no folder on the way can be replaced by a link. See the
+   * class.
    */
   get confined(): boolean {
     this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
@@ -104,8 +104,9 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * True if the folder lists the entry under exactly this name. False if it lists another spelling, because some disks
-   * accept several spellings of a name. Also true if nothing has the name, or the folder cannot be listed.
+   * Returns false if the folder lists the entry of this name only in another spelling: some disks accept several
+   * spellings of one name. Returns true if the folder lists exactly this name, if no entry has the name, or if the
+   * folder cannot be listed.
    */
   isNamedSo(path: WorkspacePath): boolean {
     if (path === "") return true;
@@ -129,7 +130,7 @@ export class ConfinedFs implements Disposable {
     return this.#disk.list(plain(this.root, folder));
   }
 
-  /** Throws the system's error if names in a folder may not be changed: see `Disk.checkWrite`. */
+  /** Throws the system's error if this process may not change the names in a folder: see `Disk.checkWrite`. */
   checkWrite(folder: WorkspacePath): void {
     const fd = this.#enter(folder);
     this.#disk.checkWrite(this.confined ? `/proc/self/fd/${fd}` : plain(this.root, folder));
@@ -243,8 +244,8 @@ export class ConfinedFs implements Disposable {
   }
 
   /**
-   * Opens a folder. If its owner is not permitted to read it, first makes it readable, because opening and syncing
-   * require that.
+   * Opens a folder. If its mode does not let its owner read it, first makes it readable for the owner (only on Linux),
+   * because opening and syncing require that.
    */
   #openUnread(path: WorkspacePath): OpenedFile {
     try {
@@ -261,7 +262,7 @@ export class ConfinedFs implements Disposable {
     return { fd, [Symbol.dispose]: () => disk.close(fd) };
   }
 
-  /** To be called for a path that is about to be made or removed. */
+  /** Forgets the listed names of the folder of a path. Must be called before the path is made or removed. */
   #changes(path: WorkspacePath): void {
     if (this.#listed?.folder === parentOf(path)) this.#listed = undefined;
   }
@@ -277,7 +278,7 @@ export class ConfinedFs implements Disposable {
     act(this.at(from), other.at(to));
   }
 
-  /** Opens a folder, unless it is open. Returns the descriptor, which this object owns. */
+  /** Opens a folder, unless it is open already. Returns the descriptor, which this object closes. */
   #enter(folder: string): number {
     const last = this.#chain.at(-1);
     if (last !== undefined && this.#here === folder && last.fd >= 0) return last.fd;
@@ -289,7 +290,10 @@ export class ConfinedFs implements Disposable {
     return this.#chain.at(-1)?.fd ?? -1;
   }
 
-  /** Closes the folders that are not on the way to the new folder. The last folder that remains is open. */
+  /**
+   * Closes the folders that are not on the way to the folder with these `parts`. Afterwards, the last remaining folder
+   * is open.
+   */
   #leave(parts: readonly string[]): void {
     if (this.#chain.length === 0) this.#chain.push({ name: "", fd: this.#disk.open(this.root, "folder") });
     let shared = 0;

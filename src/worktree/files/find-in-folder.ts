@@ -6,10 +6,10 @@ import type { Disk, NodeKind } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
-/** Files up to this size stay in memory once read. Larger files are read again when their contents are asked for. */
+/** Found files up to this size stay in memory. Larger files are read again when their contents are requested. */
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
-/** Yields to other tasks after this many bytes. */
+/** After this many bytes of one file, the search yields to other tasks. */
 const YIELD_BYTES = 16 * PIECE_BYTES;
 
 /** A file or link whose content or target had a wanted hash when it was read. */
@@ -18,7 +18,7 @@ export interface FoundFile {
   readonly size: number;
   /** The path on the disk, for people. */
   readonly where: string;
-  /** Reads the content. A large file is read again, and may have changed by then. */
+  /** Reads the content. A large file is read again, and may have changed since it was found. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
@@ -27,8 +27,8 @@ export type WantedFiles = ReadonlyMap<Hash, number | undefined>;
 
 /**
  * Searches all files and links below a folder (absolute, with links resolved) for the wanted contents. Does not follow
- * links, and opens no special file. Reads a file only if its size is wanted, and at most up to the length that it had
- * when it was opened. Skips files and folders that cannot be read.
+ * links, and opens no special file. Reads a file only if a wanted content has the same size or an unknown size, and at
+ * most as many bytes as the file had when it was opened. Skips files and folders that cannot be read.
  */
 export async function* findInFolder(disk: Disk, folder: string, wanted: WantedFiles): AsyncGenerator<FoundFile, void> {
   using fs = new ConfinedFs(disk, folder);
@@ -65,7 +65,7 @@ class FolderSearch {
     const opened = despiteErrors(() => this.#fs.openRead(path));
     if (opened === undefined) return undefined;
     using file = opened;
-    // No folder stays open while other tasks run, but the file itself does.
+    // While other tasks run, the file stays open, but no folder does.
     this.#fs.release();
     return await this.#file(path, file);
   }
@@ -102,7 +102,7 @@ class FolderSearch {
     return bytes;
   }
 
-  /** Returns false if the file could not be read. */
+  /** Passes the first `size` bytes of a file to `take`, piece by piece. Returns false if the file could not be read. */
   async #readOn(file: OpenedFile, size: number, take: (piece: Uint8Array) => void): Promise<boolean> {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
     for (let at = 0, yieldAt = YIELD_BYTES; at < size;) {

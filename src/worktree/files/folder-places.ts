@@ -13,13 +13,13 @@ import type { Disk } from "../../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { removeTree } from "./remove-staged.ts";
 
-/** The target of the note about the tracked folder itself. No folder has `.` as its path. */
+/** The target of the link that notes a place in the tracked folder itself. No other folder has `.` as its path. */
 const TOP = Buffer.from(".");
 
 /**
- * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links for the note. In both
- * cases, files for the folder are staged elsewhere. On a disk without links, little is lost, because such a disk seldom
- * has groups and access control lists.
+ * Errnos that mean that nothing can be staged in a folder, or that the disk has no symbolic links to note the place. In
+ * both cases, the files for the folder are staged in the staging folder instead. On a disk without links, little is
+ * lost, because such a disk seldom has groups and access control lists.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   "EACCES",
@@ -42,7 +42,7 @@ export interface FolderPlacesOptions {
   readonly root: string;
   /** The name of this apply's staging folder. */
   readonly own: string;
-  /** The file system and the folder of the notes, which say which folders have a place. */
+  /** The access to the folder `noteFolder`, in which one link for each folder with a place notes that folder. */
   readonly notes: ConfinedFs;
   readonly noteFolder: WorkspacePath;
 }
@@ -52,9 +52,9 @@ export interface FolderPlacesOptions {
  * default access control list and security label of the receiving folder, and a rename keeps these. Each place is a
  * folder (`.chronicle-tmp-<token>`) with mode 0700 that no capture takes.
  *
- * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal the link and the place in order,
- * so even without a sync, no place exists after a power cut without its link. On btrfs the link may be missing (see
- * `sweepMet`). The caller must remove the places before it empties the staging folder.
+ * Before a place is made, a link in the staging folder notes it. ext4 and XFS journal the link and the place in order.
+ * So after a power cut, no place exists without its link, even if neither was synced. On btrfs, the link may be missing
+ * (see `sweepMet`). The caller must remove the places before it empties the staging folder.
  */
 export class FolderPlaces {
   /** Access to the tracked folder, for these places alone. */
@@ -73,14 +73,16 @@ export class FolderPlaces {
   }
 
   /**
-   * From now on, makes no places in these folders, because a file for one of them gets the same attributes if it is
-   * staged elsewhere.
+   * From now on, makes no places in these folders. A file for such a folder gets the same attributes if it is staged in
+   * the staging folder.
    */
   staysOutOf(folders: ReadonlySet<WorkspacePath>): void {
     this.#plain = folders;
   }
 
-  /** Returns the path at which a new file for a folder is staged; `undefined` if it is staged elsewhere. */
+  /**
+   * Returns the path at which a new file for a folder must be staged; `undefined` if the staging folder must be used.
+   */
   placeIn(folder: WorkspacePath, name: string): WorkspacePath | undefined {
     if (this.#plain.has(folder)) return undefined;
     if (!this.#made.has(folder)) this.#made.set(folder, this.#make(folder));
@@ -123,7 +125,7 @@ export class FolderPlaces {
       if (!this.#hasNoteFolder) makeIfMissing(notes, noteFolder);
       this.#hasNoteFolder = true;
       notes.symlink(folder === ROOT ? TOP : pathToBytes(folder), childOf(noteFolder, String(this.#made.size)));
-      // A place that exists already was left by an interrupted apply.
+      // If the place exists already, an interrupted apply has left it.
       if (!makeIfMissing(this.fs, place)) removeTree(this.fs, place);
       makeIfMissing(this.fs, place);
       return place;

@@ -17,8 +17,9 @@ export interface TraitsMemory {
 interface FolderProbeOptions {
   readonly disk: Disk;
   readonly memory: TraitsMemory;
-  /** True if the probe may write to the folder. It must not write during read-only commands. */
+  /** True if the probe may write to the folder. False for read-only commands. */
   readonly mayWrite: boolean;
+  /** Returns a new mark, which must be unique among the probes of a folder. */
   readonly newMark: () => string;
 }
 
@@ -33,8 +34,8 @@ interface Known {
 }
 
 /**
- * Finds the traits of folders. Reuses a complete result (`isWhole`) while the folder is on the same device. Does not
- * reuse any other result.
+ * Finds the traits of folders. Reuses a result only if it is complete (`isWhole`) and the folder is still on the same
+ * device.
  */
 export class FolderProbe {
   readonly #options: FolderProbeOptions;
@@ -82,17 +83,20 @@ export class FolderProbe {
   }
 }
 
-/** Returns the name rules of a folder that treats some different names as one; `undefined` for any other folder. */
+/**
+ * Returns the rules by which a folder treats different names as one; `undefined` if it treats no different names as
+ * one.
+ */
 export function rulesForNames(traits: FolderTraits): FolderTraits["names"] | undefined {
   return foldsNames(traits) ? traits.names : undefined;
 }
 
-/** The number of names among which a name with letters is searched. */
+/** The number of names of a folder among which a name with letters is searched for. */
 const MOST_NAMES = 16;
 
 /**
- * The time 2001-09-09 01:46:41.001953125 UTC. As seconds in a double, it is exact. The number of whole seconds is odd,
- * so that a time step of one second can be told from a step of two.
+ * The time 2001-09-09 01:46:41.001953125 UTC. A double with the number of seconds represents it exactly. The number of
+ * whole seconds is odd, so that a time step of one second can be told from a step of two.
  */
 const PAST_NS = 1_000_000_001_001_953_125n;
 const SECOND_NS = 1_000_000_000;
@@ -103,8 +107,8 @@ const COARSE_NS = 2 * SECOND_NS;
 type ProbedTraits = Omit<FolderTraits, "fileSystem" | "source">;
 
 /**
- * Finds the traits of a folder by writing to it; `undefined` if the folder cannot be written. `mark`: unique among the
- * probes of this folder.
+ * Finds the traits of a folder by writing to it; `undefined` if the folder cannot be written. `mark` must be unique
+ * among the probes of this folder.
  */
 export function probeByWriting(disk: Disk, folder: string, mark: string): ProbedTraits | undefined {
   using fs = new ConfinedFs(disk, folder);
@@ -128,7 +132,7 @@ function cleanUp(fs: ConfinedFs, place: WorkspacePath, wasThere: boolean): void 
     removeTree(fs, place);
     if (!wasThere) fs.removeFolder(parentOf(place));
   } catch (error) {
-    // Nothing was created, or somebody else stages files there now.
+    // Nothing was created, or the staging folder now has files of an apply.
     if (errnoOf(error) === undefined) throw error;
   }
 }
@@ -214,7 +218,10 @@ function stepOf({ mtimeNs }: FileStat): number {
   return rest === 0 ? COARSE_NS : SECOND_NS;
 }
 
-/** Returns how a folder treats the case of names, without writing; `undefined` if its first names have no letters. */
+/**
+ * Finds out without writing how a folder treats the case of names; `undefined` if none of its first `MOST_NAMES` names
+ * has letters.
+ */
 function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
   using fs = new ConfinedFs(disk, folder);
   for (const bytes of disk.someNames(folder, MOST_NAMES)) {
@@ -222,16 +229,16 @@ function lookAtNames(disk: Disk, folder: string): NameRules | undefined {
     const swapped = swappedCase(name);
     if (swapped === name) continue;
     const isOne = isSame(fs.lstat(childOf(ROOT, name)), fs.lstat(childOf(ROOT, swapped)));
-    // In a case-sensitive folder, one file can have both names, as hard links. Then the folder lists both.
+    // In a case-sensitive folder, one file can have both names, as hard links. In that case, the folder lists both
+    // names.
     return isOne && !hasName(fs, swapped) ? { caseInsensitive: true } : {};
   }
   return undefined;
 }
 
 /**
- * Returns how a folder treats the case of names if it holds no name with letters. Assumes that the folder treats names
- * as its parent treats the folder's own name. Returns `undefined` if that name has no letters, or if the parent is on
- * another device.
+ * Returns how a folder without a suitable name probably treats the case of names: as its parent treats the folder's own
+ * name. Returns `undefined` if that name has no letters, or if the parent is on another device.
  */
 function lookAtOwnName(disk: Disk, folder: string): NameRules | undefined {
   const above = folderOf(folder).toString();
@@ -256,8 +263,8 @@ function swappedCase(name: string): string {
 }
 
 /**
- * Returns the traits of a folder that was not probed. The kind of the file system decides whether the folder has modes
- * and a reliable ctime.
+ * Returns the assumed traits of a folder that was not probed. The kind of its file system decides whether it counts as
+ * a folder with modes and a reliable ctime.
  */
 function assumedTraits(kind: string): FolderTraits {
   const known = { ...HOLDS_ALL, fileSystem: kind, source: "assumed" } as const;

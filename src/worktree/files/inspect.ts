@@ -15,13 +15,14 @@ export interface Inspected {
 
 const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
-/** Hashes a file. The stat in the result belongs to the hashed content. */
+/** Hashes a file. Unless the result is `unstable`, its stat belongs to the hashed content. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
 }
 
 /**
- * Returns the content of a small file or the target of a link; `undefined` for anything else and for unreadable files.
+ * Returns the content of a file of at most `SMALL_BYTES`, or the target of a link; `undefined` for anything else and
+ * for unreadable files.
  */
 export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
   const stat = fs.lstat(inner);

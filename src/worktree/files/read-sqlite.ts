@@ -7,51 +7,63 @@ import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import type { StableSink } from "./read-stable.ts";
 import { isSameStat } from "./same-stat.ts";
 
-// This file reads a live SQLite database together with its `-wal` or `-journal`, so that SQLite can open the copies as
-// it could open the originals after a crash. The files are read as plain bytes, because opening the database with
-// SQLite could checkpoint it.
+// This file reads a live SQLite database together with its companion files (`-wal`, `-journal`). The database and its
+// companion files are called a unit. SQLite can open the copies of a unit as it could open the originals after a crash.
+// The files are read as plain bytes, because opening the database with SQLite could checkpoint it.
 //
-// The database is read before its companion file. A checkpoint writes a page into the database only after the page is
+// The database is read before its companion files. A checkpoint writes a page into the database only after the page is
 // in the `-wal`. A transaction overwrites a page only after the old page is in the `-journal`. So the companion file,
-// read afterwards, has every page that changed while the database was read. This holds only if the companion file is
-// still of the same generation: a restarted `-wal` has other salts, and a new `-journal` has another nonce. A
-// half-written frame at the end of the `-wal` is harmless, because its checksum makes SQLite stop before it. Without a
-// companion file, the database must not have changed at all.
+// which is read after the database, has every page that changed while the database was read. This holds only if the
+// companion file is of the same generation before and after the read: a restarted `-wal` has other salts, and a new
+// `-journal` has another nonce. A half-written frame at the end of the `-wal` is harmless, because its checksum makes
+// SQLite stop before it. Without such a companion file, the database must not have changed at all.
 
 export interface UnitPart {
   readonly stat: FileStat;
   readonly hash: Hash;
   readonly size: number;
-  /** True if the file changed while it was read, so that the copy is consistent only with its unit. */
+  /**
+   * True if the file changed while it was read. The copy is then consistent only together with the other files of its
+   * unit.
+   */
   readonly moved: boolean;
 }
 
 export interface UnitRead {
-  /** False if the files changed during every attempt, or a companion file could not be read. */
+  /**
+   * True if the copies are proved to be consistent with each other. False if the files changed in every attempt in a
+   * way that leaves this open, or if a companion file could not be read.
+   */
   readonly proved: boolean;
   readonly database: UnitPart;
   /** The companion files that exist and could be read. */
   readonly beside: ReadonlyMap<UnitSuffix, UnitPart>;
-  /** The companion files that exist and could not be read, with the errno. The copies are incomplete without them. */
+  /**
+   * The companion files that exist but may not be read, each with the errno. Without them, the copies may be
+   * incomplete.
+   */
   readonly unreadable: ReadonlyMap<UnitSuffix, string>;
 }
 
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
 /**
- * Files up to this size are read into memory, which shortens the read. They are given to the sink after the last
- * attempt.
+ * Files up to this size are read into memory, which shortens the read. The sink gets them after the last attempt. It
+ * gets larger files in every attempt.
  */
 const HELD_BYTES = 64 * 1024 * 1024;
-/** The header of a database, which contains its change counter. */
+/** The size of a database's header, which contains the change counter. */
 const HEADER_BYTES = 100;
-/** `-wal`: the whole header. `-journal`: magic, number of records, nonce, sizes of the database, sector and page. */
+/**
+ * The number of bytes at the start of a companion file that identify its generation. `-wal`: the whole header.
+ * `-journal`: magic, number of records, nonce, sizes of the database, sector and page.
+ */
 const MARK_BYTES = { "-wal": 32, "-journal": 28 } as const;
 /** The offset, in the header of a `-journal`, of its number of records. This number grows within one transaction. */
 const RECORDS_AT = 8;
 const JOURNAL_MAGIC = Buffer.from("d9d505f920a163d7", "hex");
 
-/** Reads a database and its companion files; `undefined` if the path has no file that can be read. */
+/** Reads a database and its companion files; `undefined` if no readable file is at `path`. */
 export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): UnitRead | undefined {
   for (let attempt = 1; ; attempt += 1) {
     const looked = attemptOf(fs, path, sink);
@@ -60,7 +72,7 @@ export function readSqliteUnit(fs: ConfinedFs, path: WorkspacePath, sink: Stable
   }
 }
 
-/** A file whose content is in memory, or already in the sink. */
+/** A file that was read. `content`: its bytes, or the hash that the sink returned for them. */
 interface Looked extends Omit<UnitPart, "hash"> {
   readonly content: Buffer | Hash;
 }
@@ -110,7 +122,7 @@ function attemptOf(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looke
 /** Errnos of opening a file that exists and may not be read. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** Returns the companion files that exist and may not be read, because they may hold pages that the database lacks. */
+/** Returns the companion files that exist but may not be read. They may hold pages that the database lacks. */
 function unreadableOf(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -134,7 +146,7 @@ function unreadableOf(
 interface Mark {
   /** The identity of the file's generation. */
   readonly text: string;
-  /** True if SQLite can recover from this file the pages of the database that change during the read. */
+  /** True if SQLite can recover, from this file, the pages of the database that change while it is read. */
   readonly covers: boolean;
 }
 
@@ -163,7 +175,7 @@ function isEqual(one: Buffer, other: Buffer | undefined): boolean {
   return other !== undefined && one.equals(other);
 }
 
-/** Returns the stat and the first bytes of a file; `undefined` if the path has no file that can be read. */
+/** Returns the stat and the first bytes of a file; `undefined` if no readable file is at the path. */
 function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: FileStat; start: Buffer } | undefined {
   using file = openedFile(fs, path);
   if (file === undefined) return undefined;
@@ -171,7 +183,7 @@ function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: Fi
   return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
 }
 
-/** Errnos of opening a path that has no readable file. */
+/** Errnos of opening a path at which there is no readable file. */
 const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
 
 function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {
@@ -195,8 +207,8 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
 }
 
 /**
- * Reads at most `size` bytes, the size of the file when it was opened. This leaves out frames that were appended to a
- * `-wal` since then. The database was read earlier, and needs none of these frames.
+ * Reads at most `size` bytes. `size` is the size of the file when it was opened. This leaves out frames that were
+ * appended to a `-wal` since then. The database was read earlier, and needs none of these frames.
  */
 function readUpTo(
   fs: ConfinedFs,
@@ -222,7 +234,7 @@ function* pieces(fs: ConfinedFs, file: OpenedFile, size: number): Generator<Uint
   }
 }
 
-/** Returns the number of bytes read. */
+/** Fills `into` with the bytes of a file from the offset `from` on. Returns the number of bytes read. */
 function fill(fs: ConfinedFs, file: OpenedFile, into: Buffer, from: number): number {
   let length = 0;
   while (length < into.length) {

@@ -6,7 +6,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { isSqliteDatabase } from "../../core/tree/sqlite-unit.ts";
 import { isSameStat } from "./same-stat.ts";
 
-/** Contents up to this size, in bytes, are handed over whole. Larger contents are handed over in pieces. */
+/** The sink gets a content of up to this size, in bytes, as a whole, and a larger content in pieces. */
 export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -15,8 +15,8 @@ const PIECE_BYTES = 1024 * 1024;
 const RETRIES = 3;
 
 /**
- * Takes the content of files. Both methods return the hash of the bytes, and store the bytes unless the sink only
- * hashes.
+ * Takes the contents of files. Both methods return the hash of the bytes. Most sinks also store the bytes. If a large
+ * file changes while it is read, the sink gets it again.
  */
 export interface StableSink {
   /** `content` is only valid during the call, because the next file overwrites it. */
@@ -31,10 +31,10 @@ export interface StableSink {
  * The result of reading one file.
  *
  * - `read`: the sink got the content; `stat` was read after the last byte. `unstable`: the file changed during every
- *   attempt. The content matches its hash, but perhaps the file never had exactly this content.
- * - `gone`: the path does not exist (any more), or its parent is not a folder.
+ *   attempt. The hash is that of the content that the sink got, but perhaps the file never had exactly this content.
+ * - `gone`: the path does not exist (any longer), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
- * - `other`: the path is now a link, a folder or something special.
+ * - `other`: the path is now a link, a folder or a special file.
  */
 export type StableRead =
   | {
@@ -57,9 +57,9 @@ export type StableRead =
 let buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the two stats
- * differ, rereads the file, at most `RETRIES` times. Synchronous, because it is made for worker threads. Rethrows the
- * sink's own failures.
+ * Reads a file into a sink such that its hash, bytes and stat belong together: open, stat, read, stat. If the stats
+ * before and after the read differ, rereads the file, at most `RETRIES` times. Synchronous, because it is made for
+ * worker threads. Rethrows errors of the sink.
  */
 export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): StableRead {
   const opened = openFor(fs, path);
@@ -76,7 +76,7 @@ export function readStable(fs: ConfinedFs, path: WorkspacePath, sink: StableSink
   }
 }
 
-/** Errnos of opening a path that was missing, or not a file, for a moment. */
+/** Errnos of opening a path at which, for a moment, there was nothing or no file. */
 const REPLACED: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"]);
 
 interface Source {

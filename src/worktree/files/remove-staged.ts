@@ -24,8 +24,8 @@ export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * Removes a folder that is empty, or holds only files that an interrupted apply has staged. Throws the disk's error if
- * the folder has other contents.
+ * Removes a folder that is empty, or holds only files that an interrupted apply has staged. If the folder has other
+ * contents, throws the disk's error, and removes only the staged files.
  */
 export function removeLeftFolder(fs: ConfinedFs, folder: WorkspacePath): void {
   try {

@@ -1,14 +1,14 @@
 import type { FileStat } from "../../disk/disk.ts";
 
 /**
- * Clocks are coarse: if a file is read within this time (ns) after a change, a further change may not show in its
- * times.
+ * If a file is read within this time (in ns) after a change, its times may not reveal a further change, because the
+ * clocks of file systems are coarse.
  */
 const RACY_NS = 2_000_000_000n;
 
-/** The least difference that every file system with sub-second times records, in ns. */
+/** A difference between two times, in ns, that every file system with sub-second times can record. */
 const TICK_NS = 20_000_000n;
-/** The least difference that every file system with times finer than a millisecond records, in ns. */
+/** A difference between two times, in ns, that every file system with times finer than a millisecond can record. */
 const FINE_TICK_NS = 100_000n;
 const MILLISECOND_NS = 1_000_000n;
 const SECOND_NS = 1_000_000_000n;
@@ -26,12 +26,15 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   );
 }
 
-/** True if two stats show one inode with the same bytes. Its names and mode may differ. */
+/**
+ * True if two stats are of the same file, and its bytes are the same as far as size and mtime show. Names and mode may
+ * differ.
+ */
 export function isSameContent(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeNs === b.mtimeNs && a.kind === b.kind;
 }
 
-/** True if a file, read at this time, could have been changed again without its times showing it. */
+/** True if a file that was read at this time could have been changed afterwards without its times showing it. */
 export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
   const newest = stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs;
   return newest >= readAtNs - RACY_NS;

@@ -9,9 +9,10 @@ import { isRacy, isSameStat } from "../files/same-stat.ts";
 /** The largest index that is read, in bytes. 256 MiB hold about two million paths. */
 const MOST_INDEX_BYTES = 256 * 1024 ** 2;
 
-/** The text of a git file, or the reason why the file is not used. */
+/** The text of a configuration or an ignore file, or the reason why the file is not used. */
 export type GitText = { readonly text: string } | { readonly problem: string };
 
+/** An index, and the digest of the paths in it (SHA-256 in hex). */
 export interface NamedIndex {
   readonly index: GitIndex;
   readonly digest: string;
@@ -24,8 +25,8 @@ interface Known<T> {
 }
 
 /**
- * A path that the last full scan asked for. `stat`: the stat at that time. `read`: set for an index, with the digest of
- * its paths.
+ * A path that the last full scan asked for. `stat`: the stat at that time. `read`: present for an index, with the
+ * digest of its paths.
  */
 interface Seen {
   readonly path: string;
@@ -35,8 +36,8 @@ interface Seen {
 
 /**
  * Reads the files that determine git's rules: configurations, ignore files and indexes. Some of these files lie outside
- * of the workspace, and an agent can write some of them. Therefore every read is bounded, only regular files are read,
- * and git is never run. Results are cached by stat.
+ * of the workspace, and some of them can be written by an agent. Therefore every read is bounded, only regular files
+ * are read, and git is never run. Results are cached by stat.
  */
 export class GitFiles {
   readonly #disk: Disk;
@@ -53,7 +54,8 @@ export class GitFiles {
   }
 
   /**
-   * Begins a full scan. From this call until `noted`, every requested path is noted. `moved` checks the noted paths.
+   * Must be called at the beginning of a full scan. From this call until `noted`, each path that is asked for is noted,
+   * and `moved` checks the noted paths later.
    */
   note(): void {
     this.#seen.clear();
@@ -64,7 +66,10 @@ export class GitFiles {
     this.#isNoting = false;
   }
 
-  /** True if a path that the last full scan asked for has changed since. False before the first full scan. */
+  /**
+   * True if a path that the last full scan asked for has changed since that scan. An index counts as changed only if it
+   * names other paths. False before the first full scan.
+   */
   moved(): boolean {
     return [...this.#seen.values()].some((seen) => this.#hasMoved(seen));
   }
@@ -105,8 +110,8 @@ export class GitFiles {
   }
 
   /**
-   * Returns the path with its links resolved; `undefined` if it cannot be resolved. Returns a path that is not UTF-8
-   * unchanged.
+   * Returns the path with its links resolved; `undefined` if it cannot be resolved. A path that is not UTF-8 is
+   * returned as it is.
    */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;
@@ -119,8 +124,8 @@ export class GitFiles {
   }
 
   /**
-   * Returns the text of a file, or why it is not used; `undefined` if there is no file. A file of more than `mostBytes`
-   * is not used. Bytes that are not UTF-8 become lone surrogates.
+   * Returns the text of a file, or the reason why it is not used; `undefined` if there is no file. A file of more than
+   * `mostBytes` is not used. Bytes that are not UTF-8 become lone surrogates.
    */
   text(path: string, mostBytes: number): GitText | undefined {
     const stat = this.stat(path);
@@ -138,7 +143,7 @@ export class GitFiles {
     return "problem" in read ? read : { text: decodeName(read.bytes) };
   }
 
-  /** Returns the index without the stats and hashes of its entries; `undefined` if there is no index. */
+  /** Returns the paths of an index, or the reason why it is not used; `undefined` if there is no index. */
   index(path: string, hashBytes: 20 | 32): NamedIndex | { readonly problem: string } | undefined {
     const stat = this.stat(path);
     if (stat === undefined) return undefined;
@@ -151,7 +156,7 @@ export class GitFiles {
     return found;
   }
 
-  /** Notes the digest of an index for `moved`, if this full scan has asked for its stat. */
+  /** Notes the digest of an index for `moved`, if the running full scan has asked for the stat of the index. */
   noteDigest(path: string, hashBytes: 20 | 32, digest: string): void {
     const seen = this.#seen.get(path);
     if (this.#isNoting && seen !== undefined) this.#seen.set(path, { ...seen, read: { hashBytes, digest } });

@@ -19,7 +19,7 @@ export class GitFolders {
   readonly #known: KnownGitFolders;
   readonly #devices = new Map<bigint, Set<bigint>>();
 
-  /** Checks every known folder. Forgets folders that are gone or no longer hold a repository's state. */
+  /** Checks every folder in `known`, and removes the folders that are gone or no longer hold a repository's state. */
   constructor(files: Pick<GitFiles, "peek">, known: KnownGitFolders) {
     this.#files = files;
     this.#known = known;
@@ -56,8 +56,8 @@ interface GitsOwnParts {
   readonly fs: Pick<ConfinedFs, "peek">;
   readonly folders: GitFolders;
   /**
-   * True if the folder is recorded. A recorded folder never counts as a git folder. Otherwise somebody could keep the
-   * folder out of the record by writing a `.git` file that leads to it.
+   * True if the folder is recorded. A recorded folder is never treated as a git folder. Otherwise, a `.git` file that
+   * leads to an ordinary folder would keep that folder out of the record.
    */
   readonly isRecorded: (path: WorkspacePath) => boolean;
 }
@@ -73,7 +73,7 @@ interface Looked {
   readonly isRecorded: boolean;
 }
 
-/** Finds the paths of one root that lie in git folders that are not recorded. Looks up each path once. */
+/** Tells which paths of one root lie in git folders that are not recorded. Looks up each path only once. */
 export class GitsOwn {
   readonly #parts: GitsOwnParts;
   readonly #looked = new Map<WorkspacePath, Looked>([[ROOT, { isFolder: true, top: undefined, isRecorded: false }]]);

@@ -8,12 +8,15 @@ import type { GitFolders } from "./git-folders.ts";
 import { readGitSettings, type GitPlaces, type GitSettings, type GitUser } from "./git-settings.ts";
 
 /**
- * The most bytes that are read of an ignore file: one byte more than allowed, so that the filter can report a longer
- * file.
+ * The maximum number of bytes that are read of an ignore file. It is one byte more than is allowed, so that the filter
+ * can report a file that is too long.
  */
 export const MOST_RULE_BYTES = MAX_RULE_FILE_BYTES + 1;
 
-/** The most bytes that are read of a `.git` file, `commondir` or `HEAD`. Each of these files has one line. */
+/**
+ * The maximum number of bytes that are read of a `.git` file, a `commondir` or a `HEAD`. Each of these files has one
+ * line.
+ */
 const MOST_LINK_BYTES = 64 * 1024;
 
 export interface GitNow {
@@ -28,7 +31,10 @@ export interface GitRepository extends GitPlaces {
   readonly settings: GitSettings;
 }
 
-/** `undefined` if there is no repository. */
+/**
+ * The result of a search: a repository; the reason why the rules of a repository are not applied; or `undefined` if
+ * there is no repository.
+ */
 export type FoundRepository = GitRepository | { readonly problem: UnappliedRules } | undefined;
 
 /** Finds the repositories of one root in the way that git finds them. */
@@ -46,8 +52,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * Finds the repository around the root. It begins in the root, or in the nearest folder above on the same file
-   * system.
+   * Finds the repository that contains the root. It begins in the root itself, or in the nearest possible folder above.
+   * The search does not leave the file system of the root.
    */
   atRoot(): FoundRepository {
     const device = this.#files.stat(this.#root)?.dev;
@@ -90,7 +96,7 @@ export class RepositoryFinder {
     return { top, gitDir, commonDir, place, settings };
   }
 
-  /** Returns the git folder to which a `.git` file leads; `undefined` if the file names no existing folder. */
+  /** Returns the path to which a `.git` file leads; `undefined` if the file names no path that exists. */
   #linked(file: string, top: string): string | undefined {
     const found = this.#files.text(file, MOST_LINK_BYTES);
     const path =
@@ -132,8 +138,8 @@ export class RepositoryFinder {
   }
 
   /**
-   * True if the repository lies in the tracked root, if it belongs to the user that this process acts for, or if that
-   * user is unknown. If that user is the superuser, a repository of the tracked root's owner is trusted as well.
+   * True if the user for whom this process acts owns the repository's folders, as far as they lie outside of the root.
+   * If this user is the superuser, the owner of the root is trusted, too. Also true if this user is unknown.
    */
   #isTrusted({ top, gitDir }: GitPlaces): boolean {
     const { uid } = this.#user;
@@ -146,7 +152,8 @@ export class RepositoryFinder {
 
 /**
  * Returns the ignore files of a repository that lie outside of the root or in its git folder, lowest precedence first.
- * `problems` names the files that cannot be used.
+ * `problems` names the files that cannot be used. `isOwnExclude`: true if the exclude file lies in the root, so that it
+ * is read together with the root's ignore files.
  */
 export function repositoryRules(
   files: GitFiles,
@@ -165,8 +172,8 @@ export function repositoryRules(
   };
   if (excludesFile !== undefined) {
     const { path, isOwn } = excludesFile;
-    // A person's own file is often a link, so links are followed. If the repository's configuration names the file, an
-    // agent may have written that, so no link is followed.
+    // A person's own file is often a link, so links are followed. If the repository's configuration names the file, no
+    // link is followed, because an agent may have written it.
     const isThere = files.stat(path) !== undefined;
     take(path, isOwn || !isThere ? path : files.real(path), place.above);
   }
@@ -181,8 +188,8 @@ export function repositoryRules(
 }
 
 /**
- * Returns the rule that leaves out the root or a folder above it; `undefined` if no rule does. Such a root is tracked
- * nevertheless, because a person asked for it.
+ * Returns the rule that leaves out the root or a folder above it, for people; `undefined` if no rule does. The root is
+ * tracked in spite of such a rule, because a person has chosen it.
  */
 export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitRepository): string | undefined {
   const names = place.above.split("/");
@@ -197,7 +204,10 @@ export function ruleOnRoot(rules: readonly RuleFile[], { place, settings }: GitR
   return tracked ? undefined : `${pattern ?? ""} (${source ?? ""})`;
 }
 
-/** `names`: folders from the repository's top to the root. `above`: from the ignore file to the root. */
+/**
+ * Returns the folder of an ignore file, relative to the repository's top. `names`: the names of the folders from the
+ * top to the root. `above`: the path from the folder of the ignore file to the root.
+ */
 function folderOf(names: readonly string[], above = ""): string {
   return names.slice(0, names.length - above.split("/").length).join("/");
 }

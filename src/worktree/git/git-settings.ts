@@ -12,11 +12,11 @@ const MOST_DEEP = 10;
 const SYSTEM = "/etc/gitconfig";
 
 export interface GitUser {
-  /** The user's home folder. If it is unknown, the user's own configuration is not read. */
+  /** The user's home folder. If it is unknown, `~/.gitconfig` is not read. */
   readonly home?: string | undefined;
-  /** The folder for configurations (`~/.config`). */
+  /** The folder of the user's configurations, usually `~/.config`. */
   readonly configHome?: string | undefined;
-  /** The user that this process acts for; `undefined` if not known on this platform. */
+  /** The user for whom this process acts; `undefined` if the platform does not tell. */
   readonly uid?: number | undefined;
 }
 
@@ -30,9 +30,13 @@ export interface GitPlaces {
 }
 
 export interface GitSettings {
-  /** The path of `core.excludesFile`, if there is one. `isOwn`: the repository itself names it. */
+  /**
+   * The ignore file that git reads in addition to those in the repository: the path in `core.excludesFile`, else git's
+   * default. `isOwn`: true if the repository's own configuration names the file.
+   */
   readonly excludesFile: { readonly path: string; readonly isOwn: boolean } | undefined;
   readonly ignoreCase: boolean;
+  /** The length of the hashes in the index: 20 for SHA-1, 32 for SHA-256. */
   readonly hashBytes: 20 | 32;
   readonly isBare: boolean;
   /** `core.worktree`, absolute. */
@@ -43,8 +47,8 @@ export interface GitSettings {
 }
 
 /**
- * Returns the settings of a repository. The repository's own settings override the user's settings, and the user's
- * settings override the system's.
+ * Returns the settings of a repository. The repository's own settings override those of the user, which override those
+ * of the system.
  */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
@@ -56,7 +60,9 @@ export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlace
   return reader.settings();
 }
 
-/** Who can write a file: only the user, or anybody who works in the repository, including an agent. */
+/**
+ * Who can write a file. `user`: only the user. `repository`: anybody who works in the repository, including an agent.
+ */
 type Whose = "user" | "repository";
 
 interface Said extends GitSetting {
@@ -142,8 +148,8 @@ class SettingsReader {
   }
 
   /**
-   * True if the path lies in the repository. The repository's own configuration may name only such a file, because it
-   * reveals nothing from outside.
+   * True if the path lies in the repository. The repository's own configuration may name only such a file, because the
+   * file reveals nothing from outside of the repository.
    */
   isInside(path: string): boolean {
     if (path.split("/").some((part) => part === ".." || part === ".")) return false;

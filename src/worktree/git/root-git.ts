@@ -18,12 +18,9 @@ import { isSameStat } from "../files/same-stat.ts";
 import type { TrackedRoot } from "../worktree.ts";
 import { optional } from "../../util/optional.ts";
 
-/**
- * The cached state of a repository. `StatCache.rules` has the ignore files in the root, so they are not part of this
- * state.
- */
+/** The cached state of a repository. It does not include the ignore files in the root, which `StatCache.rules` has. */
 export interface KnownGit {
-  /** The ignore files, as `repositoryRules` returns them. Empty if these files leave out the root itself. */
+  /** The ignore files, as `repositoryRules` returns them. Empty if one of these files leaves out the root itself. */
   readonly rules: readonly RuleFile[];
   readonly ignoreCase: boolean;
   /** The index as it was last read. `names`: digest of the paths in the index. `problem`: why the index is not used. */
@@ -71,7 +68,7 @@ export class RootGit {
     this.#finder = new RepositoryFinder(parts, parts.root.folder);
   }
 
-  /** To be called if a rule has changed. The cached `tracked` may then be wrong, so each index is read instead. */
+  /** Must be called if a rule has changed. The cached `tracked` may then be wrong, so the indexes are read instead. */
   noteChangedRules(): void {
     this.#rulesChanged = true;
   }
@@ -81,7 +78,8 @@ export class RootGit {
   }
 
   /**
-   * Finds the repository that begins in a folder, only to learn its git folders. For roots where no ignore files apply.
+   * Looks for a repository that begins in a folder, only to learn its git folders. It is for roots for which ignore
+   * files do not apply.
    */
   meet(folder: WorkspacePath): void {
     this.#find(folder);
@@ -164,8 +162,8 @@ export class RootGit {
   }
 
   /**
-   * Returns the state of each repository that was met, for the next scan. Notes problems of the indexes. `specOf`: the
-   * filter of these repositories and the root's ignore files.
+   * Returns the state of each repository that was met, for the next scan. Notes problems of the indexes. `specOf`
+   * returns the filter that consists of the root's own rules and of the rules of the given repositories.
    */
   finish(
     specOf: (repositories: Iterable<readonly [WorkspacePath, KnownGit]>) => FilterSpec,
@@ -229,8 +227,8 @@ export class RootGit {
 }
 
 /**
- * The paths that a repository tracks. Answers from the cached state while it is valid. Otherwise reads the index, which
- * may be large.
+ * The paths that a repository tracks. While the cached state is valid, only its `tracked` paths. Otherwise all paths of
+ * the index, which is read when it is first needed, because it may be large.
  */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;

@@ -76,7 +76,7 @@ export class HostedWorktree implements Worktree {
 
   forgetAll(): void {}
 
-  /** Returns none, because no process can have a file of a hosted workspace open. */
+  /** Returns an empty list, because no process can have a file of a hosted workspace open. */
   databases(): readonly LiveDatabase[] {
     return [];
   }
@@ -169,8 +169,8 @@ type HostedRequest = Pick<ApplyRequest, "changes" | "together" | "onBlocked" | "
  *
  * - The present state of the path is not the `before` of the change.
  * - The new content is not in the store.
- * - The change would leave a path without its folder.
- * - The change would add or change state of a git repository.
+ * - After the change, a path would exist without its folder.
+ * - The change would add or change a file of a git repository's own state.
  * - The change must be made together with a blocked change.
  */
 class HostedApply {
@@ -188,7 +188,7 @@ class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** Checks the changes, but not that their contents are in the store. */
+  /** Checks the changes, but does not check whether the store has their contents. */
   async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);

@@ -26,7 +26,7 @@ export interface MemoryOutsideOptions {
   readonly limits?: OutsideLimits;
 }
 
-/** The longest chain of links that is followed, as in a system. */
+/** The maximum number of links that are followed to resolve one path, as on Linux. */
 const MOST_LINKS = 40;
 /** Setuid, setgid and sticky are recorded, but never set. */
 const NEVER_SET = 0o7000;

@@ -295,12 +295,13 @@ class MemoryScan {
   readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
   readonly #paranoid: boolean;
   /**
-   * Requested paths. The scan takes them with all their contents, whatever the rules say, but never takes git's own
-   * state.
+   * The paths of a request with `named`. The scan takes each of them with everything in it, whatever the rules say, but
+   * never takes git's own state.
    */
   readonly #named: readonly WorkspacePath[];
-  /** True if the contents of a named folder are taken only as the rules say. */
+  /** True if the rules decide about the contents of a named folder (see `ScanRequest.alone`). */
   readonly #alone: boolean;
+  /** See `ScanRequest.holders`. */
   readonly #holders: boolean;
   readonly #filter: CompiledFilter;
   readonly #ruleFiles: Map<string, RuleFile[]>;
@@ -426,7 +427,8 @@ class MemoryScan {
 
   /**
    * Keeps only the results for the paths of `only`, the folders above them, and the contents beneath them. Without
-   * `exact`, also keeps all contents of a new or gone folder above such a path.
+   * `exact`, an ignore file stands for its folder, and all contents of a new or gone folder above such a path are kept
+   * as well.
    */
   #keepOnly(only: readonly WorkspacePath[], exact: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);

@@ -3,15 +3,16 @@ import type { Hash } from "../../core/values/hash.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 
 /**
- * A workspace's current files according to its history, used instead of a disk. The answers come from the index. Before
- * an apply, a commit has brought the index up to the head. Backend: `IndexedFiles`.
+ * A workspace's current files according to its history, used instead of a disk. The answers come from the index, and
+ * show the state up to which the index has followed the log. The caller of an apply first brings the index up to the
+ * head. Backend: `IndexedFiles`.
  */
 export interface RecordedFiles {
   entries(paths: readonly WorkspacePath[]): Promise<readonly (Entry | undefined)[]>;
   /** Returns the paths directly in a folder. */
   children(folder: WorkspacePath): Promise<readonly WorkspacePath[]>;
   tally(): Promise<RecordedTally>;
-  /** Returns the hashes whose contents are in the store and undamaged. */
+  /** Returns those of the hashes whose contents are in the store and undamaged. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   content(hash: Hash): Promise<Buffer | undefined>;
 }

@@ -32,9 +32,9 @@ export interface DiskOutsideOptions {
 }
 
 const PIECE = 1024 * 1024;
-/** The number of times that a file is read again if it changes while it is read. */
+/** How often a file that changes while it is read is read again. */
 const RETRIES = 3;
-/** The most links in a row that the system follows. */
+/** The maximum number of links that the system follows to resolve one path. */
 const MOST_LINKS = 40;
 
 /** Files anywhere on a disk, opened from `/` without following links. */
@@ -67,8 +67,8 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   /**
-   * Returns the `name` of a path that leads into `/proc`. If only the last part of the path is a link into `/proc`, the
-   * name is that of the link. Otherwise, the name is `own`, the path in `/proc`.
+   * Returns the `name` (see `OutsideFiles.resolve`) of a path that leads into `/proc`. If only the last part of the
+   * path is a link into `/proc`, the name is the path of that link. Otherwise, the name is `own`, the path in `/proc`.
    */
   #nameBefore(absolute: string, own: string): string {
     return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
@@ -91,7 +91,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     return name;
   }
 
-  /** `undefined` if the path is no readable link, or its target is not UTF-8. */
+  /** Returns the target of a link; `undefined` if the path is no readable link, or its target is not UTF-8. */
   #target(absolute: string): string | undefined {
     try {
       if (this.#disk.lstat(absolute)?.kind !== "symlink") return undefined;
@@ -168,8 +168,7 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
-    // The limits are checked before any content is read. Otherwise an excess would be found only after everything was
-    // read.
+    // With `whole`, the limits are checked before any content is read, so that nothing is read in vain.
     const { deep, whole } = this.#request;
     const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);
@@ -179,7 +178,7 @@ class Walk implements OutsideLook {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const { path, dev } = one;
       if (this.found.length >= this.#given.limits.maxEntries) {
-        // The unread paths can be very many, anywhere beneath the top. So the top stands for all of them.
+        // There can be very many unread paths, anywhere beneath the top. So the top stands for all of them.
         this.#omit(top, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
         return;
       }
@@ -241,7 +240,7 @@ class Walk implements OutsideLook {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }
-    // The workspace records its own paths itself. Chronicle's own files are never read.
+    // Tracked folders are skipped, because the workspace records them itself. Chronicle's own files are never read.
     if (dev !== undefined && this.#given.skip.some((folder) => isWithin(path, folder))) return undefined;
     using fs = new ConfinedFs(this.#given.disk, "/");
     try {

@@ -11,7 +11,10 @@ import { isSameContent } from "../files/same-stat.ts";
 /** The bits setuid, setgid and sticky, which are recorded but never set. */
 const NEVER_SET = 0o7000;
 
-/** Stages the new entry beside the path, syncs and renames: see `OutsideFiles.replace`. */
+/**
+ * Replaces an entry: see `OutsideFiles.replace`. Stages the new entry beside the path, syncs it, and puts it into
+ * place.
+ */
 export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after } = change;
   const behind = linkOnTheWay(fs, path);
@@ -29,7 +32,7 @@ export async function replacePath(disk: Disk, fs: ConfinedFs, change: OutsideCha
   }
 }
 
-/** Replaces or removes an entry. Requires that the folder of a new entry exists. */
+/** Makes, replaces or removes an entry. Requires that the folder of a new entry exists. */
 async function replaceIn(disk: Disk, fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, after } = change;
   const isKept = keptOf(change);
@@ -58,7 +61,7 @@ interface Staged {
   readonly staged: WorkspacePath;
 }
 
-/** Rechecks the entry at the path and replaces it. */
+/** Checks once more that the entry at the path equals `before`, and replaces it. */
 function putStaged(disk: Disk, fs: ConfinedFs, { change, staged }: Staged): string | undefined {
   const { path, before, after } = change;
   const folder = parentOf(path);
@@ -114,10 +117,13 @@ function nameAlso(fs: ConfinedFs, from: WorkspacePath, to: WorkspacePath): void 
   }
 }
 
-/** Carries out the last step: moves the old entry aside, rechecks it, and only then removes it. */
+/**
+ * Carries out the last step: sets the old entry aside, puts the staged entry into its place, and removes the old entry
+ * only if nobody has written to it.
+ */
 function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
   if (seen === undefined) {
-    // Linking fails if a file has appeared at the path meanwhile, so that file stays.
+    // If a file has appeared at the path meanwhile, the link fails, and that file stays.
     if (after === undefined) return undefined;
     nameAlso(fs, staged, path);
     dropOwn(fs, staged);
@@ -135,8 +141,8 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
 }
 
 /**
- * Removes an entry that was moved aside. If somebody has written to the entry since it was seen, keeps it, and returns
- * a sentence about that.
+ * Removes an entry that was set aside. If somebody has written to the entry since its stat `seen` was read, keeps the
+ * entry, and returns a sentence about that.
  */
 function dropAside(fs: ConfinedFs, aside: WorkspacePath, seen: FileStat): string | undefined {
   const gone = fs.lstat(aside);
@@ -155,9 +161,9 @@ interface Placing {
 }
 
 /**
- * Renames the staged entry over the old file, or to the free path if the old file was renamed. If that fails, gives the
- * old file its name back. If somebody has put another entry at the path, that entry stays, and the old file stays
- * aside.
+ * Puts the staged entry at the path: over the old file if that still has the path as a second name, else at the free
+ * path. If that fails, gives the old file its path back. If somebody has put another entry at the path, that entry
+ * stays, and the old file stays aside.
  */
 function placeOver(fs: ConfinedFs, { staged, path, aside }: Placing): void {
   try {
@@ -189,8 +195,8 @@ function makeParents(fs: ConfinedFs, folder: WorkspacePath, made: WorkspacePath[
 }
 
 /**
- * Removes folders that were made for an entry that was then not put there. A folder that holds something by now stays.
- * Ignores any other failure, because the caller reports why the entry was not put there.
+ * Removes the folders that were made for an entry, because the entry could not be put there. A folder that now holds
+ * something else stays. Ignores any other failure, because the caller reports why the entry could not be put there.
  */
 function dropMade(fs: ConfinedFs, made: readonly WorkspacePath[]): void {
   try {
@@ -204,8 +210,8 @@ function dropMade(fs: ConfinedFs, made: readonly WorkspacePath[]): void {
 }
 
 /**
- * Makes a folder at the path. A file at the path is moved aside first, and removed only after a recheck. If a folder is
- * already there, only its mode is set.
+ * Makes a folder at the path. A file at the path is set aside beforehand, and removed afterwards if nobody has written
+ * to it. If a folder is already at the path, only its mode is set.
  */
 function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
   const seen = inspectPath(fs, path, path);
@@ -267,8 +273,8 @@ interface Made {
 }
 
 /**
- * Returns the owner that a new file must get; `undefined` if its owner need not change. A file that replaces another
- * gets the owner of that file. Any other file made by root gets the owner of its folder.
+ * Returns the owner that a new file must get; `undefined` if it already has the right owner. A file that replaces a
+ * file gets the owner of that file. Any other file that root makes gets the owner of its folder.
  */
 function ownerOf(fs: ConfinedFs, { path, replaced, made }: Made): Owner | undefined {
   const folder = made.uid === 0 ? fs.lstat(parentOf(path)) : undefined;
@@ -299,7 +305,7 @@ function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
 }
 
-/** Removes the old entries that interrupted attempts left aside, if their contents are kept elsewhere. */
+/** Removes the old entries that interrupted attempts have left aside, if their contents are stored (`isKept`). */
 async function dropLeft(
   fs: ConfinedFs,
   path: WorkspacePath,
@@ -315,8 +321,8 @@ async function dropLeft(
 }
 
 /**
- * Returns the entries that earlier attempts left aside. If the folder cannot be listed, returns the first possible
- * path.
+ * Returns the paths of the entries that earlier attempts have left aside. If the folder cannot be listed, returns the
+ * path that the first attempt would use.
  */
 function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   const [folder, first] = [parentOf(path), `${stagingName(path)}.old`];
@@ -329,7 +335,7 @@ function leftAside(fs: ConfinedFs, path: WorkspacePath): WorkspacePath[] {
   }
 }
 
-/** Returns a free name, so that no entry that was kept aside earlier is overwritten. */
+/** Returns a free path for setting an entry aside, so that no entry that was set aside earlier is overwritten. */
 function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   const name = childOf(parentOf(path), `${stagingName(path)}.old`);
   for (let n = 1; ; n += 1) {
@@ -338,7 +344,7 @@ function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
   }
 }
 
-/** Returns the topmost path above `path` that is a symbolic link instead of a folder. */
+/** Returns the topmost path above `path` that is a symbolic link; `undefined` if there is none. */
 export function linkOnTheWay(fs: ConfinedFs, path: WorkspacePath): WorkspacePath | undefined {
   const folder = parentOf(path);
   if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return undefined;

@@ -16,7 +16,9 @@ export interface StillContext {
   readonly rootOf: (path: WorkspacePath) => { readonly open: OpenRoot; readonly inner: WorkspacePath };
 }
 
-/** See `Worktree.areStill`. Returns false without reading any stat if the cache cannot confirm every entry. */
+/**
+ * See `Worktree.areStill`. If the cache does not know every entry for certain, returns false without reading any stat.
+ */
 export async function areStill({ cache, roots, rootOf }: StillContext, entries: readonly Entry[]): Promise<boolean> {
   const asked = new Map<OpenRoot, FolderTraits>();
   const certain = entries.flatMap((entry) => {

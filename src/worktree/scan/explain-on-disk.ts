@@ -12,7 +12,7 @@ import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { RootGit } from "../git/root-git.ts";
 
-/** Git's part in the rules of one root, and the root's paths that belong to git. */
+/** What is needed to apply git's rules to one root. `own` finds the paths of the root that are git's own state. */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
@@ -24,7 +24,7 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   return new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n, git: ofRoot });
 }
 
-/** Explains why a path of a root would or would not be tracked, from the ignore files on disk now. */
+/** Returns whether a path of a root would be tracked, and by which rule, according to the ignore files on disk now. */
 export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
   if (inner === "") return { tracked: true, rule: "default" };
   if (root.only !== undefined) {
@@ -72,7 +72,10 @@ export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot)
   };
 }
 
-/** True if the name of a file says that the file forms one unit with the database of a single-file root. */
+/**
+ * True if, by its name, a file forms one unit with `only`, the file of a single-file root, provided that `only` is a
+ * database.
+ */
 function isOfUnit(only: string, inner: WorkspacePath): boolean {
   return unitDatabaseOf(inner) === only;
 }
@@ -108,8 +111,8 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /**
- * True if the path is a folder. False if this user is not permitted to read the stat: the rules then judge the path as
- * a file.
+ * True if the path is a folder. Also false if this user may not read the stat, so that the rules judge the path as a
+ * file.
  */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
   try {

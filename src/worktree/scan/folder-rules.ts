@@ -12,11 +12,11 @@ import { MOST_RULE_BYTES } from "../git/git-repository.ts";
 import type { MetRepository, RootGit } from "../git/root-git.ts";
 import { isRacy, isSameStat } from "../files/same-stat.ts";
 
-/** The rules that apply from a folder on downwards. */
+/** The rules that begin in a folder, and apply to everything in it. */
 export interface RuleGround {
   /** Ignore files, lowest precedence first. */
   readonly files: readonly RuleFile[];
-  /** The git repository that begins in the folder. For a root, also a repository around it. */
+  /** The git repository that begins in the folder. For the root, also a repository that contains the root. */
   readonly repository?: MetRepository | undefined;
 }
 
@@ -32,7 +32,10 @@ export class FolderRules {
   readonly #ground: RuleGround;
   #scope: FolderScope | undefined;
 
-  /** `options` is the text of the options from which the filter was made. */
+  /**
+   * Returns the rules for the children of the root's folder. `options`: the options of the filter, as text for the
+   * fingerprint.
+   */
   static root(filter: CompiledFilter, options: string, ground: RuleGround): FolderRules {
     return new FolderRules({ filter, outer: undefined, path: "" as WorkspacePath, ground }, marksOf([options], ground));
   }
@@ -57,7 +60,7 @@ export class FolderRules {
     return this.#scope;
   }
 
-  /** True if git may track something in this folder that the rules leave out. */
+  /** True if the rules may leave out something in this folder that git tracks. */
   get mayHoldTracked(): boolean {
     const { repository } = this.#ground;
     return repository === undefined ? this.#outer?.mayHoldTracked === true : repository.mayHold;
@@ -89,12 +92,12 @@ interface RuleReaderParts {
 }
 
 /**
- * Reads the ignore files of folders. Rereads only files with a changed or racy stat. Skips an ignore file that is a
- * link, as git does.
+ * Reads the ignore files of folders. Uses the known text of a file whose stat is unchanged and not racy. Skips an
+ * ignore file that is a link, as git does.
  */
 export class RuleReader {
   readonly #parts: RuleReaderParts;
-  /** Every ignore file met, by its path beneath the root; `undefined` for a file that has vanished. */
+  /** Every ignore file that was met, by its path beneath the root. `undefined`: the file was known, and is gone. */
   readonly met = new Map<WorkspacePath, KnownRules | undefined>();
   readonly problems: UnappliedRules[] = [];
 

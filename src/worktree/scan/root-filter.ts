@@ -61,7 +61,9 @@ export function problemsOf({ options, rules }: FilterSpec): UnappliedRules[] {
   });
 }
 
-/** Returns the problems without duplicates. The source of a problem in a further root is shown with its whole path. */
+/**
+ * Returns the problems of a root without duplicates. For a further root, sources in the root get their absolute paths.
+ */
 export function told({ id, folder }: TrackedRoot, problems: readonly UnappliedRules[]): UnappliedRules[] {
   const each = new Map<string, UnappliedRules>();
   for (const { source, detail } of problems) {

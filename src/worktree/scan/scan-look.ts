@@ -23,9 +23,12 @@ export interface RootScanParts {
   readonly tally: ScanTally;
   readonly startedAtNs: bigint;
   readonly paranoid: boolean;
-  /** True if the contents of a named folder are taken only as the rules say. */
+  /** True if the rules decide about the contents of a named folder (see `ScanRequest.alone`). */
   readonly alone: boolean;
-  /** True if only some paths are scanned. The tally then starts from the remembered totals and counts differences. */
+  /**
+   * True if only some paths are scanned. The tally then starts with the remembered totals, and only the differences are
+   * counted.
+   */
   readonly partial: boolean;
   /** The stats of the store's own folders. */
   readonly store: readonly FileStat[];
@@ -39,16 +42,17 @@ export interface FolderWork {
   /** The path beneath the root. */
   readonly inner: WorkspacePath;
   readonly stat: FileStat;
+  /** The folder's row in the table of the stat cache, or `NO_ROW`. */
   readonly row: number;
   readonly above: FolderWork | undefined;
   readonly weight: Weight;
   /** The rules for the folder's own children. */
   readonly rules: FolderRules;
-  /** False while the folder is no entry itself, and is walked only because something in it may be tracked. */
+  /** False while the folder itself is not tracked. It is then walked only because something in it may be tracked. */
   tracked: boolean;
   /** True if the rules do not apply, so that everything in the folder except git's own state is recorded. */
   readonly named: boolean;
-  /** True if children can change without a change of the folder's times. The next scan then lists the folder again. */
+  /** True if children may change without a change of the folder's times. The next scan then lists the folder again. */
   unsettled: boolean;
   /** The number of new paths in the folder that the limits leave out. */
   overLimit: number;
@@ -62,9 +66,9 @@ export interface Found {
   readonly child: KnownChild | undefined;
   /** True if the path was asked for by name, so that no rule leaves it out. */
   readonly named?: boolean;
-  /** True if the path was held back until everything else was walked. */
+  /** True if the folder was held back (see `ScanLook.held`). */
   readonly isHeld?: boolean;
-  /** Why the path is left out if it forms no unit with a database (see `ScannedPath`). */
+  /** The reason why the path is left out if it forms no unit with a database (see `ScannedPath.unlessInUnit`). */
   readonly unlessInUnit?: string;
 }
 
@@ -76,7 +80,10 @@ export const GITS_DETAIL = "git: a repository's own state";
 
 export type Entering = Pick<FolderWork, "tracked" | "named">;
 
-/** Looks at single names and collects the results of a scan: changed, gone and omitted paths, and folders to walk. */
+/**
+ * Looks at single names, and collects the results of the scan of a root: changed, gone and omitted paths, and folders
+ * to walk.
+ */
 export class ScanLook {
   readonly #p: RootScanParts;
   readonly folders: FolderWork[] = [];
@@ -98,7 +105,7 @@ export class ScanLook {
     this.#p = parts;
   }
 
-  /** True if the cache knows the name as an entry, not only as a folder that holds entries. */
+  /** True if the cache remembers an entry of this name, and not only entries beneath it. */
   isKnown(found: Found): boolean {
     return found.child !== undefined && this.#p.cache.kindOf(found.child) !== undefined;
   }
@@ -125,7 +132,10 @@ export class ScanLook {
     }
   }
 
-  /** Looks at a tracked name. `byPath`: the cache knows the name, so a `peek` is enough if nothing changed. */
+  /**
+   * Looks at a tracked name. `byPath`: true if the cache knows the name, so that a `peek` is enough unless something
+   * has changed.
+   */
   look(work: FolderWork, found: Found, byPath: boolean): void {
     this.looked += 1;
     let stat = this.statOf(work, found, byPath);
@@ -153,7 +163,7 @@ export class ScanLook {
     }
   }
 
-  /** Marks a name that the cache knows, and everything beneath it, as gone. */
+  /** Reports a name that the cache knows, and everything beneath it, as gone. */
   missing(work: FolderWork, child: KnownChild | undefined): void {
     if (child === undefined) return;
     this.#goneBeneath(work, child);
@@ -181,7 +191,8 @@ export class ScanLook {
   }
 
   /**
-   * True if the folder may hold a `.git`. For a folder that is unchanged since it was listed, the cache has the answer.
+   * True if the folder may hold a `.git`. If the folder is unchanged since it was last listed, the cache has the
+   * answer.
    */
   #mayHoldGit({ path, child }: Found, { mtimeNs, ctimeNs, ino, dev }: FileStat): boolean {
     const { cache } = this.#p;
@@ -208,8 +219,8 @@ export class ScanLook {
   }
 
   /**
-   * True for the store, for a folder on another device, and for git's own state that is not recorded. Notes the
-   * omission.
+   * True for a folder of the store, for a folder on another device, and for a git folder that is not recorded. Notes
+   * such a folder as omitted.
    */
   #isNoFolderOfOurs(work: FolderWork, found: Found, stat: FileStat): boolean {
     const { store, stat: root } = this.#p;
@@ -222,7 +233,7 @@ export class ScanLook {
   }
 
   /**
-   * True if the folder is a git folder, whatever its name. False if a rule includes the folder by name, or if the
+   * True if the folder is a git folder, whatever its name. False if a rule includes the folder by its name, or if the
    * folder lies in another git folder.
    */
   isGits(work: FolderWork, { name, path }: Found, stat: FileStat): boolean {
@@ -243,8 +254,8 @@ export class ScanLook {
   }
 
   /**
-   * Looks at a folder that was held back. If the folder has linked working trees anywhere, git uses the folder, so it
-   * counts as a git folder.
+   * Looks at a folder that was held back. If a working tree anywhere is linked to the folder, git uses the folder, so
+   * it counts as a git folder.
    */
   lookAtHeld({ work, found }: { readonly work: FolderWork; readonly found: Found }): void {
     const { root, gitFolders } = this.#p;
@@ -287,8 +298,8 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    // Even a file may have remembered paths beneath it: a torn batch may have recorded that a folder became a file, but
-    // not that the folder's contents are gone.
+    // Even a file may have remembered paths beneath it: an interrupted capture may have recorded that a folder became a
+    // file, but not that the folder's contents are gone.
     if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
@@ -300,7 +311,7 @@ export class ScanLook {
       this.#skip(work, found, "too-large", `${bytes} bytes; the limit is ${maxFileSize}`);
       return;
     }
-    // A file of a unit is admitted with its database, because the database is incomplete without it.
+    // A file that forms one unit with a database is always admitted, because the database is incomplete without it.
     const isAdmitted = this.isKnown(found) || this.isOfUnit(work, found.name) || this.#admit(work, bytes);
     if (!isAdmitted) return;
     const scanned = stat.kind === "symlink" ? this.#withTarget(work, found, stat) : scannedFile(found, stat);
@@ -343,7 +354,7 @@ export class ScanLook {
     this.changed.push(scanned);
   }
 
-  /** Marks a folder as an entry, because something in it is tracked. */
+  /** Makes a folder tracked, and the folders above it, because something in it is tracked. */
   track(work: FolderWork): void {
     if (work.tracked) return;
     work.tracked = true;

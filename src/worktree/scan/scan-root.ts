@@ -21,7 +21,7 @@ export class RootScan {
     this.look = new ScanLook(parts);
   }
 
-  /** Returns the work for the root's folder. `rules`: the rules for the contents of that folder. */
+  /** Returns the `FolderWork` for the root's folder. `rules`: the rules for the contents of that folder. */
   rootWork(rules: FolderRules): FolderWork {
     const { root, stat, tally, cache } = this.#p;
     const path = pathInRoot(root.id, ROOT);
@@ -54,8 +54,8 @@ export class RootScan {
   }
 
   /**
-   * Looks at the next folder that was held back. All repositories are known by now, so it is clear whether the folder
-   * is git's. Returns false if no such folder is left.
+   * Looks at the next folder that was held back. Everything else has been walked, so all repositories are known, and it
+   * is clear whether the folder is a git folder. Returns false if no such folder is left.
    */
   #lookAtHeld(): boolean {
     const held = this.look.held.shift();
@@ -66,7 +66,7 @@ export class RootScan {
   }
 
   /**
-   * Reports how many new paths in a folder the limits leave out. To be called after all requested paths in the folder
+   * Reports how many new paths in a folder the limits leave out. Must be called after all requested paths in the folder
    * were scanned.
    */
   tellOverLimit(work: FolderWork): void {
@@ -75,8 +75,8 @@ export class RootScan {
   }
 
   /**
-   * Looks at one name. If it is a folder to walk, returns the folder. `named`: takes everything except git's own state,
-   * whatever the rules say.
+   * Looks at one name in a folder. If a folder to be walked has the name, queues that folder and returns it. `named`:
+   * true to take the name and everything in it, except git's own state, whatever the rules say.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
@@ -100,8 +100,8 @@ export class RootScan {
   }
 
   /**
-   * Enters a folder on the way to a requested path, without walking the folder. Returns `undefined` if it is missing,
-   * on another device, a store folder or a git folder.
+   * Enters a folder on the way to a requested path, without walking the folder. Returns `undefined` if there is no such
+   * folder, or if it is on another device, a folder of the store, or a git folder.
    */
   passThrough(above: FolderWork, name: string): FolderWork | undefined {
     const { look } = this;
@@ -116,7 +116,7 @@ export class RootScan {
     return look.folders.pop();
   }
 
-  /** True if the disk folds names, and the folder lists this name only in another spelling. */
+  /** True if the disk treats some different names as one, and the folder lists this name only in another spelling. */
   #isOther({ inner }: Found): boolean {
     return foldsNames(this.#p.traits) && !this.#p.fs.isNamedSo(inner);
   }
@@ -137,7 +137,7 @@ export class RootScan {
       return;
     }
     const children = cache.children(work.path, work.row);
-    // On a disk without usable ctimes, the times of a folder do not reveal new names.
+    // On a disk without a reliable ctime, the times of a folder do not reveal new names.
     const listing = paranoid || work.named || !traits.ctime ? undefined : cache.listing(work.path, work.row);
     if (listing === undefined || !this.#isAsListed(work, listing, children) || this.#holdsTracked(work)) {
       this.#visitListed(work, children);
@@ -163,8 +163,8 @@ export class RootScan {
   }
 
   /**
-   * True if git tracks an excluded name of the folder, or may track something beneath such a name. The folder's times
-   * do not show that, because a change of git's index does not change them.
+   * True if git now tracks a name that an ignore file excludes in the folder, or may track something beneath such a
+   * name. The folder's times do not reveal that, because a change of git's index does not change them.
    */
   #holdsTracked({ path, rules }: FolderWork): boolean {
     if (!rules.mayHoldTracked) return false;
@@ -175,8 +175,8 @@ export class RootScan {
   }
 
   /**
-   * True if the remembered names are still complete: the folder's stat, the rules and the names are as at the last
-   * listing.
+   * True if the remembered names are certainly all names to be tracked: the folder's stat, the rules, and the
+   * remembered names are the same as when the folder was last listed.
    */
   #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
     const { stat, rules } = work;
@@ -218,7 +218,10 @@ export class RootScan {
     this.#keepListing(work, names, excluded);
   }
 
-  /** Notes a staging folder. Its parent is listed again in each scan until the staging folder is gone. */
+  /**
+   * Notes a staging folder in a folder that receives files. Its parent is listed again in each scan until the staging
+   * folder is gone. The root's own staging folder (`STAGING_FOLDER`) is passed over.
+   */
   #noteStaging(work: FolderWork, { name, path }: Found): void {
     if (name === STAGING_FOLDER) return;
     work.unsettled = true;
@@ -252,7 +255,7 @@ export class RootScan {
     return verdict;
   }
 
-  /** True for the name of a repository's own state, which is not taken even if it is named. */
+  /** True if the name stands for git's own state, which is not taken even if it is named. */
   #isGits(above: FolderWork, name: string): boolean {
     return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }

@@ -2,7 +2,10 @@ import type { CaptureLimits } from "../../core/filter/filter.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { LimitExcess } from "../worktree.ts";
 
-/** Folders are counted separately down to this depth, so that the heaviest can be named. */
+/**
+ * Folders down to this depth are counted separately, so that the folders with the most paths or bytes (the heaviest)
+ * can be named.
+ */
 const DEPTH = 3;
 /** The number of heaviest folders that are named. */
 const HEAVIEST = 10;
@@ -25,14 +28,17 @@ export class ScanTally {
   entries: number;
   bytes: number;
 
-  /** `start`: the remembered totals for a partial scan, which counts only differences; zeros for a full scan. */
+  /**
+   * `start`: for a scan of only some paths, which counts only differences, the remembered totals; for a full scan,
+   * zeros.
+   */
   constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
     this.#limits = limits;
     this.entries = start.entries;
     this.bytes = start.bytes;
   }
 
-  /** Returns the weight to which the contents of a folder are added. */
+  /** Returns the weight to which the contents of a folder are added. `outer`: the weight of the folder above. */
   weigh(path: WorkspacePath, outer: Weight | undefined): Weight {
     if (outer !== undefined && outer.depth >= DEPTH) return outer;
     const weight = { path, depth: outer === undefined ? 0 : outer.depth + 1, outer, entries: 0, bytes: 0 };
@@ -47,7 +53,7 @@ export class ScanTally {
     weight.bytes += bytes;
   }
 
-  /** True if the limits have room for one more path of this size. Once false, it stays false. */
+  /** True if the limits have room for one more path of this size. Once the result was false, it stays false. */
   admits(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#limits;
     const fits = (maxEntries === 0 || this.entries < maxEntries) && (maxBytes === 0 || this.bytes + bytes <= maxBytes);

@@ -50,12 +50,12 @@ export interface ScanContext {
   readonly startedAtNs: bigint;
   /** Folders of the store, which are never captured. */
   readonly storeFolders: readonly string[];
-  /** The workspace's id, for the hint of an error. */
+  /** The workspace's id, which the hint of the error for a missing root names. */
   readonly workspace: string | undefined;
   readonly git: GitNow;
-  /** Returns the seq of the last recorded event, which the hint of an error names. Default: no hint names one. */
+  /** Returns the seq of the last recorded event, which the same hint names. Default: the hint names no seq. */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
-  /** Called with each folder in which an apply stages files or has left staged files. */
+  /** Called with each staging folder that the scan has found in a folder that receives files. */
   readonly onStaging: (path: WorkspacePath) => void;
 }
 
@@ -165,7 +165,8 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
   });
   const reader = new RuleReader({ fs, enabled, known, startedAtNs, git });
   const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
-  // If stats do not reveal every edit, a partial scan reads all its paths, and a full scan reads all of a small root.
+  // If stats do not reveal every edit, a scan of some paths reads all of them, and a full scan reads all paths of a
+  // small root.
   const isWeak = !traits.ctime && (partial || readsAll(traits, cache.totals(root.id)));
   const paranoid = request.paranoid === true || isWeak;
   const scan = new RootScan({
@@ -188,9 +189,9 @@ async function start(context: ScanContext, open: OpenRoot, request: ScanRequest)
 }
 
 /**
- * True if the root's folder is on another device or mount, and the remembered files are not recognised in it. In that
- * case, the disk of the root is not mounted, or another disk is mounted there. A different device number alone is no
- * proof, because it may change at boot.
+ * True if the root's folder is on another device or mount than before, and the remembered files are not recognised in
+ * it. In that case, the root's disk is not mounted, or another disk is mounted in its place. A different device number
+ * alone is no proof, because it may change when the machine boots. `elsewhere`: see `ScanRequest`.
  */
 function isUnmounted(
   open: Pick<ScanContext, "cache"> & Pick<OpenRoot, "root" | "fs">,
@@ -210,12 +211,12 @@ function isOnOtherDevice(cache: StatCache, path: WorkspacePath, dev: bigint): bo
   return known !== undefined && known !== dev;
 }
 
-/** The most remembered files that are looked for, spread over the root. */
+/** The maximum number of remembered files that are looked for. They are spread over the root. */
 const MOST_LOOKED_FOR = 64;
 
 /**
- * True if the folder is recognised by a sample of its remembered files and links: one of them has its remembered size
- * and time, or half of them exist with their remembered kinds. Also true if no file or link is remembered.
+ * True if a sample of the remembered files and links is recognised in the root: at least one has its remembered size
+ * and time, or at least half of them exist with their remembered kinds. Also true if no file or link is remembered.
  */
 function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "fs">, path: WorkspacePath): boolean {
   const files = [...cache.beneath(path, cache.rowOf(path))].filter((one) => cache.get(one)?.entry.kind !== "dir");
@@ -236,7 +237,10 @@ function isAnyThere({ cache, fs }: Pick<ScanContext, "cache"> & Pick<OpenRoot, "
 /** The device of an entry that has no stat, because it is known only from the record. */
 const NO_DEVICE = 0n;
 
-/** Throws `NOT_FOUND` if paths were not found in a folder that was exchanged or removed: they may still exist. */
+/**
+ * Throws `NOT_FOUND` if the scan found paths gone, and the root's folder was replaced or removed during the scan. The
+ * paths may then still exist elsewhere.
+ */
 async function refuseMoved(
   context: ScanContext,
   { scan: { look }, at }: Running,
@@ -271,7 +275,7 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    // The open folders are closed, because other tasks may rename them during their turn.
+    // The open folders are closed, because other tasks may rename them.
     fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
@@ -310,8 +314,8 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], exact: boolea
 export const RULING: ReadonlySet<string> = new Set([".gitignore", ".git"]);
 
 /**
- * The requested paths. `named`: no rule leaves these paths out. `exact`: other contents of a new folder above a
- * requested path are not scanned.
+ * The requested paths. `named`: no rule leaves these paths out. `exact`: nothing else is scanned in a new folder above
+ * a requested path.
  */
 interface Asked {
   readonly only: readonly WorkspacePath[];
@@ -341,8 +345,8 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 }
 
 /**
- * Returns the folder with these `parts`, in which a requested path lies; `undefined` if the folder cannot be entered,
- * or if it is new and therefore queued as a whole.
+ * Returns the folder in which a requested path lies. `parts`: the names that lead to it. Returns `undefined` if the
+ * folder cannot be entered, or if the folder or one above it is new and therefore queued as a whole.
  */
 function wayTo(
   scan: RootScan,
@@ -359,7 +363,7 @@ function wayTo(
       if (holders && passed !== undefined) scan.look.track(passed);
     } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is scanned as a whole. In a known folder, or if `exact`, only the requested path is scanned.
+      // A new folder is scanned as a whole, unless `exact`. In a known folder, only the requested path is scanned.
       const passed = next !== undefined && (exact || scan.isKnownFolder(next));
       if (passed) scan.look.folders.pop();
       met.set(path, passed ? next : undefined);
@@ -377,7 +381,7 @@ function isUnknownAndKeptOut(
   return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
-/** Remembers the root's repositories. Returns the rules that are not applied. */
+/** Remembers the root's repositories. Returns the rules that are not applied, with the reasons. */
 function finishRules(cache: StatCache, root: TrackedRoot, { git, reader }: Running): UnappliedRules[] {
   if (!root.filter.useGitignore || root.only !== undefined) return [];
   keepGit(
@@ -437,7 +441,7 @@ async function rootAway(
   });
 }
 
-/** The hint for a missing folder in which nothing is recorded, for example after a run that removed the folder. */
+/** Returns the hint for a missing folder in which nothing is recorded, for example because a run removed the folder. */
 function hintForEmpty(folder: string, obstacle: string | undefined): string {
   const first = obstacle === undefined ? "" : `move ${obstacle} away; then `;
   return (
@@ -447,7 +451,8 @@ function hintForEmpty(folder: string, obstacle: string | undefined): string {
 }
 
 /**
- * Returns the command that restores a root. Names the seq, because there may be no snapshot of the last recorded state.
+ * Returns the command that restores a root. It names the state by its seq, because there may be no snapshot of that
+ * state.
  */
 function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number | undefined): string {
   const moment = seq === undefined ? "MOMENT" : `seq:${seq}`;
@@ -457,7 +462,9 @@ function wayBack({ id, folder }: Pick<TrackedRoot, "id" | "folder">, seq: number
 interface Held {
   readonly obstacle: string | undefined;
   readonly back: string;
-  /** The id by which the folder is adopted if it was moved. `undefined` for a further root, which cannot be adopted. */
+  /**
+   * The workspace's id, with which a moved folder is adopted. `undefined` for a further root, which cannot be adopted.
+   */
   readonly adoptable: string | undefined;
 }
 

@@ -12,11 +12,11 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** Up to this many changes are appended. If there are more, the file is rewritten. */
+/** At most this many changes are appended at once. If there are more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
- * Appended changes may grow to this fraction of the first part, or to `APPENDED_BYTES` if that is more. The limit is
- * low, because each load parses all appended changes as text, even in a process that makes a single call.
+ * All appended changes together may have about this fraction of the size of the first part, or `APPENDED_BYTES` if that
+ * is more. The limit is low, because every process that loads the file must parse all appended changes as text.
  */
 const MOST_APPENDED = 1 / 64;
 const APPENDED_BYTES = 16 * 1024;
@@ -33,9 +33,9 @@ const APPENDED_BYTES = 16 * 1024;
  * Any number of changes follows the first part. Each change has a length (u32 LE), a CRC-32 (u32 LE) and JSON. Later
  * changes win.
  *
- * The file is disposable and not synced. If the first part is damaged, there is no cache. A damaged change is ignored,
- * with all changes after it. Two processes may write in turn, because each row was true when it was written, and a stat
- * shows whether the row is still true.
+ * The file is disposable and not synced. If the first part is damaged, the file is not used. A damaged change is
+ * ignored, together with all changes after it. Several processes may write the file one after another: each row was
+ * true when it was written, and a stat shows whether it is still true.
  */
 interface Header {
   readonly format: number;
@@ -64,7 +64,7 @@ export interface CacheFile {
   readonly crc: number;
 }
 
-/** A cache, and the `seq` of the log that it belongs to. `file` is `undefined` if the file must be rewritten. */
+/** A cache. `seq`: the last event that the cache covers. `file` is `undefined` if the file must be rewritten. */
 export interface KeptCache {
   readonly cache: StatCache;
   readonly seq: number;
@@ -105,7 +105,7 @@ function toBig(value: unknown): bigint {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** `undefined` if the file is missing, unreadable, damaged or of another format. */
+/** Returns the saved cache; `undefined` if the file is missing, unreadable, damaged or of another format. */
 export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   try {
     const buffer = readWhole(disk, file);
@@ -142,7 +142,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 
 /**
  * True if the first part is still the one that this process knows. Another process may have written a first part that
- * lacks some rows of this process. Appended changes would not add these rows.
+ * lacks rows which this process has saved before. The appended changes would not contain these rows.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
   const fd = disk.open(path, "read");
@@ -317,8 +317,8 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
 }
 
 /**
- * Applies the appended changes to the cache, up to the first damaged change. `isWhole` is false if there is one, so
- * that the file is rewritten.
+ * Applies the appended changes to the cache, up to the first damaged change. `isWhole` is false if a change is damaged,
+ * so that the file is rewritten.
  */
 function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
   let seq = first;

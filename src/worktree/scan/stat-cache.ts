@@ -17,8 +17,8 @@ import type { KnownGit } from "../git/root-git.ts";
 import { isSameStat } from "../files/same-stat.ts";
 
 /**
- * The changes are merged into the table if there are more of them than this, and more than half as many as the table
- * has rows.
+ * The changes are merged into the table when there are more of them than this number, and more than half the number of
+ * rows in the table.
  */
 const MOST_CHANGES = 65_536;
 /** Initial number of rows of a table that `putAll` fills. */
@@ -38,17 +38,20 @@ export interface ExcludedName {
   readonly isFolder: boolean;
 }
 
-/** A child of a folder. The cache remembers the child itself or paths beneath it. */
+/** A child of a folder. The cache remembers the child itself, or only paths beneath it. */
 export interface KnownChild {
   readonly name: string;
   readonly path: WorkspacePath;
   /** The child's row in the table, or `NO_ROW`. */
   readonly row: number;
-  /** The changed state of the child, which overrides the row. */
+  /** The state of the child that was noted after the table was made. It overrides the row. */
   readonly over: KnownRow | undefined;
 }
 
-/** Number of remembered paths of a root, and bytes of the files among them. `root` is null for the first root. */
+/**
+ * The number of remembered paths of a root, and the total size of the files among them. `root` is null for the first
+ * root.
+ */
 export interface RootTotal {
   readonly root: string | null;
   readonly entries: number;
@@ -63,29 +66,30 @@ export interface Unsaved {
   readonly rules: ReadonlySet<WorkspacePath>;
   readonly git: ReadonlySet<WorkspacePath>;
   readonly gitFolders: ReadonlySet<string>;
-  /** True if paths have changed that the sets above do not name. */
+  /** True if paths have changed that `paths` does not name. */
   readonly everything: boolean;
 }
 
 /**
  * The last known state of the disk: the entry and stat of each path, the last listing of each folder, the ignore files
- * and the git repositories. Entries and stats are in a table in columns; later changes are kept beside the table.
+ * and the git repositories. Entries and stats are in a table with one array per column. Changes since the table was
+ * made are kept beside it.
  *
- * A path is racily clean if it was changed less than two seconds before it was read. A later change might not show in
- * its times, so the stat is not trusted until the path has been read again. A path that was noted as `isCertain` is
- * never racily clean.
+ * A path is racily clean (`racy`) if it was changed less than two seconds before it was read. Its times may not reveal
+ * a change after the read, so its stat is not trusted until the path has been read again. A path that was noted with
+ * `isCertain` is never racily clean.
  */
 export class StatCache {
   #table: StatTable;
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
-  /** By folder: the names in the folder that have a change at or beneath them. */
+  /** The names in each folder at or beneath which there is a change, by the path of the folder. */
   readonly #changedIn = new Map<string, Set<string>>();
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
-  /** By folder: the names in the folder that the rules exclude. */
+  /** The names in each folder that the rules exclude, by the path of the folder. */
   readonly excluded = new NotedMap<readonly ExcludedName[]>();
-  /** The ignore files that the last scans met. */
+  /** The ignore files in the roots, as they were last read. */
   readonly rules = new NotedMap<KnownRules>();
   /**
    * The git repositories, each by the folder in which it begins. A repository that begins above the root is under the
@@ -159,15 +163,15 @@ export class StatCache {
     this.#change(known.entry.path, known);
   }
 
-  /** Notes a path that was read at or after `readAtNs` (ns since the epoch). */
+  /** Remembers a path that was read at or after `readAtNs` (ns since the epoch). */
   put(known: NotedPath, readAtNs: bigint): void {
     this.#change(known.entry.path, knownRow(known, readAtNs));
     this.#mergeIfLarge();
   }
 
   /**
-   * Like `put`, for many paths. If the cache is empty, paths in path order go straight to the table, because changes
-   * take ten times as much memory.
+   * Like `put`, for many paths. If the cache is empty, paths that come in path order are put directly into the table,
+   * because a change beside the table takes ten times as much memory.
    */
   putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
@@ -232,8 +236,8 @@ export class StatCache {
   }
 
   /**
-   * Returns the known children of a folder. They are sorted only if nothing in the folder has changed. A further root
-   * is never among them.
+   * Returns the known children of a folder. `row`: the folder's row in the table. The children are sorted only if there
+   * are no changes in the folder. The folders of further roots are never among them.
    */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
@@ -277,7 +281,7 @@ export class StatCache {
     return child.row === NO_ROW || this.#changes.get(child.path) === null ? undefined : this.#table.kindOf(child.row);
   }
 
-  /** In bytes; 0 for anything but a file. */
+  /** Returns the size in bytes; 0 for anything but a file. */
   bytesOf(child: KnownChild): number {
     if (this.kindOf(child) !== "file") return 0;
     return child.over?.entry.size ?? this.#table.sizeOf(child.row);

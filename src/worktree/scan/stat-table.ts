@@ -14,11 +14,12 @@ const RACY = 1;
 const LISTED = 2;
 const ASCII = 4;
 
-/** `undefined` is the kind of a row that only holds its children. */
+/** `undefined` is the kind of a row without an entry. Such a row exists only because rows beneath it have entries. */
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 
 /**
- * The state of a folder when its names were last listed. In the folder's row, this state replaces the folder's stat.
+ * The state of a folder when its names were last listed. The folder's row has this state instead of the folder's own
+ * stat.
  */
 export interface Listing {
   readonly mtimeNs: bigint;
@@ -35,7 +36,7 @@ export interface KnownRow extends KnownPath {
   readonly racy: boolean;
 }
 
-/** A path to be noted. `isCertain`: every later change shows in the stat, even if the times are recent. */
+/** A path to be remembered. `isCertain`: true if every later change shows in the stat, even if the times are recent. */
 export interface NotedPath extends KnownPath {
   readonly isCertain?: boolean;
 }
@@ -71,7 +72,10 @@ export interface Columns {
   readonly hash: Uint8Array;
 }
 
-/** The columns in a buffer, widest elements first, so that each column is aligned. */
+/**
+ * The columns in the order in which they lie in a buffer, with the width of an element in bytes. The wide numbers come
+ * first, so that each column is aligned.
+ */
 const LAYOUT: Layout = [
   ["mtimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
   ["ctimeNs", 8, (b, at, rows) => new BigInt64Array(b, at, rows)],
@@ -132,8 +136,8 @@ export class StatTable {
   }
 
   /**
-   * Returns the first row beneath a folder's row (`NO_ROW`: the top). If the folder is empty, returns the same as
-   * `endOf`.
+   * Returns the row of a folder's first child. `NO_ROW` stands for the top folder. If the folder is empty, returns the
+   * same as `endOf`.
    */
   firstChild(row: number): number {
     return row + 1;
@@ -152,7 +156,7 @@ export class StatTable {
     return decodeName(this.names.subarray(start, end));
   }
 
-  /** Returns the kind of the entry in a row; `undefined` if the row only holds its children. */
+  /** Returns the kind of the entry in a row; `undefined` if the row has no entry. */
   kindOf(row: number): EntryKind | undefined {
     return KINDS[this.columns.kind[row] ?? 0];
   }
@@ -161,7 +165,7 @@ export class StatTable {
     return ((this.columns.flags[row] ?? 0) & RACY) !== 0;
   }
 
-  /** True if the stat of a row is this stat. Owner and number of links are not compared. */
+  /** True if a row has this stat. The owner and the number of links are not compared. */
   hasStat(row: number, stat: FileStat): boolean {
     const c = this.columns;
     return (
@@ -202,7 +206,7 @@ export class StatTable {
     return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
-  /** Returns the known path in a row; `undefined` if the row only holds its children. */
+  /** Returns the known path in a row; `undefined` if the row has no entry. */
   knownAt(row: number, path: WorkspacePath): KnownRow | undefined {
     const kind = this.kindOf(row);
     if (kind === undefined) return undefined;
@@ -253,7 +257,10 @@ export class StatTable {
   }
 }
 
-/** Builds a table from paths given in order. Folders that were not given get a row that only holds their children. */
+/**
+ * Builds a table from paths that are given in path order. A folder that is not given, but has given paths beneath it,
+ * gets a row without an entry.
+ */
 export class StatTableBuilder {
   #columns: Columns;
   #capacity: number;
@@ -284,7 +291,7 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    // An entry that is known only from the record has no stat, so the entry's size is kept.
+    // The size is that of the entry, because an entry that is known only from the record has no real stat.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.mtimeRestNs[row] = entry.mtimeRestNs ?? 0;

@@ -1,7 +1,7 @@
 import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
 import { defineCall } from "../row.ts";
 
-// The parameter `sync` is the sync's id or its folder.
+// The parameter `sync` is the sync's id, a unique prefix of the id, or its folder.
 
 const SYNC = "/v1/syncs/{sync}";
 

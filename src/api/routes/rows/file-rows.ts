@@ -22,7 +22,10 @@ const as = (meant: "content" | "history" | "iteration") =>
     .describe("the meaning of a path whose file is itself called `history`, or lies in a folder called `at`")
     .optional();
 
-/** Does nothing in a hosted workspace, which has no folder to capture. */
+/**
+ * If `wanted` is true, captures the present state of the path `what` and of everything beneath it (`""`: of the whole
+ * workspace). Does nothing in a hosted workspace, which has no folder to capture.
+ */
 async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
   if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
 }

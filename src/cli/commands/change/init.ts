@@ -11,7 +11,10 @@ import { secretsLine } from "../../render/secrets.ts";
 import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** Settings without an option keep their present values, or get the defaults. */
+/**
+ * Returns the settings that the options give. The other settings keep their values or, in a new workspace, get the
+ * defaults.
+ */
 function chosenConfig(input: Input): Partial<ConfigShape> {
   const config: Partial<ConfigShape> = {};
   if (!input.flag("gitignore")) config.useGitignore = false;
@@ -29,6 +32,7 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 
 interface Began {
   readonly result: InitShape;
+  /** The names of the settings that the options give. */
   readonly changed: readonly string[];
   /** The signing state of an existing history; `undefined` for a new history. */
   readonly signing: SigningShape | undefined;

@@ -27,8 +27,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 }
 
 /**
- * For `--to` with `--remote`, this process fetches the files and writes them, because a server cannot write to a folder
- * of this machine.
+ * Returns the function that restores. For `--to` with `--remote`, this process fetches the files and writes them,
+ * because a server cannot write to a folder of this machine.
  */
 function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
   return async (moment, how = {}) => {
@@ -39,7 +39,9 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
   };
 }
 
-/** `asked`: true if the user was asked first. The question has then shown the first changes. */
+/**
+ * Prints the result. `asked`: true if the user was asked for confirmation, and so has already seen the first changes.
+ */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
@@ -61,8 +63,8 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns a fixed name for the moment that was shown. A relative time, `latest` or a word can mean a different moment
- * by the time the user answers. Such a moment is returned as `seq:N`.
+ * Returns a fixed name for the moment of the preview. A relative time, `latest` or a name may mean another moment when
+ * the user has answered, so `seq:N` is returned for it.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

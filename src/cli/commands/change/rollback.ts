@@ -62,7 +62,10 @@ function print(
     );
 }
 
-/** Files outside of the folder are only restored if they are named. */
+/**
+ * Prints which files of the action outside of the folder were not restored, and how to restore them. Such a file is
+ * restored only if it is named.
+ */
 async function printOutside(context: CommandContext, workspace: WorkspaceApi, id: string): Promise<void> {
   const { outside } = await workspace.showAction(id);
   const [first] = outside;

@@ -20,9 +20,11 @@ import { optional } from "../../../util/optional.ts";
 
 interface Recorded {
   readonly result: RunShape;
+  /** If the command has changed nothing: the result of `undoTakes`. */
   readonly undoTakes: string | undefined;
   /**
-   * The workspace's id, if the command has removed the current folder. Commands must then name the workspace by its id.
+   * The workspace's id, if the command has removed the current folder. Shown commands must then name the workspace by
+   * its id.
    */
   readonly away: string | undefined;
 }
@@ -77,8 +79,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /**
- * Throws `USAGE` if the file of the summary cannot be written. Must be called before the command runs, so that the
- * error is reported before the work is done.
+ * Throws `USAGE` if the file for `--summary` cannot be written. Must be called before the command runs, so that the
+ * error comes before the work is done.
  */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
@@ -94,7 +96,10 @@ function checkSummary(context: CommandContext): void {
   }
 }
 
-/** Reports a failure instead of throwing, because the exit code must be that of the command. */
+/**
+ * Writes the file for `--summary`. Reports a failure instead of throwing, because the exit code must be that of the
+ * command.
+ */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
@@ -113,7 +118,7 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    // Begins a new line after the `^C` that the terminal has shown.
+    // A new line begins after the `^C` that the terminal has shown.
     if (result.signal === "SIGINT" && io.err.isTerminal) io.err.write("\n");
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
@@ -150,7 +155,7 @@ export async function run(context: CommandContext): Promise<number> {
   return result.exit_code === 0 && isTrouble ? EXIT.failed : result.exit_code;
 }
 
-/** Throws `USAGE` for options about the record of a run, because a run off the record has no record. */
+/** Throws `USAGE` for options that need a record of the run, because a run off the record has none. */
 function refuseRecordOptions({ input, json }: CommandContext): void {
   const asked = [
     ["--rollback-on-failure", input.flag("rollbackOnFailure")],
@@ -204,7 +209,7 @@ async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** Returns `undefined` if there is no workspace; does not create one. */
+/** Opens the workspace of the current folder. Returns `undefined` if there is none, and does not create one. */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -219,8 +224,8 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
 }
 
 /**
- * True if a content of a changed file is not kept: the earlier content is lost, or the new content is not recorded
- * because the same content was erased before.
+ * True if the earlier content of a changed file is lost, or if the new content is not recorded, because this content
+ * was erased before.
  */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;

@@ -45,11 +45,11 @@ export async function snapshot(context: CommandContext): Promise<number> {
 
 /**
  * The number of newest lines of `list` in which the snapshot is searched for. It is more than one, because others may
- * work at the same time.
+ * add lines at the same time.
  */
 const NEWEST = 5;
 
-/** Ignores a `ChronicleError`. Throws any other error, because it is a mistake in the program. */
+/** Returns `undefined` for a `ChronicleError`. Throws any other error, because it is a mistake in the program. */
 function noneIfUnreadable(error: unknown): undefined {
   if (error instanceof ChronicleError) return undefined;
   throw error;
@@ -57,7 +57,7 @@ function noneIfUnreadable(error: unknown): undefined {
 
 /**
  * Returns a text with the number of changes that `list` shows for the snapshot: the changes that belong to no other
- * work. If more paths were touched since the previous snapshot, adds the number of these paths.
+ * work. If more paths were touched since the previous snapshot, the text also has their number.
  */
 async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: SnapshotShape): Promise<string> {
   const touched = changed ?? 0;

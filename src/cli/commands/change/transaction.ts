@@ -41,8 +41,8 @@ async function begin(context: CommandContext): Promise<number> {
     throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
     ...optional({ name, session }),
-    // The transaction owns all changes to the folder. The scope is given explicitly, because a server's default is
-    // `actions`.
+    // The transaction owns all changes to the folder. The scope is given explicitly, because its default over a server
+    // is `actions`.
     scope: "folder",
     // This process cannot be the owner, because it ends at once. Without `--pid`, the transaction stays open until it
     // is ended explicitly.
@@ -72,7 +72,8 @@ async function committed(context: CommandContext, workspace: WorkspaceApi, done:
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // A transaction with `changed` 0 may also be an operation, because it may have changed files that are kept aside.
+  // Even a transaction with `changed` 0 may be an operation, because it may have changed only files that are kept
+  // aside.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }
@@ -133,8 +134,8 @@ function labelOf({ id, name }: TransactionShape): string {
 }
 
 /**
- * Returns the id of the active transaction that contains no other active one. Throws `NOT_FOUND` if none is active, and
- * `AMBIGUOUS` if there are several.
+ * Returns the id of the active transaction that contains no other active one. Throws `NOT_FOUND` if no transaction is
+ * active, and `AMBIGUOUS` if there are several such transactions.
  */
 async function innermost(workspace: WorkspaceApi): Promise<string> {
   const active = (await workspace.transactions()).filter((one) => one.status === "active");

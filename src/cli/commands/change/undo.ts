@@ -51,8 +51,9 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // The sentence is left out if every part is in conflict, because "nothing to change" would be wrong. It is also left
-  // out if nothing of a selection was undone, because a note gives the reason.
+  // If nothing was changed, the sentence is left out in two cases. If something conflicts, it would say "nothing to
+  // change", which is wrong. If a selection has nothing to undo and nothing was skipped, a note already gives the
+  // reason.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
@@ -88,8 +89,8 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
 }
 
 /**
- * Shows a step and asks whether it should be done. Returns options for exactly the step that was shown; `undefined` if
- * the user declines.
+ * Shows the step and asks whether it should be done. Returns options for exactly the step that was shown; `undefined`
+ * if the user declines. If there is nothing to do, returns options without asking.
  */
 async function agreed(
   context: CommandContext,
@@ -106,7 +107,8 @@ async function agreed(
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation cannot change. A selection can have grown before the answer, so it is checked again.
+    // A named operation cannot change. A selection can have grown while the question was open, so it is looked at
+    // again.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
@@ -116,8 +118,8 @@ async function agreed(
 }
 
 /**
- * Returns options that name the step that was shown. Without them, a newer operation could become the last one before
- * the user answers, or a relative time could then mean a later moment.
+ * Returns options that name the step that was shown, if its operation or moment can be named. With the given options,
+ * `undo` could act on an operation that has ended since, and a relative time such as `10m` would mean a later moment.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

@@ -5,7 +5,10 @@ import type { CommandContext } from "../../support/context.ts";
 import { counted } from "../../render/words.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** The first interrupt stops the recording. A second interrupt ends the process at once. */
+/**
+ * Resolves to the session once the recording has ended. The first interrupt stops the recording. A second interrupt
+ * ends the process at once.
+ */
 async function untilStopped(context: CommandContext, recording: Recording): Promise<SessionShape> {
   let stopping: Promise<SessionShape> | undefined;
   const endInterrupt = context.io.onInterrupt(() => {

@@ -38,7 +38,7 @@ function permissionsOf({ input }: CommandContext): Pick<PutFileOptions, "permiss
   return { permissions: Number.parseInt(text, 8) };
 }
 
-/** `-` is stdin. Throws `USAGE` for a file that cannot be read. */
+/** Yields the content of a file, or of stdin if `file` is `-`. Throws `USAGE` for a file that cannot be read. */
 async function* contentOf({ io }: CommandContext, file: string): AsyncIterable<Uint8Array> {
   if (file === "-") {
     for await (const piece of io.streams().input)
@@ -75,7 +75,8 @@ export async function put(context: CommandContext): Promise<number> {
   const [typed = "", file = "-"] = context.input.args;
   const options = { ...permissionsOf(context), ...conditionOf(context) };
   if (file === "-" && context.io.stdinIsTerminal) context.say("reading what is typed here; Ctrl-D ends it");
-  // The beginning of the content is read before the workspace is opened, so that an unreadable file is reported first.
+  // The beginning of the content is read before the workspace is opened, so that an unreadable file is reported even if
+  // there is no workspace.
   const content = await wholeOrPieces(contentOf(context, file));
   const workspace = await context.workspace({});
   const path = await context.paths(workspace).toWorkspace(typed);

@@ -15,10 +15,12 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * Asks whether the history should be removed. If the user agrees, returns the id of that history, because `prefix` may
- * match another history by then. If the user declines, returns `undefined`. With `--yes`, and for an unknown or
- * ambiguous id (for which `StoreApi.forget` then throws), returns `prefix` without a question. With `--now`, only a
- * person at a terminal can agree.
+ * Asks whether the history should be removed. If the user agrees, returns the id of that history, because `prefix`
+ * could match another history by the time of the removal. If the user declines, returns `undefined`. With `--now`, only
+ * a person at a terminal can agree.
+ *
+ * Returns `prefix` without a question with `--yes` (unless `--now` is given as well), and for an unknown or ambiguous
+ * id, for which `StoreApi.forget` then throws.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<string | undefined> {
   const now = context.input.flag("now");
@@ -63,7 +65,10 @@ export async function forget(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** `at`: the end of the time in which the history can be brought back; `null` if that time has no end. */
+/**
+ * Returns a text about `at`: the end of the time in which the history can be brought back; `null` if that time has no
+ * end.
+ */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${minuteOf(at)}`;
 }

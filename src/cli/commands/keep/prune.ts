@@ -33,7 +33,7 @@ function wantedOf({ input }: CommandContext): PruneOptions {
   return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
 }
 
-/** Returns the limits of the command line, which override `config.yaml`. */
+/** Returns the limits that the command line sets. They override those of `config.yaml`. */
 function limitsOf({ input }: CommandContext): Partial<RetentionShape> {
   const limits: Partial<RetentionShape> = {};
   for (const [name, key] of LIMITS) {
@@ -70,8 +70,9 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 }
 
 /**
- * The user is asked because the pruned states can only be restored for one day. With `--now`, they cannot be restored
- * at all, so only a person at a terminal can agree.
+ * Returns true if the pruning may be done. Asks the user (unless `--yes` is given or nothing would be pruned), because
+ * the pruned states can be brought back for one day only. With `--now`, they cannot be brought back at all, so only a
+ * person at a terminal can agree.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

@@ -62,7 +62,10 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
   return EXIT.done;
 }
 
-/** Throws `USAGE` for a value that could not be stored exactly as it was typed. */
+/**
+ * Parses a record. Throws `USAGE` if the text is not a JSON object, or has an integer that a double cannot represent
+ * exactly.
+ */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
   try {

@@ -13,7 +13,7 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
 
-/** Up to two arguments before `--` are moments, and all others are paths. */
+/** Reads the arguments: the first two before `--` are moments, and all others are paths. */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;
   return { from, to, typed: [...more, ...input.after] };
@@ -38,14 +38,17 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
 
 const MOST_NOT_COMPARED = 100;
 
-/** Returns the paths that were not compared, except for paths that the rules leave out. */
+/**
+ * Returns the paths that were not compared, without those that are left out on purpose. Paths that are off the record
+ * or whose content was erased are included.
+ */
 function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
   const isUnknown = (one: CoverageShape["omitted"][number]): boolean =>
     !isMeant(one) || one.reason === "off-record" || one.reason === "erased";
   return (coverage?.omitted ?? []).filter(isUnknown);
 }
 
-/** Prints the paths that are missing in a patch on stderr, because programs read the patch from stdout. */
+/** Prints on stderr which paths the patch lacks. Stdout has only the patch, because programs read it from there. */
 function sayNotCompared(context: CommandContext, result: DiffShape): void {
   const unknown = notCompared(result);
   if (unknown.length === 0) return;

@@ -27,7 +27,7 @@ export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const own = await storeChecks(context, places);
-  // With `--remote`, hooks are not checked, because the agents run on this machine.
+  // With `--remote`, hooks are not checked, because they are on this machine and not on the server's.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);

@@ -26,8 +26,9 @@ function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainS
 }
 
 /**
- * Returns whether something exists at the path. Returns `something` if that cannot be checked (the path is in another
- * root or escaped, or the folder is on another machine). `folder`: the folder of the workspace; empty if it has none.
+ * Returns whether something exists at the path. Returns `something` if that cannot be checked (the path is in a further
+ * root or written as `base64:…`, or the folder is on another machine). `folder`: the folder of the workspace; empty if
+ * it has none.
  */
 function thereNow(context: CommandContext, path: string, folder: string): "something" | "nothing" {
   // In a workspace without a folder, no file exists outside of the record.

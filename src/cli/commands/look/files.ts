@@ -14,7 +14,7 @@ import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
-/** If the path is a file, lists only that file. */
+/** Returns the recorded files beneath a folder, or only the file itself if the path is a file. */
 async function listed(
   workspace: WorkspaceApi,
   path: string | undefined,
@@ -86,7 +86,7 @@ export async function manifest(context: CommandContext): Promise<number> {
 
 /**
  * Parses the argument. `notes.txt@3` is the third iteration of `notes.txt`. With `--iteration`, the whole argument is
- * the path. The same holds if a path `notes.txt@3` was recorded and no path `notes.txt`.
+ * the path. The whole argument is also the path if `notes.txt@3` was recorded as a path and `notes.txt` was not.
  */
 async function readTarget(context: CommandContext, workspace: WorkspaceApi): Promise<Target> {
   const { input } = context;

@@ -40,8 +40,8 @@ function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // A snapshot's line has its number, with which the snapshot itself can be restored. The command in the line restores
-  // the state before the snapshot's changes.
+  // The number is shown, because it restores the state of the snapshot. The command in the same line restores the state
+  // before the changes that the snapshot recorded.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -84,8 +84,8 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If files of that work were edited since, a plain `undo` would be refused. The command in its line then is an undo
-  // that merges.
+  // If files of that work were edited since, a plain `undo` would be refused. In that case, the command in its line is
+  // an undo that merges.
   const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
   return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
@@ -122,7 +122,10 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
   if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
 }
 
-/** `chronicle` without a command does the same, except that it prints how to begin if there is no workspace here. */
+/**
+ * Lists recent work, or the snapshots. `chronicle` without a command (`bare`) runs this, too, and prints how to begin
+ * if there is no workspace here.
+ */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
   try {

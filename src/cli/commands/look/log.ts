@@ -19,8 +19,8 @@ function optionsOf(input: Input): LogOptions {
 
 /**
  * Returns up to `limit` events (0: all) of the range, in the requested order. If the range has more events, returns its
- * newest events. Exception: with `--from` and without `--reverse`, returns its first events, so that a program can read
- * page by page.
+ * newest events. With `--from` and without `--reverse`, returns the first events of the range instead, so that a
+ * program can read page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);

@@ -45,7 +45,10 @@ export async function soFar(workspace: WorkspaceApi, session: SessionShape): Pro
   }
 }
 
-/** A replica's session is sorted by its last change, and any other session by its first event. */
+/**
+ * Returns the seq by which sessions are sorted: the last change of a replica's session, and the first event of any
+ * other session.
+ */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
 }
@@ -110,8 +113,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the id of the session or turn that `asked` means, which may be a prefix. Returns `undefined` if no action has
- * such an id. Throws `AMBIGUOUS` if several ids have that prefix.
+ * Returns the id of the session or turn that `asked` (an id or the beginning of one) means. Returns `undefined` if no
+ * action has such an id. Throws `AMBIGUOUS` if several ids have that prefix.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;

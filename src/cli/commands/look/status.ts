@@ -21,7 +21,10 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
-  /** The text in place of a folder, with the workspace's name if it has one. Used if the status has no folder. */
+  /**
+   * The text that is shown in place of the folder if the workspace has none. It begins with the workspace's name, if
+   * there is one.
+   */
   readonly noFolder: string;
 }
 
@@ -36,7 +39,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
-  // If there is a detail, the first note is left out, because the first line of the output says the same.
+  // If there is a detail, the first note says the same, and is left out.
   const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
     ...(wrong.length === 0
@@ -57,13 +60,13 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   ];
 }
 
-/** If the root is a single file, returns the path of that file. */
+/** Returns the path of a root: its folder, or the file if the root is a single file. */
 function rootPath({ path, only }: StatusShape["roots"][number]): string {
   return only === undefined ? path : join(path, only);
 }
 
 /**
- * Returns a text for a status without changes. The text says that everything is recorded only if the coverage shows it.
+ * Returns a text for a status without changes. It claims that everything is recorded only if the coverage is complete.
  */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";

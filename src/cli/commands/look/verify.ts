@@ -29,7 +29,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   const rate =
     result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
   const what = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}`;
-  // All bytes of the store are read, because workspaces share contents.
+  // The number includes contents of other workspaces, because the workspaces of a store share their contents.
   const read = context.input.flag("quick") ? "contents not read" : `${formatBytes(result.bytes)} of the store read`;
   const verdict = result.ok ? paint("green", "ok") : paint("red", wrong(result.problems));
   context.print(`${verdict}: ${what}; ${read} in ${result.seconds.toFixed(2)} s${rate}`);
@@ -127,8 +127,8 @@ export async function verify(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints the signed note exactly, because people keep it in a file and other tools read it. With `--accept`, accepts
- * the history instead.
+ * Prints the signed note and nothing else, because people keep it in a file and other tools read it. With `--accept`,
+ * accepts the history instead.
  */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);

@@ -102,7 +102,10 @@ async function show(context: CommandContext, asked: string): Promise<number> {
   return EXIT.done;
 }
 
-/** Matches by the same rules as `restoreVersion`. */
+/**
+ * Returns the version that `asked` names: `REPLICA:NUMBER`, where the replica's id may be shortened, as for
+ * `restoreVersion`. Throws `NOT_FOUND` or `AMBIGUOUS` unless exactly one version matches.
+ */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
   const found = meantBy(

@@ -87,8 +87,8 @@ async function create(context: CommandContext, name: string | undefined): Promis
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
 /**
- * `from` is first tried as the whole name of a workspace, because a name may contain `@`. If there is no such
- * workspace, the part after the last `@` is the moment, because a moment has no `@`.
+ * Creates a workspace, possibly as a fork. `from` is first tried as the whole name of a workspace, because a name may
+ * contain `@`. If there is no such workspace, the part after the last `@` is the moment.
  */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };

@@ -24,8 +24,8 @@ const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemin
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
 /**
- * The note for a file in which the user has another server with the name `chronicle`. The path of the file follows the
- * text.
+ * The note for a configuration file in which another MCP server than Chronicle's is named `chronicle`. The path of the
+ * file follows the text.
  */
 const NAMESAKE = "a server of your own is called chronicle, and stays; Chronicle's MCP server is not added to";
 
@@ -90,8 +90,8 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
-    // The paths are checked, because a link or the variable that moves the agent's files may lead into Chronicle's
-    // folders.
+    // The paths are checked, because a link, or the environment variable that moves the agent's files, may lead into
+    // Chronicle's folders.
     if (what === "install")
       for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
@@ -160,7 +160,10 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
-/** If the hook works but a known problem prevents the agent from calling it, returns a failure. */
+/**
+ * Returns the result of a test. If the hook works but a known problem prevents the agent from calling it, returns a
+ * failure instead.
+ */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);
   if (stop === undefined || !result.ok) return result;

@@ -45,7 +45,10 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
   return [];
 }
 
-/** If the words cannot be determined (there is no workspace yet, for example), returns none and prints nothing. */
+/**
+ * Returns the possible words. If they cannot be determined (there is no workspace yet, for example), returns none and
+ * prints nothing.
+ */
 async function offered(what: Completes, context: CommandContext): Promise<Suggestion[]> {
   try {
     return await looked(what, context);
@@ -165,7 +168,10 @@ function placeAfter(commands: readonly CommandSpec[], words: readonly string[]):
   return { command, option: undefined, argument, dashed: false };
 }
 
-/** If the last argument of the command can be repeated, that argument applies to all later positions. */
+/**
+ * Returns what completes the argument at position `at`. A repeated last argument (`[path...]`) stands for all later
+ * positions.
+ */
 function argumentCompletes(command: CommandSpec, at: number): Completes | undefined {
   const last = command.args.at(-1);
   const arg = command.args[at] ?? (last?.name.includes("...") === true ? last : undefined);

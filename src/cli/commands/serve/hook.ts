@@ -8,8 +8,8 @@ import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
 /**
- * Answers a hook. A plugin calls this command if no hook is installed yet. The command then installs the hook for later
- * calls.
+ * Answers one hook call of an agent. A plugin calls this command until the hook's script is installed. The command
+ * installs the script, which answers later calls faster.
  */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const [store, strict] = [input.text("store"), input.flag("strict")];
@@ -25,7 +25,7 @@ export async function hook({ io, input }: CommandContext): Promise<number> {
 }
 
 /**
- * Installs the hook if there is none. A failure is only reported and does not change the exit code, because the answer
+ * Installs the hook's script if there is none. A failure is only reported and does not change the exit code: the answer
  * was already printed, and agents ignore an answer if the exit code is not 0.
  */
 function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {

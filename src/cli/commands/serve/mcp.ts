@@ -21,7 +21,7 @@ const AS_AGENT = { actor: "agent", role: "agent" } as const;
 /**
  * Opens the workspace of an MCP client. It is the workspace that was chosen on the command line, or else the workspace
  * of the first of the client's folders that has a history. If the client names no folder, it is the workspace of the
- * current folder. With `--create`, creates a missing history.
+ * current folder. If there is no history, `--create` begins one in the first (or current) folder.
  */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store(AS_AGENT);
@@ -65,7 +65,7 @@ async function refuseStranger(context: CommandContext): Promise<void> {
   try {
     await context.meThere();
   } catch (error) {
-    // This error does not end the process, because the server may run by the time of the first call.
+    // A server that does not answer does not end this process, because it may answer the first call.
     if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
     context.say(`chronicle mcp: ${printable(error.message)}`);
   }
@@ -129,7 +129,7 @@ export async function mcp(context: CommandContext): Promise<number> {
     version: io.version,
     workspace,
     // With `--remote`, the client is not asked for its folders, because they are on this machine. The workspace is then
-    // the one that was named on the command line, or else the workspace of the server's folder.
+    // the one that `RemoteServer.workspace` returns.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

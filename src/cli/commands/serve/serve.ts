@@ -35,7 +35,7 @@ import { typedPath } from "../../../process/user-path.ts";
 import { tellCommand } from "../../resident/command-notes.ts";
 import { optional } from "../../../util/optional.ts";
 
-/** The delay after the start before the process makes the hook's image, in milliseconds. */
+/** The delay after the start before the process makes the hook's image (see `makeHookImage`), in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
 /** The time after which a server that listens but does not answer is treated as gone, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -43,8 +43,9 @@ const ANSWER_MS = 5_000;
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options that count commits and events in `recorded`, and that pass notes on to the command which this process
- * is carrying out. Warnings about unsigned histories are ignored in this process, because the clients get them.
+ * Returns options that count commits and events in `recorded`. They pass each note to the command that this process is
+ * carrying out for a client, or else print it. Warnings about unsigned histories are ignored in this process, because
+ * the clients get them.
  */
 function heardBy(
   context: CommandContext,
@@ -79,8 +80,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // This request also makes a server of an older version end. If a hook has started the running server (`stays` is
-  // false) and this server has no `--idle`, this server replaces the running one.
+  // A server of an older version ends when it gets the request of `whoAnswers`. If a hook has started the running
+  // server (`stays` is false) and this server has no `--idle`, this server replaces the running one.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -142,7 +143,8 @@ function performer(
 }
 
 /**
- * Returns the path given with `--socket`. In the store, only `address` is allowed: clients look for the socket there.
+ * Returns the absolute path given with `--socket`. In the store, only `address` is allowed, which is where clients look
+ * for the socket.
  */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);

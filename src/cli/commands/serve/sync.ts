@@ -14,7 +14,10 @@ import { decidesHaltedSync } from "../../support/agents-command.ts";
 /** A subcommand of `sync`. `typed`: the argument after its name, if there is one. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
-/** The maximum number of refused paths that are shown. `sync conflicts` shows more. */
+/**
+ * The maximum number of paths that are shown for each reason why paths are not synced. `sync conflicts` and `sync
+ * flush` show more.
+ */
 const MOST_REFUSED = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -50,7 +53,7 @@ export async function sync(context: CommandContext): Promise<number> {
   return await verb(context, client.syncs, typed);
 }
 
-/** Prints the state of all syncs, or of one. Does not start a server if there is no sync. */
+/** Prints the state of all syncs, or of the one that `typed` names. Does not start a server if there is no sync. */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = (await client?.syncs.list()) ?? [];
@@ -118,8 +121,8 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
 }
 
 /**
- * Returns the exit code `failed` if the sides may differ: the sync is halted, conflicts are open, or the origin has
- * refused paths. All known refused paths are printed.
+ * Flushes a sync, and prints its state with all known paths that are not synced. Returns the exit code `failed` if the
+ * sides may differ: the sync is halted, conflicts are open, or the origin has refused paths.
  */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
@@ -130,7 +133,7 @@ async function flush(context: CommandContext, syncs: SyncApi, typed: string | un
   return isEqual ? EXIT.done : EXIT.failed;
 }
 
-/** Waits until the sync is flushed. Ctrl-C ends the waiting. */
+/** Waits until each side has the other's changes (see `SyncApi.flush`). Ctrl-C ends the waiting. */
 async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();

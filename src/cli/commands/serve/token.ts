@@ -125,7 +125,7 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
   throw usageError("a token's name has up to 100 printable ASCII characters", "choose another");
 }
 
-/** Leaves out the token's hash. */
+/** Returns what is shown of a token: everything except its hash. */
 function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
   return { id, name, role, workspaces, ...optional({ replicas }), created, expires };
 }
@@ -151,7 +151,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 
 /**
  * Returns the time at which a token expires as ISO-8601; `null` if it never expires. `text` is a duration (`30m`,
- * `12h`, `30d`, `4w`) or a date. Throws `USAGE` for any other text, and for a time that is over.
+ * `12h`, `30d`, `4w`) or a date. Throws `USAGE` for any other text, and for a time in the past.
  */
 export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;

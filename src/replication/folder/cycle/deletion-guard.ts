@@ -29,7 +29,9 @@ interface Lost {
 export interface Losses extends Lost {
   /** The lost entries that had been in the folder for longer than `MEMORY_MS`. */
   readonly older: Lost;
-  /** Lost entries that the ignore rules leave out. `local` and `upstream` do not include them. */
+  /**
+   * Lost entries that the ignore rules leave out, if they were not weighed. `local` and `upstream` do not include them.
+   */
   readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
@@ -38,8 +40,12 @@ const NOTHING: Lost = { local: 0, upstream: 0 };
 
 export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
 
+/** A person's decision about a halt: to carry out the deletions, or to restore the lost entries. */
 export type LossDecision = "deletions" | "restore";
 
+/**
+ * Returns the sides to which a step restores every lost entry by this decision. For "restore", see `sidesToRestore`.
+ */
 export function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
   if (decided === "both") return ["local", "remote"];
   return decided === "here" ? ["local"] : [];
@@ -66,7 +72,7 @@ interface LossGround extends Pick<
   "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
 > {
   /**
-   * Losses of the last moments. They are added to the present losses, because a deletion can be noticed in several
+   * Losses of the last `MEMORY_MS`. They are added to the present losses, because a deletion can be noticed in several
    * parts.
    */
   readonly recent: Lost & Pick<Losses, "older">;
@@ -77,7 +83,10 @@ interface LossGround extends Pick<
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
-/** A path that existed when both sides last agreed, or that one of them has created since. */
+/**
+ * The states of a path before and after. For losses in the folder: at the last agreement, and now. For losses at the
+ * origin: in the folder now, and after the step.
+ */
 interface PathChange {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
@@ -97,7 +106,7 @@ export async function weighDeletions(
   const { rules, isSent } = ground;
   const here = paths.flatMap(({ path, local: after, base, remote }): PathChange[] => {
     const before = remote && base.entry;
-    // Ask the rules last, because most paths are new at the origin and need no answer.
+    // Ask the rules last: most paths are new at the origin, and the first condition already leaves them out.
     const isPassing = (before === undefined) !== (after === undefined);
     return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
@@ -135,7 +144,8 @@ interface Weighing {
 
 /**
  * Weighs one side without its ignored paths. They were recorded before the rules named them, and are nobody's work. If
- * the side has kept no other path, everything may be gone, so the ignored paths are weighed as well.
+ * this weighing gives no halt, but the side has kept no path that is not ignored, everything may be gone. The ignored
+ * paths are then weighed as well.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -148,9 +158,9 @@ async function weigh(ground: LossGround, changes: readonly PathChange[], side: S
 }
 
 /**
- * Checks twice. The first check compares all recent losses with all kept entries. The second check compares only the
- * losses and kept entries that are older than `MEMORY_MS`. Without the second check, entries that were created between
- * two parts of a deletion would count as kept.
+ * Weighs the changes with two checks. The first check compares all recent losses with all kept entries. The second
+ * check compares only the losses and kept entries that are older than `MEMORY_MS`. Without the second check, entries
+ * that were created between two parts of a deletion would count as kept.
  */
 async function weighThese(ground: LossGround, { side, changes, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(changes);
@@ -176,6 +186,7 @@ async function weighThese(ground: LossGround, { side, changes, ignored }: Weighi
 
 interface Counting {
   readonly side: Side;
+  /** See `LossGround`. */
   readonly since: number;
   /** Counting stops once both numbers are reached. */
   readonly enough: KeptCount;
@@ -253,7 +264,7 @@ function mostlyIn(gone: Told["gone"]): string {
   return `, ${most[1]} of them in ${shownPath(most[0] as WorkspacePath)}/`;
 }
 
-/** True if a side has no entry that the two sides share. */
+/** True if a side has no entry that the sync shares. */
 async function isBare({ own, local, mirror, head, rules }: LossGround, side: Side): Promise<boolean> {
   for await (const rows of withBreaths(side === "local" ? own.entriesAt(local) : mirror.entriesAt(head))) {
     if (rows.some(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir"))) return false;
@@ -349,7 +360,7 @@ function enoughKept(lost: number): number {
   return isMuch(lost) ? lost : 1;
 }
 
-/** Returns `undefined` if the loss is allowed. */
+/** Returns the reason for a halt; `undefined` if the loss is allowed. */
 export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
   if (kept >= enoughKept(lost)) return undefined;
   return kept === 0 ? "root-emptied" : "mass-deletion";
@@ -372,7 +383,7 @@ const QUIET_MS = 400;
 
 /**
  * The maximum number of waits in succession while a deletion grows but is not large yet. A deletion that grows for
- * longer is somebody's continual work, and the sync goes on.
+ * longer counts as ordinary work, and the sync goes on.
  */
 const MOST_WAITS = 10;
 
@@ -385,6 +396,7 @@ const DOUBT_MS = 1_000;
 
 const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
 
+/** Remembers the deletions of the last `MEMORY_MS`, and decides how long the sync waits for more of them. */
 export class RecentDeletions {
   readonly #timers: Timers;
   #recent: Counted = NONE;

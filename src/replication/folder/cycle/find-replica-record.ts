@@ -15,7 +15,7 @@ interface Known {
 /** The record is cached, because every cycle asks for it. */
 const known = memoKey<Known>("the sync's record");
 
-/** Returns `undefined` if the workspace never had a sync. */
+/** Returns the last record of the workspace's sync; `undefined` if the workspace never had a sync. */
 export async function findReplicaRecord(context: Context): Promise<ReplicaRecord | undefined> {
   const rows = await context.index.records(replicaRecordId(""));
   const last = rows.at(-1);
@@ -27,7 +27,10 @@ export async function findReplicaRecord(context: Context): Promise<ReplicaRecord
   return record;
 }
 
-/** If the log is shorter than the index, throws the damage of the log instead of an error about the missing event. */
+/**
+ * Reads the event. If the log is shorter than the index, throws the damage of the log instead of an error about the
+ * missing event.
+ */
 async function readLast(context: Context, last: EventRow): Promise<LogEvent> {
   try {
     return await readEvent(context, last);

@@ -66,7 +66,7 @@ export interface CycleParts {
   readonly gitPaths: GitPaths;
   readonly secrets: CycleSides["secrets"];
   readonly notHeld: NotHeldPaths;
-  /** `undefined` if there is no folder. */
+  /** Returns the folder's present identity; `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
   /** Resolves to a halt if the folder, in its present place, must not follow this origin. Called in each cycle. */
@@ -82,7 +82,7 @@ export interface CycleParts {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** Changes to the record. A field that is present and `undefined` is removed from the record. */
+/** Changes to the sync's record. A field that is present and `undefined` is removed from the record. */
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
@@ -101,9 +101,9 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
-  /** Paths that were compared because the origin had not accepted their entries. */
+  /** Paths that were compared because the journal named them (`FolderJournal.again`). */
   readonly again: readonly WorkspacePath[];
-  /** Paths that were in conflict at that time. */
+  /** Paths that were in conflict when the plan was made. */
   readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
@@ -194,8 +194,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle sends only differences that
-   * persist.
+   * Like `compareAll`, but for use after a halt whose cause may be gone. The next cycle sends only the differences that
+   * it still finds, not the changes that the journal holds.
    */
   lookAgain(): void {
     this.#known = undefined;
@@ -227,8 +227,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * `accepted` is a person's decision about a halt. `isRestAccepted` is true if a deletion at the origin was accepted
-   * and further parts of it may still arrive.
+   * Plans one step and carries it out. `accepted` is a person's decision about a halt. `isRestAccepted` is true if a
+   * deletion at the origin was accepted and further parts of it may still arrive.
    */
   async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
@@ -251,7 +251,7 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
-    // The mirror's index was wrong about the origin's files, so the caller must plan again.
+    // If the mirror's index was wrong about the origin's files, the caller must plan again.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     const outcome = await this.#carryOut(planned, now, isAccepted);
     if (outcome.kind === "done") await this.#erasures.follow(this.#standing(await this.#readConflicts()));
@@ -347,9 +347,9 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Returns the seq of an origin's event for each path of a settled conflict. Up to this event, the settlement decides
-   * about the path and everything beneath it. Without these events, a path that cannot be written would raise a settled
-   * conflict again.
+   * Returns the path of each settled conflict, with the seq of an event of the origin. Up to this event, the settlement
+   * decides about the path and everything beneath it. Without this, a path that cannot be written would raise its
+   * settled conflict again.
    */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
@@ -365,8 +365,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards.
-   * Throws `NOT_FOUND` if there is no conflict. Throws `REFUSED` in these cases:
+   * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. Throws
+   * `NOT_FOUND` if there is no conflict. Throws `REFUSED` in these cases:
    * - the sides do not merge;
    * - the sides are not those of `resolution`;
    * - something is in the way;
@@ -403,8 +403,8 @@ export class FolderCycle implements Disposable {
   }
 
   /**
-   * Finishes an operation that a crash has interrupted. If another caller has finished it, adopts the progress in the
-   * log.
+   * Finishes an operation that a crash has interrupted. If another caller has finished it, adopts the progress that the
+   * log records.
    */
   async #settle(): Promise<void> {
     const { context } = this.#parts;
@@ -626,7 +626,7 @@ export class FolderCycle implements Disposable {
     this.#answersTo = isNews && record.settled >= from ? seq : record.settled;
   }
 
-  /** True if a new event of the origin is not an echo of this replica's own work. */
+  /** True if at least one new event of the origin is not an echo of this replica's own work. */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
     for (const { upstream } of paths) {
       if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;

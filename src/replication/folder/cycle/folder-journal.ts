@@ -44,8 +44,9 @@ interface JournalSource {
    */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /**
-   * True if the next step, which compares both sides, must decide about an entry. The folder then never had the state
-   * that the entry claims to have seen, or has received a later state from the origin. Default: false.
+   * True if an entry is not sent, because the next step, which compares both sides, must decide about it. The reason is
+   * that the folder never had the state that the entry claims to have seen, or has received a later state from the
+   * origin. Default: false.
    */
   readonly isLeftToStep?: ((entry: JournalEntry) => Promise<boolean>) | undefined;
   /** The own event up to which everything was answered when the journal was opened. */
@@ -82,7 +83,7 @@ export class FolderJournal implements WriteJournal {
    * they are in this set.
    */
   readonly #again = new Set<WorkspacePath>();
-  /** Paths whose last entry was refused for another reason than being stale. */
+  /** Paths whose last entry was refused for a reason other than `stale` and `causal-lie`. */
   readonly #refused = new Map<WorkspacePath, Refusal>();
   #scanned: number;
   #isRead = false;
@@ -146,6 +147,7 @@ export class FolderJournal implements WriteJournal {
     this.#isDoubtful = true;
   }
 
+  /** Reads the new events of the folder's log into the queue. */
   async scan(): Promise<void> {
     await this.#judgeAnew();
     for (let looked = -1; looked < this.#scanned;) {
@@ -157,7 +159,10 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
-  /** Skips the events after `from` up to `to`, which the origin does not need. */
+  /**
+   * Skips the events after `from` up to `to`, which the origin does not need. Does nothing if the events up to `from`
+   * are not read yet.
+   */
   passOver(from: number, to: number): void {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
@@ -166,8 +171,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   /**
-   * Withdraws the entries that settle one of these disputes. Such an entry has seen a later event of the origin than
-   * the dispute's base. Called when a person has undone the settlement.
+   * Withdraws the entries that settle one of these disputes. Such an entry has seen an event of the origin that is
+   * later than the dispute's `baseSeq`; for a path beneath the disputed one, later than its `since`. Called in each
+   * step, because a person can have undone a settlement.
    */
   withdraw(disputes: readonly Dispute[]): void {
     const byPath = new Map(disputes.map((one) => [one.path, one]));
@@ -178,6 +184,7 @@ export class FolderJournal implements WriteJournal {
     if (disputes.length > 0) this.#leaveOut(isTakenBack);
   }
 
+  /** Allows the entries up to the own event `upTo` to be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;
     this.#released = upTo;
@@ -222,7 +229,8 @@ export class FolderJournal implements WriteJournal {
   async next(after: number, limit: number): Promise<JournalPage> {
     await this.#source.names?.refresh();
     await this.#judgeAnew();
-    // The origin has seen more events of this log than it has now. Return the log's end, so that the caller notices.
+    // If the origin has seen more events of this log than the log has now, return the log's end, so that the caller
+    // notices.
     if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);

@@ -16,8 +16,8 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * Names paths to check. Only folders whose deletion the origin has refused, or that were held before (`conflicts`),
-   * are checked.
+   * Names the paths to check, together with `conflicts`: a folder is checked only if the origin has not accepted its
+   * deletion, or if it was held before.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
@@ -28,9 +28,10 @@ interface HoldGround {
 
 /**
  * Changes the decisions so that no folder is deleted at the origin while an entry stays in it. An entry stays if this
- * sync excludes it, if the folder's disk cannot hold it, if it is not written back, or if its deletion was refused.
- * Without this change, the folder's deletion would be sent again and again. A folder that stays is a conflict until it
- * is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is restored without a conflict.
+ * sync excludes it, if it is an editor's own file, if the folder's disk cannot hold it, if it is not written back, or
+ * if its deletion was refused. Without this change, the folder's deletion would be sent again and again. A folder that
+ * stays is a conflict until it is empty at the origin or a person restores it. In the mode `two-way-resolved`, it is
+ * restored without a conflict.
  */
 export async function holdFolders(
   decisions: readonly SettledDecision[],
@@ -101,7 +102,7 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
 }
 
 interface NameGround {
-  /** `undefined` if all names are distinct. */
+  /** `undefined` if the folder's file system keeps all names apart. */
   readonly rules: NameRules | undefined;
   readonly index: Pick<IndexStore, "childrenAt">;
   readonly local: number;

@@ -32,6 +32,7 @@ export class IgnoredPaths {
     this.#filter = compileFilter(ground.options);
   }
 
+  /** Returns the paths of those entries that the ignore rules leave out. */
   async of(entries: Iterable<Pick<Entry, "path" | "kind">>): Promise<ReadonlySet<WorkspacePath>> {
     const all = [...entries];
     await this.#read(new Set(all.flatMap(({ path }) => [ROOT, ...foldersAbove(path)])));
@@ -57,7 +58,7 @@ export class IgnoredPaths {
     }
   }
 
-  /** Returns `undefined` if the file is too long or its content is not in the store. */
+  /** Returns the text of an ignore file; `undefined` if the file is too long or its content is not in the store. */
   async #text({ hash, size }: Entry): Promise<string | undefined> {
     if (hash === undefined || size > MAX_RULE_FILE_BYTES) return undefined;
     const reader = await this.#ground.blobs.open(hash);
@@ -78,8 +79,8 @@ export class IgnoredPaths {
 }
 
 /**
- * Returns the ignored paths of a side, according to its present ignore files and those deleted since the last
- * agreement.
+ * Returns an object that finds the ignored paths of a side, by its present ignore files and those deleted since the
+ * last agreement.
  */
 export function ignoredOn(
   side: Side,

@@ -40,7 +40,7 @@ interface KnownFolder {
   readonly beforeMove?: (() => void) | undefined;
 }
 
-/** Writes the origin's changes into the folder, attributed to their authors. */
+/** Writes the origin's changes into the folder, and records the actors that made them at the origin. */
 export class LocalMaterializer {
   readonly #context: Context;
   readonly #mirror: Pick<Mirror, "records">;

@@ -8,9 +8,11 @@ export interface ObstaclesOptions {
   readonly timers: Timers;
   /** In epoch milliseconds. */
   readonly now: () => number;
+  /** Runs the work while no other work of the sync runs. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The changes that could not be written and wait to be retried. */
   readonly blocked: () => readonly Change[];
+  /** The paths that could not be read. */
   readonly unreadable: () => readonly WorkspacePath[];
   readonly onWritable: (paths: ReadonlySet<WorkspacePath>) => void;
   readonly onReadable: (paths: readonly WorkspacePath[]) => void;
@@ -21,14 +23,14 @@ export interface ObstaclesOptions {
 const BETWEEN_MS = 3_000;
 /** Checks take at most 1/`COSTLY_PARTS` of the time, so slow checks run less often. */
 const COSTLY_PARTS = 20;
-/** One check covers at most this many paths of each kind. */
+/** One check covers at most this many blocked paths, and as many unreadable ones. */
 const MOST_LOOKED_AT = 500;
 
 /**
  * Detects that obstacles to paths are gone. Most obstacles disappear without any recorded event: a FIFO or an ignored
  * file is removed, a file system is remounted for writing, an attribute is cleared. Unlike a retry, a check adds no
- * line to the log. Therefore, paths are checked every few seconds, and a path is retried once its result changes.
- * Obstacles that a check cannot detect (a quota) are left to `Retries`.
+ * line to the log. Therefore, paths are checked every few seconds, and a path is retried once a check no longer finds
+ * its obstacle. Obstacles that a check cannot detect (a quota) are left to `Retries`.
  */
 export class Obstacles implements Disposable {
   readonly #options: ObstaclesOptions;

@@ -45,7 +45,8 @@ export class OriginErasures {
   async leave(standing: Standing): Promise<boolean> {
     const { applied } = standing;
     const { seq: head } = this.#mirror.head;
-    // The last event of a commit that erases contents is the erasure itself, so more of this commit will arrive.
+    // A commit that erases contents ends with the erasure itself. If the mirror's last event is one of a path in such a
+    // commit, more of the commit will arrive.
     if (head > applied && (await this.#mirror.record(head))?.cause === "erase") return false;
     if (applied === 0 || (await this.#mirror.lastErasure()) <= applied) return true;
     const given = await this.#given(standing);

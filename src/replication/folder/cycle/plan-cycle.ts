@@ -96,7 +96,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   for (const one of decisions) {
     const at = byPath.get(one.path);
     const known = open.get(one.path);
-    // A path keeps its conflict when a folder above it becomes disputed. Otherwise, one side would win by default.
+    // A path keeps its conflict when a folder above it becomes disputed. If the conflict were withdrawn, one side would
+    // win by default.
     const isStill = one.decision.action === "held" && one.heldBy === undefined && known !== undefined;
     const isDisputed = one.decision.action === "conflict" || isStill;
     if (!isDisputed || at === undefined) continue;
@@ -105,7 +106,8 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
     if (known === undefined || !saysTheSame(known.record, record))
       planned.push({ id: known?.id ?? ground.newId(), record });
   }
-  // Withdraw the remaining conflicts. Their sides agree again, or their obstacle is gone, or this step removes it.
+  // Withdraw the remaining conflicts, except those of waiting paths. Their sides agree again, or their obstacle is
+  // gone, or this step removes it.
   for (const known of open.values()) {
     if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
     else if (known.record.sync?.since !== undefined) planned.push(onlyOfItsPath(known));
@@ -163,7 +165,7 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
 }
 
-/** Limits a waiting conflict to its own path, because this step reconciles the paths beneath it. */
+/** Limits the conflict of a waiting path to this path, because this step reconciles the paths beneath it. */
 function onlyOfItsPath({ id, record }: IdentifiedConflict): IdentifiedConflict {
   if (record.sync === undefined) return { id, record };
   const { since: _over, ...sync } = record.sync;

@@ -58,8 +58,9 @@ const BATCH = 2_048;
 const MOST_LOOKED_BACK = 50;
 
 /**
- * Reads the paths, and the other paths that are needed to decide about them: the folders above, and everything beneath
- * a path that is a folder on some sides but not on all. Leaves out paths that the folder and its origin do not share.
+ * Reads the states of the touched paths, and of all paths that are needed to decide about them: the folders above, and
+ * everything beneath a path that is in conflict, or that is a folder in some of its three states but not in all. Leaves
+ * out paths that the folder and its origin do not share.
  */
 export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
   const found = new Map<WorkspacePath, CyclePath>();

@@ -7,6 +7,7 @@ export interface RefusalProbeOptions {
   readonly timers: Timers;
   /** True if entries can be sent now. */
   readonly mayAsk: () => boolean;
+  /** Starts a step of the sync. */
   readonly wake: () => void;
 }
 
@@ -16,7 +17,7 @@ const LONGEST_WAIT_MS = 900_000;
 /**
  * Detects when an origin that was read-only (an archived workspace, a folder without permission) can be written again.
  * After waits of growing length, the probe proposes one of the paths that were refused as `read-only`. Each attempt
- * adds lines to the log, so the other paths are sent only after one was accepted.
+ * adds lines to the log, so the other paths are sent only once the origin has accepted that path.
  */
 export class RefusalProbe implements Disposable {
   readonly #options: RefusalProbeOptions;

@@ -44,7 +44,10 @@ const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn"
   merge: "merged",
 };
 
-/** Throws `REFUSED` if the sides must be merged and do not merge, or if the decision was made for other sides. */
+/**
+ * Returns the step that settles the conflict as the person has decided. Throws `REFUSED` if the sides must be merged
+ * and do not merge, or if they are not the sides that the person saw.
+ */
 export async function resolveSyncConflict(
   blobs: BlobStore,
   disputed: Disputed,

@@ -10,7 +10,10 @@ import { putBack } from "./deletion-guard.ts";
 export interface Restoring {
   readonly paths: readonly CyclePath[];
   readonly decisions: readonly SettledDecision[];
-  /** The sides to which lost entries are restored. Empty unless a person has decided so for this step. */
+  /**
+   * The sides to which lost entries are restored. Empty unless a person's decision or the `keeps` of the sync's record
+   * demands it.
+   */
   readonly sides: ReadonlySet<Side>;
   /** True if contents that the origin has erased are not restored, because the origin would not accept them. */
   readonly leavesErased: boolean;
@@ -20,8 +23,8 @@ export interface Restoring {
 
 /**
  * Restores the entries that a person wants back after a large deletion. These are the entries that the other side still
- * has, and the entries that were deleted on both sides just before the halt. The origin's event about a deletion may
- * not have arrived yet. The path is restored once that event has arrived.
+ * has, and the entries that were deleted on both sides just before the halt. If the origin's event about a deletion has
+ * not arrived yet, the path is restored once that event has arrived.
  */
 export class RestoredPaths {
   readonly #mirror: Pick<Mirror, "record" | "erasures">;

@@ -51,6 +51,7 @@ export class Retries implements Disposable {
     }
   }
 
+  /** Allows all waiting paths to be retried now. */
   hurry(): void {
     for (const timer of this.#waiting.values()) timer[Symbol.dispose]();
     this.#waiting.clear();

@@ -12,6 +12,7 @@ export interface SampleGround {
   readonly applied: number;
 }
 
+/** The number of sampled files (`looked`), and how many of them are unchanged (`same`). */
 export interface Sample {
   readonly looked: number;
   readonly same: number;
@@ -26,7 +27,8 @@ const MOST_BYTES = 64 * 1024 ** 2;
 
 /**
  * Chooses files from the whole folder, and compares the shortest ones with the state on which both sides last agreed.
- * States that were recorded later are not used, because another folder may already have been in its place.
+ * States that were recorded later are not used, because they may be those of another folder that was already in the
+ * place of the known one.
  */
 export async function sampleContents(ground: SampleGround): Promise<Sample> {
   const { worktree } = ground.context;

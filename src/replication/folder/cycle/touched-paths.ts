@@ -5,7 +5,7 @@ import { withBreaths } from "../../../util/yield-to-event-loop.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "../ground/decide-cycle.ts";
 
-/** Returns the paths that differ between two states of two histories, in path order. */
+/** Returns the paths whose entries differ between two histories, each as of its own seq, in path order. */
 export async function differingPaths(
   [a, atA]: readonly [FileHistory, number],
   [b, atB]: readonly [FileHistory, number],
@@ -25,7 +25,7 @@ export async function differingPaths(
   return found;
 }
 
-/** An exhausted side sorts last. */
+/** Compares the paths of two rows. A history without further rows sorts last. */
 function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): number {
   if (a === undefined) return 1;
   return b === undefined ? -1 : comparePaths(a.path, b.path);

@@ -136,8 +136,8 @@ async function lastCommon(path: WorkspacePath, base: SyncBase, sides: AsOf): Pro
 const NOWHERE: Stood = { ownSeq: 0, seq: -1 };
 
 /**
- * Reads the folder's iterations of a path. If a step has left the origin's state out, reads only the iterations after
- * that step.
+ * Reads the folder's iterations of a path. If a step has left the origin's state out because the folder could not hold
+ * it, reads only the iterations after the last such step.
  */
 async function readSince(path: WorkspacePath, { own, stoodOn, upTo }: AsOf) {
   const all = (await own.iterations(path)).filter(({ seq }) => seq <= upTo);

@@ -14,7 +14,10 @@ import type { SyncBase } from "../../../core/tree/upstream-change.ts";
 export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
-  /** The path's event at the origin up to which a base was already searched. Earlier events are not searched again. */
+  /**
+   * The path's event at the origin up to which an earlier step has searched for a base. Events up to it are not
+   * searched again.
+   */
   readonly judgedTo?: number;
   readonly local: Entry | undefined;
   readonly remote: Entry | undefined;
@@ -33,9 +36,9 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides about each path with `reconcileTrees`. The origin is alpha in every mode. The paths must be complete: they
- * must include the folders above each path, and everything beneath a path that is a folder in some of its three states
- * but not in all.
+ * Decides about each path with `reconcileTrees`. The origin is the preferred side (alpha, see `ReconcileMode`) in every
+ * mode. The paths must be complete: they must include the folders above each path, and everything beneath a path that
+ * is a folder in some of its three states but not in all.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
@@ -69,6 +72,7 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
  */
 const NEVER_SET = 0o7000;
 
+/** Returns the entry without the bits of `NEVER_SET`. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
 }

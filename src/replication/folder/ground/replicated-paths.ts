@@ -76,7 +76,10 @@ export class ReplicatedPaths {
     return !isFolder && this.#staysAsSecret(path, this.#namesOf(this.#namedBefore));
   }
 
-  /** True if the path is withheld by these patterns or names of secrets. They apply in place of the present ones. */
+  /**
+   * True if the path was withheld by at least one of the earlier `filters`, or by the earlier `names` of secrets. The
+   * present filter and names do not count.
+   */
   isWithheldBy({ filters, names }: WithheldThen, path: WorkspacePath, isFolder: boolean): boolean {
     if (!isFolder && this.#staysAsSecret(path, this.#namesOf(names))) return true;
     return filters.some((patterns) => {
@@ -87,6 +90,7 @@ export class ReplicatedPaths {
     });
   }
 
+  /** Called after a reconciliation under the present filter. */
   reconciled(): void {
     this.#earlier = undefined;
   }
@@ -130,8 +134,8 @@ export class ReplicatedPaths {
 
   /**
    * True if each side keeps its own state of a path because one of these states was recorded as a secret. False if
-   * secrets are replicated. A state that was recorded as a secret does not count if a person has since removed its name
-   * from the list.
+   * secrets are replicated. A state that was recorded as a secret does not count if a person has since removed the
+   * path's name from the list.
    */
   keepsApart({ path, local, remote }: Pick<PathSides, "local" | "remote"> & { readonly path: WorkspacePath }): boolean {
     const { here, there } = this.#names;
@@ -159,7 +163,8 @@ export class ReplicatedPaths {
 
   /**
    * True if the folder's changes of the path are sent to the origin. `entry` is the present state, or the last state
-   * before a deletion. `remote` is the origin's state. The caller can omit it if the caller has already checked it.
+   * before a deletion. `remote` is the origin's state. It can be omitted if the caller has already checked it with
+   * `keepsApart`.
    */
   goesBack(path: WorkspacePath, entry: Entry | undefined, remote?: Entry): boolean {
     if (this.isOneWay) return false;

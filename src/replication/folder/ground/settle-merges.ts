@@ -49,7 +49,7 @@ function contentOf(blobs: BlobStore, hash: Hash | undefined): Promise<Buffer | u
   return hash === undefined ? Promise.resolve(undefined) : blobs.get(hash);
 }
 
-/** Stores the contents durably. */
+/** Stores the contents durably, and returns their hashes in the same order. */
 export async function keepContents(blobs: BlobStore, contents: readonly Uint8Array[]): Promise<Hash[]> {
   if (contents.length === 0) return [];
   return withBatch(blobs, async (batch) => {

@@ -12,7 +12,8 @@ import { ReplicaState } from "../../../engine/replica/replica-state.ts";
 import type { Mirror } from "../../replica/mirror.ts";
 
 /**
- * An own event (`ownSeq`), and the origin's event (`seq`) on which the folder's state of a path is based from then on.
+ * An own event (`ownSeq`), and the origin's event (`seq`) on which the folder's state of a path is based from that own
+ * event on.
  */
 export interface Stood {
   readonly ownSeq: number;
@@ -143,7 +144,9 @@ export class StoodOn {
     return { ownSeq, seq: await standing.baseOf(path, (at, seq) => mirror.iterationAt(at, seq)) };
   }
 
-  /** Returns `undefined` if the event is about another path, or exists only in a base. */
+  /**
+   * Returns the file record of an own event; `undefined` if the event is about another path, or exists only in a base.
+   */
   async #fileOf(path: WorkspacePath, ownSeq: number): Promise<FileRecord | undefined> {
     const { context } = this.#parts;
     const row = await context.index.locate(ownSeq);

@@ -15,14 +15,17 @@ export interface KeeperOptions {
   /** Begins a session. Must call `welcome` once the origin has admitted this replica. */
   readonly begin: (channel: Channel, welcome: () => void) => ReplicaSession;
   readonly timers: Timers;
-  /** A number from 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   /** True if another attempt would fail with the same error. The codes in `FINAL` need not be recognised here. */
   readonly isFinal: (error: ChronicleError) => boolean;
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
-/** The stage that an attempt reached, and the error that ended it (`undefined` for a normal end). */
+/**
+ * The stage at which an attempt ended, and the error that ended it (`undefined` for a normal end). `connecting`:
+ * without a channel. `asking`: before the origin admitted this replica. `welcome`: after that.
+ */
 interface Attempt {
   readonly stage: "connecting" | "asking" | "welcome";
   readonly error: ChronicleError | undefined;
@@ -97,7 +100,7 @@ export class ConnectionKeeper {
     this.#state = "ended";
   }
 
-  /** Can change during each await and each call of `onChange`. */
+  /** True once `stop` was called, which can happen during each await and each call of `onChange`. */
   get #isEnding(): boolean {
     return this.#ending.signal.aborted;
   }
@@ -147,7 +150,7 @@ export class ConnectionKeeper {
     return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
   }
 
-  /** Jitter keeps replicas from returning all at once. */
+  /** Waits before the next attempt, at most `longest` ms. Jitter keeps replicas from returning all at once. */
   #pause(longest: number): Promise<void> {
     const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;

@@ -34,6 +34,10 @@ export interface OriginLinkOptions {
   readonly onMayWrite: () => void;
   readonly onReceived: (done: number, total: number) => void;
   readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
+  /**
+   * Called when the link has ended because the origin refuses this replica, or because its history contradicts an
+   * earlier one.
+   */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
 
@@ -57,7 +61,7 @@ export class OriginLink {
     return this.#state;
   }
 
-  /** Why the link is not connected. */
+  /** The error that ended the last attempt or connection; `undefined` if there was none. */
   get error(): ChronicleError | undefined {
     return this.#error;
   }
@@ -131,8 +135,8 @@ export class OriginLink {
   }
 
   /**
-   * If the server was this replica's origin before, a server that offers no replication (404) is not a refusal, because
-   * the server may offer it again.
+   * Opens a channel. A server that answers 404 offers no replication. If it was this replica's origin before, this is
+   * not a refusal, because the server may offer replication again.
    */
   async #connect(signal: AbortSignal): Promise<Channel> {
     const { connect, record } = this.#options;

@@ -286,15 +286,15 @@ function troubleOf(facts: Facts, next: string | undefined): SyncTroubleShape | u
 }
 
 /**
- * Returns the trouble of a sync that is halted, or was halted when it was stopped. Only a refused token is such a
- * trouble.
+ * Returns the trouble of a sync that is halted, or was halted when it was stopped; `undefined` unless the halt is about
+ * a refused token.
  */
 export function haltTrouble({ reason, detail }: ReplicaHalt, next: string | undefined): SyncTroubleShape | undefined {
   return TOKEN.has(reason) ? troubleShape("token-refused", detail ?? reason, next) : undefined;
 }
 
 function awayTrouble({ code, data, message, hint }: ChronicleError): SyncTroubleShape | undefined {
-  // The origin's server cannot open its store yet, because another process still has the store open.
+  // `LOCKED`: the origin's server cannot open its store yet, because another process still has the store open.
   if (code === "LOCKED") return troubleShape("starting", message, hint);
   if (code !== "UNAVAILABLE") return undefined;
   if (data["about"] === STARTING) return troubleShape("starting", message);

@@ -46,7 +46,7 @@ const MOST_LOOKED_BACK = 50;
 
 /**
  * Leaves files that editors and desktops make for themselves (see core/filter/editor-names.ts) on the side on which
- * they were made. A path that was replicated before counts as a person's file, whatever its name. It is still
+ * they were made. A path that was replicated before counts as a person's file, whatever its name, and is still
  * replicated.
  */
 export class EditorFiles {

@@ -7,6 +7,7 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** Waits until conditions are true. The owner must call `look` after each change. */
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>();
 
@@ -94,6 +95,7 @@ export interface Flushed {
   readonly waiting: ConditionWaiters;
   readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
+  /** Throws `REFUSED` if the sync is not running. */
   readonly refuseIdle: () => void;
   /** Scans the paths of the folder that the watcher has reported. If `unhinted` is true, also scans all other paths. */
   readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
@@ -105,9 +107,9 @@ export interface Flushed {
 const FLUSH_MS = 60_000;
 
 /**
- * Resolves once every earlier change on either side has arrived on the other side, or is in conflict. Rejects with
- * `REFUSED` if this takes longer than `timeoutMs`, or the sync is not running. Rejects with the signal's reason if the
- * signal aborts.
+ * Resolves once every change that either side made before the call has arrived on the other side, was refused by the
+ * origin, or is in conflict. Rejects with `REFUSED` if this takes longer than `timeoutMs`, or the sync is not running.
+ * Rejects with the signal's reason if the signal aborts.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });

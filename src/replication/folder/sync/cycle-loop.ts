@@ -70,7 +70,7 @@ export class CycleLoop {
   #decided: LossDecision | undefined;
   /**
    * True if everything in the folder was scanned since `setOut`, or if the folder is missing. In the latter case, the
-   * recorded state can be older.
+   * recorded state can be older than the last state of the folder.
    */
   #isLooked = false;
   /** True if a large deletion at the origin was accepted, and further parts of it may still arrive. */
@@ -110,6 +110,7 @@ export class CycleLoop {
     return this.#retryAt;
   }
 
+  /** If a retry is scheduled, carries it out now. The next failure is followed by the shortest wait. */
   hurry(): void {
     this.#failures = 0;
     if (this.#retryAt === undefined) return;
@@ -117,6 +118,7 @@ export class CycleLoop {
     this.#retryNow();
   }
 
+  /** Requests a cycle, at once or after `afterMs` ms. */
   wake(afterMs = 0): void {
     if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
     this.#isWanted = true;
@@ -312,10 +314,10 @@ interface ArrivalsOptions {
 
 const LOOK_MS = 100;
 
-/** The maximum number of missing events that are not worth a wait. */
+/** Up to this many missing events are not waited for. */
 const FEW = 500;
 
-/** The maximum number of consecutive checks without progress, and of all checks. */
+/** The maximum number of consecutive checks without progress, and of all checks in one wait. */
 const MOST_STILL = 10;
 const MOST_LOOKS = 300;
 

@@ -35,7 +35,7 @@ export interface FolderSyncParts extends Pick<
   "mirror" | "session" | "connect" | "timers" | "random"
 > {
   readonly context: Context;
-  /** `undefined` if there is no folder. */
+  /** Returns the folder's present identity; `undefined` if there is no folder. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules?: NameRules | undefined;
   /**
@@ -300,10 +300,10 @@ export class FolderSync {
   }
 
   /**
-   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` is missing, scans the folder
-   * first.
+   * Continues a sync that is paused or halted. If the halt needs a decision and `accept` is missing, resolves only once
+   * the folder was scanned and compared with the origin's state.
    *
-   * Throws `REFUSED` if the sync halts again during this scan, for instance because the lost files are still missing.
+   * Throws `REFUSED` if the sync halts again in this comparison, for instance because the lost files are still missing.
    * Also throws `REFUSED` if the sync is stopped, if the folder is missing, or if a restore is requested while the sync
    * runs.
    */
@@ -378,7 +378,7 @@ export class FolderSync {
   }
 
   /**
-   * Records the folder's state, settles the conflict of the path, and resolves to the conflict as it is afterwards. The
+   * Records the path's present state, settles its conflict, and resolves to the conflict as it is afterwards. The
    * conflict stays open if everything was settled except that a folder could not be removed. Throws `NOT_FOUND` and
    * `REFUSED` as `FolderCycle.resolve` does.
    */
@@ -557,7 +557,7 @@ export class FolderSync {
     if (degraded && !this.#wasDegraded)
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
-    // The next cycle reports a missing folder.
+    // If the folder is missing, the loop continues: its next cycle reports that.
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else await this.#notLooked(error);

@@ -8,7 +8,10 @@ import type { Timers } from "../../../util/timers.ts";
 
 export interface FsWatcherOptions {
   readonly context: Context;
-  /** A path must be quiet for this time before it is scanned. See `longestWaitMs`. */
+  /**
+   * A path must be quiet for this time before it is scanned. A path that does not become quiet is scanned after
+   * `longestWaitMs`.
+   */
   readonly debounceMs: number;
   readonly timers: Timers;
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -53,7 +56,7 @@ export class FsWatcher {
     });
   }
 
-  /** Begins to watch. `look` finds changes that were made before. */
+  /** Begins to watch. `look` finds the changes that were made before the watch began. */
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
@@ -64,8 +67,8 @@ export class FsWatcher {
   }
 
   /**
-   * Scans the paths with a hint at once. If `unhinted` is true, also scans all other paths. Resolves once the changes
-   * are recorded. Rejects if the scan fails.
+   * Scans the paths that the watcher has reported, without waiting until they are quiet. If `unhinted` is true, also
+   * scans all other paths. Resolves once the changes are recorded. Rejects if the scan fails.
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);

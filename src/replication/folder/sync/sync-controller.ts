@@ -37,7 +37,7 @@ export interface SyncControllerOptions {
   readonly places: SyncPlaces;
   /** In epoch milliseconds. */
   readonly now: () => number;
-  /** A number from 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   readonly timers?: Timers;
   /**
@@ -190,7 +190,7 @@ export class SyncController implements SyncRunner {
       (place) =>
         this.#running.get(place.id)?.sync.shape ?? restingShape(place, this.#waiting.get(place.id) ?? ELSEWHERE),
     );
-    // Another process that ran a sync may have ended.
+    // Another process that ran a sync may have ended, so that this process must continue the sync.
     if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
     // The log of a new sync may still be empty, so that `places` does not list the sync.
@@ -261,7 +261,7 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  /** Runs outside of `#inTurn`, so that other requests need not wait for the flush. */
+  /** Waits for the flush outside of `#inTurn`, so that other requests need not wait for it. */
   async flush(
     id: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
@@ -309,14 +309,14 @@ export class SyncController implements SyncRunner {
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
     const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
-    // Throw only now, when all syncs are closed, even if one could not record its progress.
+    // Throw the error of a sync that could not record its progress only now, when all syncs are closed.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async #takeUp(id: string): Promise<void> {
     if (this.#running.has(id)) return;
     const { sync } = await this.#run(id, (record) => record);
-    // Another process may have stopped the sync while this one waited.
+    // Another process may have stopped the sync while this process waited.
     if (sync.record.stopped === true) await this.#letGo(id);
   }
 

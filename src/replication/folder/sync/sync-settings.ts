@@ -18,6 +18,7 @@ import { wholePath } from "../../../core/tree/root-place.ts";
 const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 const MOST_DEBOUNCE_MS = 60_000;
 
+/** Throws `USAGE` if an option of the start is invalid. */
 export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
