@@ -207,6 +207,22 @@ describe("Truth 82: an undo that undid an undo", () => {
     expect(project.read("a")).toBe("1\n");
   });
 
+  it("is not the end of an action that goes on: what it does later is not called undone", async () => {
+    await using project = new Project();
+    const { workspace } = await begun(project);
+    const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "make" }, session: "s" });
+    const id = action?.id ?? "";
+    project.write("a", "2\n");
+    await workspace.snapshot();
+    await workspace.undo({ action: id });
+    project.write("a", "3\n");
+    await workspace.finishAction(id, { outcome: "done" });
+    expect((await workspace.operations()).find((one) => one.id === id)?.undone).toBe(false);
+    await workspace.undo();
+    expect(project.read("a")).toBe("1\n");
+    expect((await workspace.operations()).find((one) => one.id === id)?.undone).toBe(true);
+  });
+
   it("costs little, however many there are", async () => {
     await using project = new Project();
     const { workspace, run, seq } = await begun(project);

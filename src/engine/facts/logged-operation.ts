@@ -29,8 +29,8 @@ export interface LoggedOperation {
   /** Set for an undo or redo whose own changes a later undo has undone, at least in part. */
   readonly reversed?: Reversed;
   /**
-   * Set if an undo or redo of the operation was reversed: true if nothing of the operation is left. Then it counts, and
-   * not the undos and redos.
+   * Set if an undo or redo of the operation was reversed, or if the operation went on after an undo: true if nothing of
+   * it is left. Then this counts, and not the undos and redos.
    */
   readonly isUndone?: boolean;
 }

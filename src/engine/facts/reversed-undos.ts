@@ -91,26 +91,37 @@ function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boole
 }
 
 /**
- * Returns the same operations, with `isUndone` of those for which the undos and redos no longer tell whether they are
- * undone, because an undo or redo of them was reversed. Their events decide.
+ * Returns the same operations, with `isUndone` of those for which the undos and redos do not tell whether they are
+ * undone: an undo or redo of them was reversed, or they went on after they were undone. Their events decide.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
-  if (reversed.length === 0) return [...operations];
+  const longer = undoneMeanwhile(operations);
+  if (reversed.length + longer.length === 0) return [...operations];
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
-  const first = reversed[0]?.toSeq ?? 0;
-  // What a later undo was recorded to have undone may have been undone by the reversed one at that time.
+  const first = reversed[0]?.toSeq ?? Infinity;
+  // At the time of a later undo, its operations can have been undone by the undo that it reversed.
   const about = [...reversed, ...operations.filter(({ selective, toSeq }) => selective !== undefined && toSeq > first)];
-  const ids = owners.around(
-    about.flatMap(({ target, selective }) => [target ?? "", ...(selective?.takes ?? []), ...(selective?.passes ?? [])]),
-  );
+  const ids = owners.around([...longer, ...about.flatMap(idsUndoneBy)]);
   const told: LoggedOperation[] = [];
   for (const one of operations) {
     const isAsked = ids.has(one.id) && one.kind !== "undo" && one.kind !== "redo";
     told.push(isAsked ? { ...one, isUndone: await isAllTaken(context, one, { owners, taken }) } : one);
   }
   return told;
+}
+
+/** Returns the ids of the operations that ended after an undo of them. */
+function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly string[] {
+  const ends = new Map(operations.map(({ id, toSeq }) => [id, toSeq]));
+  return operations
+    .filter(({ kind }) => kind === "undo")
+    .flatMap((undo) => idsUndoneBy(undo).filter((id) => (ends.get(id) ?? 0) > undo.toSeq));
+}
+
+function idsUndoneBy({ target, selective }: LoggedOperation): readonly string[] {
+  return [...(target === undefined ? [] : [target]), ...(selective?.takes ?? []), ...(selective?.passes ?? [])];
 }
 
 /**
