@@ -135,16 +135,18 @@ export class FolderPlaces {
     }
   }
 
-  /** Returns the folders with noted places, by the paths of the notes. */
+  /**
+   * Returns the folders with noted places, by the paths of the notes. Another process that ends its apply meanwhile
+   * removes its notes, so a note that is gone counts as none.
+   */
   #noted(): Map<WorkspacePath, WorkspacePath> {
     const { notes, noteFolder } = this.#options;
     const found = new Map<WorkspacePath, WorkspacePath>();
     if (notes.lstat(noteFolder)?.kind !== "dir") return found;
-    for (const { name, kind } of notes.list(noteFolder)) {
+    for (const { name, kind } of ifThere(() => notes.list(noteFolder)) ?? []) {
       const note = childOf(noteFolder, decodeName(name));
-      if (kind !== "symlink") continue;
-      const target = notes.readlink(note);
-      found.set(note, target.equals(TOP) ? ROOT : pathFromBytes(target));
+      const target = kind === "symlink" ? ifThere(() => notes.readlink(note)) : undefined;
+      if (target !== undefined) found.set(note, target.equals(TOP) ? ROOT : pathFromBytes(target));
     }
     return found;
   }
@@ -158,6 +160,16 @@ function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): boolean {
   } catch (error) {
     if (errnoOf(error) !== "EEXIST") throw error;
     return false;
+  }
+}
+
+/** Returns the result of `read`; `undefined` if what it reads is gone. */
+function ifThere<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    return undefined;
   }
 }
 
