@@ -41,7 +41,7 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
       resolve({
         status: response.statusCode ?? 0,
         body: Buffer.concat(pieces).toString("utf8"),
-        problem: typeof problem === "string" ? decodeURIComponent(problem) : undefined,
+        problem: typeof problem === "string" ? decoded(problem) : undefined,
       });
     });
   });
@@ -56,6 +56,16 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
   asked.on("error", () => resolve(undefined));
   asked.end(body);
   return promise;
+}
+
+/** A malformed text is returned as it is: the answer may be another program's. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    return text;
+  }
 }
 
 /** The time in which a running server must answer a health check, in milliseconds. */

@@ -118,6 +118,19 @@ describe("an idle workspace", () => {
   });
 });
 
+it("one workspace that cannot be closed keeps no other one open", async () => {
+  const { workspaces } = await opened(3);
+  const leases = await Promise.all(["w0", "w1", "w2"].map((key) => workspaces.openKey(key)));
+  const [first] = leases;
+  if (first === undefined) throw new Error("nothing is open");
+  const close = first.workspace.close.bind(first.workspace);
+  Object.defineProperty(first.workspace, "close", {
+    value: () => close().then(() => Promise.reject(new Error("the disk is sick"))),
+  });
+  await expect(workspaces.close()).rejects.toThrow("the disk is sick");
+  for (const { workspace } of leases) await expect(workspace.head()).rejects.toMatchObject({ code: "USAGE" });
+});
+
 describe("the workspace that was used longest ago", () => {
   it("is closed when there is too much, but never one in use, nor the last one used", async () => {
     const made = await opened(3);

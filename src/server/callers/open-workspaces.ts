@@ -217,16 +217,18 @@ export class OpenWorkspaces {
     return true;
   }
 
-  /** Closes all workspaces, even those in use. */
+  /** Closes all workspaces, even those in use. If some cannot be closed, throws the first error after all are done. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
       const all = [...this.#held.values()];
       this.#held.clear();
+      const failures: unknown[] = [];
       for (const held of all) {
         held.gone.abort();
         held.dropped = true;
-        await closed(held);
+        await closed(held).catch((error: unknown) => failures.push(error));
       }
+      if (failures.length > 0) throw failures[0];
     });
   }
 
