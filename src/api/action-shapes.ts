@@ -200,7 +200,10 @@ export interface PruneShape {
   event: number | null;
   /** Events up to this seq are pruned. */
   floor_seq: number;
-  /** The ids of the actions, and the numbers of the snapshots, that can (or could) no longer be restored. */
+  /**
+   * The ids of the actions, and the numbers of the snapshots, that the pruning makes unrestorable (in a dry run: would
+   * make).
+   */
   pruned_actions: string[];
   pruned_snapshots: number[];
   kept_actions: number;
@@ -216,10 +219,10 @@ export interface PruneShape {
 export interface ErasedContentShape {
   hash: string;
   bytes: number;
-  /** The first present and former paths of the content; `total_paths` is the number of all of them. */
+  /** The paths that have or had the content: the first in path order. `total_paths`: the number of all of them. */
   paths: string[];
   total_paths: number;
-  /** The first paths that have the content now. */
+  /** The paths that have the content now: the first in path order. */
   now_in: string[];
 }
 
@@ -234,19 +237,19 @@ export interface EraseShape {
   /** The number of erased contents, and their size in bytes. */
   total: number;
   bytes: number;
-  /** The first of the erased contents. */
+  /** The erased contents; only the first of the list if it is long. */
   contents: ErasedContentShape[];
   /**
    * `total_kept`: the number of contents that matched but stay, because paths have them now, or because the history
-   * itself needs them. `kept`: the first of these contents.
+   * itself needs them. `kept`: these contents; only the first of the list if it is long.
    */
   total_kept: number;
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */
   already: number;
   /**
-   * The first of the kept-aside copies that were erased: copies of the files that were to be erased, and copies with a
-   * content that was erased.
+   * The kept-aside copies that were erased: copies of the files that were to be erased, and copies with a content that
+   * was erased. Only the first of the list if it is long.
    */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */
@@ -272,7 +275,7 @@ export interface ErasureShape {
   event: number;
   /** The number of erased contents. */
   total: number;
-  /** The number of paths whose copies kept aside were erased. */
+  /** The number of paths whose kept-aside copies were erased. */
   kept_aside: number;
   /** The request for the erasure; exactly one field is present. */
   asked: { path?: string; content?: string; match?: string };

@@ -63,8 +63,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are left free. The server first creates the socket in the same folder under the name `.<process id>`,
-  // which takes at most nine bytes.
+  // Nine bytes are left free, although nothing needs them: the server first creates the socket under the temporary name
+  // `.<process id>` in the same folder (`openSocket`), and this name is shorter than the final one.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 

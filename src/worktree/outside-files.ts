@@ -31,9 +31,9 @@ export interface OutsideFiles {
    */
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
-   * Resolves an absolute path as a tool does that writes to it. `name` is the path with the links above it resolved.
-   * `end` is the target if `name` is a link, else the same as `name`. Components that cannot be resolved stay as they
-   * are.
+   * Resolves an absolute path in the same way as a tool that writes to it. `name` is the path with the links above it
+   * resolved. `end` is the target if `name` is a link, else the same as `name`. Components that cannot be resolved stay
+   * as they are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
   /** Reads the current state of a path. Passes each content to `keep`, in pieces. Rethrows what `keep` throws. */

@@ -46,7 +46,10 @@ export interface Found {
   readonly mcp: readonly string[] | undefined;
   /** True if the user has another MCP server with the name of Chronicle's server. */
   readonly namesake: boolean;
-  /** The events that should have a hook of Chronicle but have none. Empty if no event has one. */
+  /**
+   * The events that should have a hook of Chronicle but have none. If no event at all has one, this is empty, because
+   * the hooks are simply not installed.
+   */
   readonly missing: readonly string[];
   /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */
   readonly misplaced: readonly string[];

@@ -43,8 +43,8 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
   if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
-  // `undo` is not suggested here, because the transaction may still be active. `undo` would roll it back first, and
-  // then also undo the operation before the run.
+  // The next two texts do not suggest `undo`, because the transaction of `--rollback-on-failure` may still be active.
+  // `undo` would first roll back that transaction, and then also undo the operation before the run.
   if (left !== null) return `${what}, not taken back`;
   if (result.not_committed !== undefined) return what;
   return `${what}. Take back: ${worded("chronicle undo")}`;

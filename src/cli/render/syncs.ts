@@ -184,8 +184,9 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 }
 
 /**
- * Returns the text for the state `in-sync`. The text is `up to date` if the origin refuses changes of the folder or the
- * token may only read, because the sides may then differ.
+ * Returns the text for the state `in-sync`. If the origin refuses changes of the folder, or the token may only read,
+ * the text says `up to date` and not `in sync`: the folder has received everything from the origin, but it may have
+ * changes of its own that the origin lacks.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {

@@ -47,8 +47,8 @@ export async function performCommand(
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
   const answered = served.run(run);
-  // The rejection is ignored here. If the command fails after `ordered` has resolved, the answer to the client's report
-  // of the end has the failure.
+  // The rejection is ignored here. If the command fails after `ordered` has resolved, the client learns of the failure
+  // when it reports that the program which it was ordered to start has ended.
   answered.catch(() => undefined);
   return Promise.race([answered, served.ordered]);
 }

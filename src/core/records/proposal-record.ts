@@ -6,9 +6,9 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more, based on the
- * origin's events that the replica has applied when it records the proposal. Like a file's event, the event of a
- * proposal is an entry of the journal.
+ * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more. The proposal
+ * is based on those events of the origin that the replica had applied when it recorded the proposal. The event of a
+ * proposal is an entry of the journal, as the event of a file is.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;

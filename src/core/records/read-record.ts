@@ -77,7 +77,7 @@ function recovery(body: RecordBody): void {
 }
 
 /**
- * Checks the record of an import. The record has the facts of another program's log for which events have no fields.
+ * Checks the record of an import. The record has those facts of another program's log for which an event has no field.
  */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);

@@ -2,8 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import { withVisible } from "./invisible.ts";
 
 /**
- * A path inside a workspace. Its components are separated by `/`. None of them is empty, `.` or `..`, or contains a
- * NUL. `""` is the root.
+ * A path inside a workspace. Its components are separated by `/`. None of them is empty, `.` or `..`, or contains a NUL
+ * (except for the mark of a further root, see below). `""` is the root.
  *
  * Bytes that are not UTF-8 are kept exactly. Each such byte is one lone surrogate U+DC80..U+DCFF (as in Python's PEP
  * 383), so a path is well-formed exactly if its bytes are UTF-8.
@@ -229,7 +229,7 @@ export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
 
 /**
  * Returns true if a tracked root contains a path, which must be relative to the root. A root that is a single file
- * contains only that name, and its contents if it becomes a folder.
+ * contains only the path of that file, and the paths beneath it if a folder takes the file's place.
  */
 export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
   return only === undefined || isWithin(inner, only as WorkspacePath);
@@ -259,7 +259,7 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
 
 /** Matches the mark of a further root at the beginning of a path that is given as text. */
 const ROOT_TEXT = /^@[a-z0-9-]+:/;
-/** The mark of bytes at the beginning of a path that is given as text. */
+/** The prefix of a path that is given as text, but encoded in base64 because its bytes are not UTF-8. */
 const BYTES_TEXT = "base64:";
 
 export function isInFurtherRoot(text: string): boolean {

@@ -83,8 +83,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // If nobody was expected to finish the action, `late` makes the capture treat the action as open. This also applies
-  // to an action that nobody has recorded as abandoned yet.
+  // The action may be finished late: it is closed already, or its owner is gone or has not been heard of for too long
+  // (`goingOn`), even if no event says so yet. `late` then makes the capture treat the action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

@@ -72,7 +72,10 @@ export async function backUpOutside(
   };
 }
 
-/** For each outside path of the action whose state has changed since it was last recorded, returns a record. */
+/**
+ * Looks at the outside paths of an action after the action. If a path was kept together with everything beneath it,
+ * looks at that, too. Returns a record for each path whose state differs from its last record.
+ */
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
@@ -126,7 +129,7 @@ interface DraftsGiven {
   readonly phase: OutsidePhase;
 }
 
-/** Returns the records of the found states. After an action, only changed and deleted paths get a record. */
+/** Returns the records of the found states. After an action, only new, changed and deleted paths get one. */
 async function draftsOf(context: Context, looks: readonly Look[], given: DraftsGiven): Promise<EventDraft[]> {
   const drafts = new Map<WorkspacePath, EventDraft>();
   for (const { found, omitted, deep } of looks) {
@@ -151,8 +154,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the first found path that no longer exist, if the action kept their states. Leaves out
- * paths that could not be read, because they may still exist.
+ * Returns the paths beneath the top (the first path in `found`) that existed according to their last record, which is
+ * of this action, and that no longer exist. Leaves out paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
   context: Context,
@@ -266,8 +269,8 @@ export function targetsFor({ worktree, outside }: Context, type: string, payload
 }
 
 /**
- * Returns the roots with paths from which the folders above all roots are removed. The places of the roots relative to
- * each other stay the same. Returns an empty list if only `/` lies above all roots.
+ * Returns the roots as if the deepest folder that contains all of them were `/`: the path of that folder is removed
+ * from their paths, and the rest stays the same. Returns an empty list if only `/` contains all of them.
  */
 function atTheTop(roots: readonly TargetRoot[]): TargetRoot[] {
   const [first = "", ...others] = roots.map(placeOfRoot);

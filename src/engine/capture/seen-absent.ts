@@ -19,12 +19,14 @@ import { givenPath, shownPath } from "../log/shape.ts";
 
 /**
  * An operation that goes back to a moment deletes a path only if a capture shows that the path was absent at that
- * moment. A path that was excluded or could not be captured may have existed unseen. A path that a sync brought may
- * have existed as well, unless the folder had been synced, at that moment, up to a state of the origin without that
- * path.
+ * moment. A path that was excluded then, or that could not be captured, may have existed unseen.
  *
- * Such an operation restores a recorded state only if that was the state on disk at the moment. If a path was recorded
- * earlier but could not be captured at the moment, its state at the moment is not known.
+ * For a path that a sync brought later, its absence in the folder is not enough, because the origin may have had it
+ * already. Such a path is deleted only if, by that moment, the folder had been synced with this origin, up to an event
+ * before the one that brought the path.
+ *
+ * Such an operation restores a recorded state only if that was the state on disk at that moment. If the path could not
+ * be captured at that moment, only an older state is recorded, and its state then is not known.
  */
 
 export interface BackTo {
@@ -34,7 +36,7 @@ export interface BackTo {
   readonly action?: string | undefined;
   /** True if Chronicle itself has written the path, right after it had captured the earlier state. */
   readonly isWritten?: boolean | undefined;
-  /** True if the caller accepts the last recorded state of the path in place of an unknown state at the moment. */
+  /** True if the caller accepts the last recorded state of the path in place of an unknown state at that moment. */
   readonly takesStale?: boolean | undefined;
 }
 
@@ -47,13 +49,16 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
 
 /**
  * A path that an operation leaves as it is, with the reason. These are the reasons of `BlockedPath`, and:
- * - `unseen`: nothing shows that it was absent at the moment, or its state at the moment or its present state could not
- *   be recorded.
+ * - `unseen`: one of these:
+ *   - nothing shows that it was absent at the moment to go back to;
+ *   - its state at that moment could not be recorded;
+ *   - its present state could not be recorded.
  * - `changed-meanwhile`: somebody changed it during the operation.
  * - `special`: a pipe, a socket or a device is in its place.
  * - `left-out`: something else that no capture takes is in its place.
  * - `erased`: the content that it would get was erased.
- * - `special-bits`: it keeps or gets a mode without bits that are never set. Everything else of it is restored.
+ * - `special-bits`: its mode lacks a setuid, setgid or sticky bit of the wanted state, because this bit is recorded but
+ *   never set (`never-set.ts`). Everything else of it is as wanted.
  * - `ambiguous`: no capture takes the path, and work that is not undone may have changed it.
  */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
@@ -76,8 +81,8 @@ export interface Guarded {
 /**
  * Separates the changes that may be made from those that are left out (`unseen`):
  *
- * - deletions of paths of which no capture shows that they were absent;
- * - restorations of states that were not on disk at the moment;
+ * - deletions of paths that no capture shows to have been absent at the moment to go back to;
+ * - restorations of states that were not, or may not have been, on disk at that moment;
  * - changes of paths off the record, because there is no copy of their present contents;
  * - deletions of folders that contain paths off the record.
  */
@@ -125,8 +130,10 @@ export interface Asked {
 /**
  * Returns the paths that are left alone because their state after event `seq` is not known:
  *
- * - paths whose recorded state is from before that moment, even if the operation would not change them;
- * - named paths without a recorded state.
+ * - paths that could not be captured at that moment, so that only an older state is recorded, even if the operation
+ *   would not change them;
+ * - named paths that could not be captured at that moment and of which no older state is recorded, unless a capture
+ *   shows that they were absent.
  */
 export async function unknownThen(
   context: Context,
@@ -183,7 +190,7 @@ export class SeenAbsent {
     return this.#wasNotRecorded(path, back);
   }
 
-  /** Returns why the recorded state is not the state that was on disk at that moment; `undefined` if it is. */
+  /** Returns why the recorded state may not be the one that was on disk at that moment; `undefined` if it is. */
   async #wasNotRecorded(path: WorkspacePath, back: BackTo): Promise<string | undefined> {
     if (isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
@@ -334,7 +341,10 @@ function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undef
   };
 }
 
-/** Returns what the scan before an action found at a path. Returns `undefined` if that is unknown. */
+/**
+ * Returns whether the scan before an action left a path out (`omitted`) or covered it (`absent`, because it was absent
+ * unless it is recorded). Returns `undefined` for a path that the action did not declare.
+ */
 function lookOfAction(
   { paths, files, missing, coverage }: LoggedAction,
   path: WorkspacePath,

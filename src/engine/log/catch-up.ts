@@ -51,8 +51,9 @@ interface BadTail {
  *
  * With `recover`, a torn tail is moved to quarantine, from the first line of its commit on, and an event records that.
  * Only the last commit can be torn, because a commit begins only after the one before it is durable. So a bad line is
- * damage if the end of a later commit follows it. It is also damage if the index or the kept head has its event,
- * because that event was acknowledged. Damage is thrown with `recover`, and returned otherwise.
+ * damage if the end of a later commit follows it. It is also damage if the index has its event, or the kept head is
+ * that event or a later one, because the event was acknowledged. Damage is thrown with `recover`, and returned
+ * otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -61,8 +62,9 @@ export async function catchUp(context: HistoryContext, options: CatchUpOptions):
     const last = attempt === MAX_ATTEMPTS;
     try {
       const found = await lookAndReplay(context, options);
-      // Without the lock, other processes may append meanwhile. An event that seems to be lost may then be newer than
-      // this attempt.
+      // Without the lock, other processes may append to the log and add to the index during an attempt. An event that
+      // seems to be lost may then have been appended after this attempt read the log. So if the log has grown, the
+      // attempt is repeated.
       if (found.damage === undefined || last || !(await hasGrown(context))) return found;
     } catch (error) {
       if (last || !(await wasOvertaken(context, known, error))) throw error;
@@ -119,8 +121,8 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Returns an error if the log no longer has the last event of the index. Later lines that do not continue that event
- * are no loss, and are cut off as a torn tail.
+ * Returns an error if the log no longer has the last event of the index. If the log has that event, lines after it that
+ * do not continue it are no loss.
  */
 async function lostSince(
   context: HistoryContext,
@@ -153,7 +155,10 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-/** Returns whether the history that ends at `head` has an event; `undefined` if its line is damaged. */
+/**
+ * Returns whether the history that ends at `head` has an event; `undefined` if the line of the event is damaged. Of an
+ * event before the oldest line, only the sentinel can tell (`agreesWithSentinel`).
+ */
 async function holdsNow(
   context: HistoryContext,
   event: Head,
@@ -185,13 +190,13 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it is filled anew. Takes the lock unless it is held, because the holder of the lock relies
- * on the index.
+ * Empties the index, so that it can be filled anew. If the caller does not hold the lock, takes it for this time,
+ * because the holder of the lock relies on the index, and fills the index as well.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
   using _held = await context.lock.exclusive(context.waitMs);
-  // Catches up again, because another process may have emptied the index already.
+  // Catches up, and does not just empty the index, because another process may have emptied and filled it already.
   await catchUp(context, { recover: false, locked: true });
 }
 
@@ -275,7 +280,7 @@ class Replay {
     }
     this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
     const mark = this.#commits.take(event);
-    // The ends of commits in a copy of another history are judged by `verify`.
+    // In a copy of another history, a wrong end of a commit is passed over here. `verify` reports it.
     if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
     if (this.#open.length === 0) this.#openLine = line.lineNumber;
     this.#open.push({ event, offset: line.offset, length: line.bytes.length });
@@ -359,8 +364,8 @@ async function judge(
 }
 
 /**
- * Returns whether the history has the event of the kept head; `undefined` if its line is damaged, and `behind` if
- * events are missing between that event and the first line of the log.
+ * Returns whether the history has the event of the kept head; `undefined` if the line of that event is damaged. Returns
+ * `behind` if events are missing between that event and the first line of the log.
  */
 async function fitOf(
   context: HistoryContext,
@@ -368,8 +373,8 @@ async function fitOf(
   { head, oldest }: Pick<Findings, "head" | "oldest">,
 ): Promise<boolean | "behind" | undefined> {
   if (last === undefined || last.seq === 0) return true;
-  // Before a compaction drops lines, it keeps a head at the last of them. So if events are missing between the kept
-  // head and the first line, the log was replaced, although it has no event that could be compared.
+  // Before a compaction drops lines, it keeps the last event that it drops as the head. So if events are missing
+  // between the kept head and the first line, no compaction has dropped them: the log was replaced by another one.
   if (context.isCopy !== true && last.seq < oldest - 1) return "behind";
   return holdsNow(context, last, { head, oldest, look: logHoldsHead });
 }
@@ -384,7 +389,8 @@ async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad
 }
 
 /**
- * True for a line of the archive, or the first line after it. Such lines were durable before later ones were written.
+ * True for a line of the archive, and for the first line of the log unless the history begins there. Such a line was
+ * durable before the next one was written, so a crash cannot have torn it.
  */
 export function isSealed(
   { log, anchor }: Pick<HistoryContext, "log" | "anchor">,

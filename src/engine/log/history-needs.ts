@@ -28,8 +28,8 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /**
- * Returns the contents that a record of a file, of a path outside of the workspace or of a conflict needs; `undefined`
- * for any other record.
+ * Returns the contents that a record needs while it is the last one with its id. Does this only for the records of
+ * files, of paths outside of the workspace, and of conflicts; returns `undefined` for any other record.
  */
 function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
   if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
@@ -37,7 +37,7 @@ function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined
   return undefined;
 }
 
-/** A content. `isUpstream`: the record names it only as a content of the origin. */
+/** A content that a record names. `isUpstream`: see `NeededContent`. */
 type Named = Pick<NeededContent, "hash" | "isUpstream">;
 
 function named(hash: Hash): Named {
@@ -54,8 +54,8 @@ function ofConflict(conflict: ConflictRecord): Named[] {
 
 /**
  * Returns the time until which the lists of the paths that were omitted before an action are kept; `undefined` while
- * the action is open. The tool of a closed action may still report its end, and that needs the lists. Most tools never
- * do, so the lists are not kept for ever.
+ * the action is open. An action can be closed (as denied or abandoned) before its tool reports its end, and this report
+ * needs the lists. Most such tools never report it, so the lists are not kept for ever.
  */
 function listsUntil({ ended }: LogEvent["record"]): number | undefined {
   return typeof ended === "string" ? Date.parse(ended) + ASIDE_MS : undefined;
@@ -83,8 +83,8 @@ export interface NeededContent {
   /** In bytes; `undefined` if the record does not say. */
   readonly size: number | undefined;
   /**
-   * True for the origin's content in a conflict. It may be missing here, because the origin may have freed it before it
-   * was sent.
+   * True for a content that a conflict of a sync names, other than the folder's own. It may be missing here, because
+   * the origin may have freed it before it could send it.
    */
   readonly isUpstream: boolean;
 }
@@ -98,7 +98,7 @@ export interface PrivateContents {
   readonly aside: Aside | undefined;
   /** The lists of omitted paths of an action that may still end. */
   readonly lists: readonly Hash[];
-  /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as they are named. */
+  /** The time (ms since the epoch) until which the lists are kept; `undefined`: as long as the record names them. */
   readonly listsUntil: number | undefined;
   readonly where: string;
   readonly seq: number;
@@ -124,12 +124,12 @@ export async function* privateContents(
 }
 
 /**
- * Finds which contents a history needs, event by event. `gc` frees contents by this rule, and `verify` reports missing
- * ones by it.
+ * Finds which contents a history needs, event by event. `gc` frees the contents that no history needs, and `verify`
+ * reports needed contents that are missing.
  *
  * The content of a file is needed as long as a state with it is kept. The filters of snapshots and coverages and the
- * base of a history are always needed. The plan of an operation is needed until the operation is done. Events before an
- * erasure no longer need the erased content.
+ * base of a history are always needed. The plan of an operation is needed until the operation is done. An erased
+ * content is not needed by events before its erasure.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
@@ -138,15 +138,18 @@ export class HistoryNeeds {
   readonly #always: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   /**
-   * Versions in bases. They are judged at the end, when the pruning is known. If the line of the pruning was dropped
-   * with an archive, the last pruning in a base decides.
+   * Versions that bases repeat. They are judged in `finish`, because the pruning may be known only then: if the line of
+   * the last pruning was dropped with an archive, no pruning was given, and the last one that a base repeats decides.
    */
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly NeededContent[]>();
   readonly #privates = new Map<string, PrivateContents>();
   #keepsAside = true;
-  /** Contents that the last base names. They wait until the base ends, because it may contain their erasures. */
+  /**
+   * The contents that the rows of a base name, while the base is being read; else `undefined`. They wait until the base
+   * ends, because a later row can be the erasure of a content.
+   */
   #ofBase: NeededContent[] | undefined;
   readonly erasures: Erasures;
 
@@ -171,8 +174,8 @@ export class HistoryNeeds {
   }
 
   /**
-   * Adds rows of the base that the last event names. Bases that are named by snapshots in this base were compacted
-   * away, so they are not needed.
+   * Adds rows of the base that the last event names. A snapshot among these rows can name an earlier base. That base is
+   * not needed, because the compaction has replaced it.
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
@@ -191,8 +194,8 @@ export class HistoryNeeds {
     for (const record of records) {
       if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       if (record.recordId.startsWith(ERASE)) this.erasures.add(record.recordId, record.seq, record.record);
-      // A version is judged by its own event, and not by that of the base, because contents that were freed do not come
-      // back.
+      // Other records count as in force from the event of the base on. A version counts from its own event on, because
+      // a pruning before the base may have freed its contents.
       if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
       else this.#record(record, seq, where, record.seq);
     }
@@ -213,16 +216,18 @@ export class HistoryNeeds {
   }
 
   /**
-   * The private contents. They are reported only here, and not as needed contents, so that no replica gets them. The
-   * contents that a plan of kept-aside files names are needed as long as the plan is. If the workspace keeps no files
-   * aside, the plans are left out.
+   * The private contents. They are reported only here, and not as needed contents, so that no replica gets them. A plan
+   * of kept-aside files (`aside`) stands for the contents that it names, too: they are needed as long as the plan. If
+   * the workspace keeps no files aside, `aside` is left out.
    */
   get privates(): readonly PrivateContents[] {
     const all = [...this.#privates.values()];
     return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
   }
 
-  /** Adds a record. `own`: the seq of the event that recorded it, if a base repeats the record. */
+  /**
+   * Adds a record. If a base repeats the record, `seq` is that of the base's event, and `own` that of its own event.
+   */
   #record({ recordId, record }: RecordEvent, seq: number, where: string, own = seq): void {
     this.#note({ recordId, record }, { seq: own, where });
     const inForce = contentsInForce({ recordId, record });

@@ -37,8 +37,8 @@ export class Patches {
 
   /**
    * Returns the patch of a change, or why there is none. No patch shows a protected file, because patches are passed on
-   * more freely than files. No patch shows an erased content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if a content
-   * is gone.
+   * more freely than files. No patch shows an erased content: such a change gets `{ erased: true }`. Throws
+   * `BLOB_MISSING`, `PRUNED` or `ERASED` only if a content turns out to be gone while it is read.
    */
   async of(change: Change): Promise<PatchPart> {
     if (await isOfSecret(this.#context, change)) return { protected: true };
@@ -121,8 +121,9 @@ function gitMode(entry: Entry | undefined): GitMode {
 }
 
 /**
- * Returns the content of an entry from the store, or from the disk if it is not recorded yet. Returns `undefined` for
- * an entry without a content. Throws `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is gone.
+ * Returns the content of an entry. If the store lacks it (it is not recorded yet, or was pruned or erased), reads it
+ * from the disk, if the file there still has this hash. Returns `undefined` for an entry without a content. Throws
+ * `BLOB_MISSING`, `PRUNED` or `ERASED` if the content is in neither place.
  */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;

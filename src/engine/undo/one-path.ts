@@ -11,9 +11,9 @@ import { changeShape, conflictShape, shownPath } from "../log/shape.ts";
 import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
- * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation is
- * done as a whole. Its answer does not mention interrupted operations that were finished before it. A missing tracked
- * folder is an error, even if the folder was recorded as empty.
+ * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation makes
+ * all of its changes or none. If it has first finished operations that were interrupted, its answer does not mention
+ * them. If the folder of a tracked root is missing on disk, that is an error, even if it was recorded as empty.
  */
 
 /** `hint` is the hint of the error if the path cannot get the state `target`. */
@@ -51,7 +51,8 @@ export function onePathShape(
   { changes, skipped, id, conflicts }: FileReport,
 ): Pick<RestoreShape, "changes" | "undo_id"> {
   tellOfCopies(context, conflicts.map(conflictShape));
-  // A path that is both changed and skipped lacks only mode bits that are never set. This is no error.
+  // A path that is both in `changes` and in `skipped` was changed, and lacks only mode bits that are never set. This is
+  // no error.
   const changed = new Set(changes.map(({ path }) => path));
   for (const { path, detail } of skipped) if (changed.has(path)) context.tell?.(`${shownPath(path)}: ${detail}`);
   const left = skipped.filter(({ path }) => !changed.has(path));

@@ -55,7 +55,7 @@ export class HistoryRules {
   readonly #actions = new Map<string, BegunAt>();
   /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** The seq of the first event of the action begun last. Covers only actions in a base. */
+  /** Of the actions in a base, the seq of the first event of the one that was begun last. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**
@@ -153,8 +153,9 @@ export class HistoryRules {
   }
 
   /**
-   * True if it is not known how many iterations a path has had. The base of a copy need not contain deleted paths, and
-   * a part of the base can come from an earlier copy, whose origin was put back to an older state since.
+   * True if it is not known how many iterations a path has had. The base of a copy need not contain deleted paths. A
+   * part of the base can also come from an earlier copy, and the origin may have been put back to an older state since
+   * that copy was made.
    */
   #isUnknown(path: WorkspacePath): boolean {
     return this.#start.isAnchored === true && !this.#seen.has(path);
@@ -295,7 +296,8 @@ function textOf(record: WorkspaceRecord): string {
 }
 
 /**
- * Returns the first row of a baseline that is not iteration 1 of its path at event `at`, the event that names the base.
+ * Checks that each entry of a baseline is iteration 1 of its path, recorded by event `at`, which names the base.
+ * Returns the path of the first entry for which this is not so, with the fault; `undefined` if there is none.
  */
 export function baselineFault(
   { entries = [] }: BaseBatch,

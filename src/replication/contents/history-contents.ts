@@ -125,8 +125,8 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
   }
 
   /**
-   * Reads the contents that events up to `upTo` name into `#others`. A concurrent caller waits for the running read,
-   * and then reads on if necessary.
+   * Adds to `#others` the contents that events up to `upTo` name, except for the events of files. A concurrent caller
+   * waits for the running read, and then reads on if necessary.
    */
   async #readOn(upTo: number): Promise<void> {
     while (this.#seq < upTo) {

@@ -19,8 +19,8 @@ const LOOK_LATER_MS = 20;
 
 /**
  * The delay in ms before replicas are told of the event that marks the end of an operation. An event of another kind
- * that is recorded meanwhile ends the delay. The end changes no file. Without the delay, it would arrive while the
- * replicas still work on the operation's changes.
+ * that is recorded meanwhile ends the delay. The end event of an operation changes no file. Without the delay, it would
+ * arrive while the replicas still work on the operation's changes.
  */
 const ENDS_LATER_MS = 50;
 
@@ -99,8 +99,8 @@ export class LogHistory {
   }
 
   /**
-   * Like `head`, but does not wait for other writers. The latest events of other processes may be missing; `changed`
-   * reports them a moment later.
+   * Like `head`, but once a head is known, does not wait for other writers. The latest events of other processes may be
+   * missing; `changed` reports them a moment later.
    */
   async #headSoFar(): Promise<Head> {
     const { others } = this.#options;

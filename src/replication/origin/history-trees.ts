@@ -146,7 +146,7 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      // Also mark a path that was a folder and is none now, because everything in it was deleted.
+      // A path that was a folder and is none now can be marked as touched, too: everything in it was deleted.
       touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }

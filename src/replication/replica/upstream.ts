@@ -22,8 +22,9 @@ export interface UpstreamLines {
 }
 
 /**
- * The origin's lines in one log, byte for byte, for a replica that cannot reconcile in full. `open` checks every hash
- * and link. `append` checks the links. Only the session of the replica, which holds the replica's lock, may write.
+ * The origin's lines in one log, byte for byte, for a replica that cannot reconcile in full (see `ReplicaSession`).
+ * `open` checks every hash and link. `append` checks the links. Only the session of the replica, which holds the
+ * replica's lock, may write.
  */
 export class Upstream implements UpstreamLines {
   /** The lines that `open` has cut off. The origin sends them again. */
@@ -33,8 +34,8 @@ export class Upstream implements UpstreamLines {
 
   /**
    * Moves the bytes that a crash left after the last sound line into quarantine. Throws `LOG_DAMAGED` if a sound line
-   * follows a bad one, or if a sound line does not continue the chain. A crash causes neither, and acknowledged events
-   * must not be dropped.
+   * follows a bad one, or if a sound line does not continue the chain. A crash causes neither of these, and cutting
+   * lines off could then drop acknowledged events.
    */
   static async open(log: EventLog): Promise<Upstream> {
     const { tornBytes, bytes } = await log.refresh();

@@ -37,7 +37,7 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
     throw unclear("If-Match", 'If-Match takes ETags, as "HASH", or *');
   }
-  // Weak ETags, and ETags that are no hash, never match.
+  // Weak ETags never match. Nor do ETags that are neither empty nor a hash.
   const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
   const [first, ...others] = hashes;
   if (first === undefined) {

@@ -186,9 +186,9 @@ function starting(): ChronicleError {
 }
 
 /**
- * Opens the workspace `named`. If `named` is `undefined`, only unarchived workspaces count that the caller may see:
- * opens that of the server's own folder if it is among them, and otherwise the only one. Throws `NOT_FOUND` if there is
- * none, and `AMBIGUOUS` if there are several.
+ * Opens the workspace `named`. If `named` is `undefined`, considers the workspaces that the caller may see and that are
+ * not archived. Opens that of the server's own folder if it is among them, or else the only one. Throws `NOT_FOUND` if
+ * there is none, and `AMBIGUOUS` if there are several.
  */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);

@@ -11,8 +11,8 @@ import { readAt, readPackUlid } from "./pack-scan.ts";
 
 const CACHE_BYTES = 8 * 1024 * 1024;
 /**
- * A block with a single content is cached only up to this length, in bytes. Such a small block is cached because a
- * server is asked for the same small file repeatedly. Blocks with several contents are always cached.
+ * The length in bytes up to which a block with a single content is cached. Blocks with several contents are always
+ * cached. A small single content is cached because a server is asked for the same small file repeatedly.
  */
 const SMALL_BYTES = 64 * 1024;
 const OPEN_PACKS = 16;
@@ -134,8 +134,9 @@ function keyOf({ pack, block }: PackPlace): string {
 }
 
 /**
- * Opens a pack for reading: the file in its lane, or the sealed file if the pack was sealed since the index was
- * updated. Returns `undefined` if the pack has no file.
+ * Opens a pack for reading. The file of a pack to which a writer still appends is `activePack` of its lane (see
+ * `BlobLayout`); the pack may have been sealed since the index was updated. A sealed pack has its own file. Returns
+ * `undefined` if the pack has no file.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
   const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));

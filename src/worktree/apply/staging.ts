@@ -21,7 +21,8 @@ const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 /**
  * The staging folder of one apply, on the device of the root. It holds the apply's new files (`new/<n>`) and the old
  * files that it set aside (`old/<n>`). It lies in the store's staging folder if that is on the same device, else in
- * `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged there (`places`).
+ * `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged in that folder itself
+ * (`places`).
  */
 export class Staging {
   /**
@@ -63,9 +64,9 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. Also empties `old`, unless `keepsOld` is true. If this apply does not resume
-   * another one, an earlier apply with this token has changed nothing, so `old` holds only second names of files that
-   * are still in place.
+   * Makes the folders, and empties `new`. `keepsOld`: true for an apply that resumes another one, and needs the old
+   * files of that one. Otherwise also empties `old`: an earlier apply with this token has then changed nothing, so
+   * `old` holds only second names (hard links) of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -89,8 +90,8 @@ export class Staging {
   }
 
   /**
-   * True if the file system has hard links. Tries to make one, because some file systems refuse links with the errno
-   * for "not permitted".
+   * True if the file system has hard links. Makes one to find out. The errno of a refused link does not show this: some
+   * file systems without hard links refuse them with `EPERM`, which can also mean that this one link is not permitted.
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -278,8 +279,9 @@ interface StagingFolders {
 
 /**
  * Removes staging folders that are older than `LONG_AGO_NS`. The applies of these folders were interrupted before the
- * log mentioned them, so no later process resumes them. The old files in the folders still have their own names, and
- * the new files were never put into place. Called after an apply, when no interrupted operation is open.
+ * log mentioned them, so no later process resumes them. The old files in the folders are second names (hard links) of
+ * files that are still in place, and the new files were never put into place. Called after an apply, when no
+ * interrupted operation is open.
  */
 export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
   for (const root of roots) {

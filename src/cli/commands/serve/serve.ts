@@ -143,8 +143,8 @@ function performer(
 }
 
 /**
- * Returns the absolute path given with `--socket`. In the store, only `address` is allowed, which is where clients look
- * for the socket.
+ * Returns the absolute path given with `--socket`. Within the store, the only path allowed is `address`, at which
+ * clients look for the socket.
  */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
@@ -152,8 +152,8 @@ function namedSocket(context: CommandContext, { address }: RunFolder, wanted: st
 }
 
 /**
- * Makes the image for hooks that run when no server answers. The work is delayed, because the process that started this
- * server may be waiting for an answer.
+ * Makes the startup snapshot (the image, see `hookImagePath`) from which hooks start when no server answers. Begins
+ * only after a delay, because the process that started this server may be waiting for an answer.
  */
 function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
   const make = (): void => {
@@ -174,8 +174,9 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Hands the syncs over to the next server. If a server is already running, a request makes it list its syncs again,
- * because it may have made its list before these syncs began. If no server runs, starts one.
+ * Hands the syncs over to another server, because this one ends. If another server is already running, asks it for its
+ * syncs. This makes it list them again, because it may have made its list before these syncs began. If no server
+ * answers, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {

@@ -16,8 +16,8 @@ interface HoldGround {
   readonly head: number;
   readonly rules: ReplicatedPaths;
   /**
-   * Names the paths to check, together with `conflicts`: a folder is checked only if the origin has not accepted its
-   * deletion, or if it was held before.
+   * `again`: the paths to check, together with the paths of `conflicts`. So a folder is checked only if the origin has
+   * not accepted its deletion, or if it was held before. `refused`: the paths whose last change the origin has refused.
    */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];

@@ -15,8 +15,8 @@ export interface CyclePath {
   readonly path: WorkspacePath;
   readonly base: SyncBase;
   /**
-   * The path's event at the origin up to which an earlier step has searched for a base. Events up to it are not
-   * searched again.
+   * The seq at the origin up to which an earlier step has searched the events of the path for a base. Only later events
+   * are searched.
    */
   readonly judgedTo?: number;
   readonly local: Entry | undefined;
@@ -28,7 +28,7 @@ export interface CyclePath {
   readonly upstream: UpstreamIteration | undefined;
 }
 
-/** A decision that needs no further input, because its contents were merged or need no merge. */
+/** A decision that needs no further input: the contents of both sides were merged, or need no merge. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
   /** The reason why the folder cannot be deleted at the origin (see `holdFolders`). */
@@ -36,9 +36,9 @@ export interface SettledDecision extends PathDecision {
 }
 
 /**
- * Decides about each path with `reconcileTrees`. The origin is the preferred side (alpha, see `ReconcileMode`) in every
- * mode. The paths must be complete: they must include the folders above each path, and everything beneath a path that
- * is a folder in some of its three states but not in all.
+ * Decides about each path with `reconcileTrees`. In every mode, the origin is the preferred side, which `ReconcileMode`
+ * calls alpha. The paths must be complete: they must include the folders above each path, and everything beneath a path
+ * that is a folder in some of its three states but not in all.
  */
 export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
