@@ -22,7 +22,7 @@ export interface Io {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  /** What this process inherited, and a command that replaces it must inherit too. */
+  /** The descriptors and texts that this process inherited. A command that replaces it must inherit them, too. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;

@@ -227,6 +227,7 @@ describe("a command that the store's process carries out", () => {
     const request = { request: "the same" };
     const first = await box.asked(request, words);
     expect(first).toMatchObject({ code: 0 });
+    expect(await box.asked(request, words)).toEqual(first);
     await box.must(["snapshot"]);
     box.write("c", "made anew\n");
     await box.must(["snapshot"]);

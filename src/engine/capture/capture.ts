@@ -133,7 +133,7 @@ interface Once {
   readonly contested: readonly WorkspacePath[];
 }
 
-/** What the earlier scans of the same capture found. */
+/** The findings of the earlier scans of the same capture. */
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];

@@ -243,7 +243,7 @@ async function movedPaths(
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
   const { planned, proposals = [], conflicts = [] } = step;
-  // Nothing was recorded since the plan was made.
+  // The history has no event after the plan.
   if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(

@@ -28,7 +28,7 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
         return [{ id, seq: toSeq, kind: "operation" as const, ...(isPart === true ? { isPart } : {}) }];
       if (selective === undefined) return isReversed(one) ? [] : [{ id, seq: toSeq, kind, ...optional({ target }) }];
       const { takes } = selective;
-      // What a reversed undo passed can be undone again.
+      // Operations that a reversed undo passed can be undone again.
       const passes = reversed === undefined ? selective.passes : [];
       const isNothing = reversed?.isAll === true || selective.isNothing === true;
       return [{ id, seq: toSeq, kind, ...optional({ target }), takes, passes, ...(isNothing ? { isNothing } : {}) }];

@@ -80,7 +80,7 @@ export async function changesToInvert(context: Context, { direction, operation, 
   );
   if (direction === "redo") return together(context, lastOf(steps.slice(0, lastIndexOf(steps, "undo") + 1), "undo"));
   const redos = steps.at(-1)?.kind === "redo" ? lastOf(steps, "redo") : [];
-  // Where the redos were reversed, the work of the operation itself may be there.
+  // The work of the operation itself can be in force at paths where the redos were reversed.
   const isSomeReversed = redos.some(({ reversed }) => reversed !== undefined);
   return together(context, redos.length === 0 || isSomeReversed ? [operation, ...redos] : redos);
 }

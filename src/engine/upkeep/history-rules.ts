@@ -55,7 +55,7 @@ export class HistoryRules {
   readonly #actions = new Map<string, BegunAt>();
   /** The hash of the first event of the action begun last; "" if there is none, `undefined` if it is not known. */
   #lastBegun: Hash | "" | undefined = "";
-  /** Of the actions in a base, the seq of the first event of the one that was begun last. */
+  /** The seq of the first event of the newest action in a base. */
   #newest = 0;
   readonly #outside = new Map<string, number>();
   /**

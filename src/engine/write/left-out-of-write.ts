@@ -11,7 +11,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 
 // Decides how writes treat files that the rules leave out. A write through Chronicle records the files that it
 // replaces, so that they can be brought back. Everybody who is allowed to read the history can then read these files.
-// So an agent's write never records a file that the rules leave out. If a person excluded a file, a person's write
+// An agent's write therefore never records a file that the rules leave out. If a person excluded a file, a person's write
 // records the file only if the write is a put or a move that names it.
 
 export interface PlaceOfWrite {

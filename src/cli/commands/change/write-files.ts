@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { CommandContext } from "../../support/context.ts";
-import { withCandidates } from "../../support/find-file.ts";
+import { isUnknownPath, withCandidates } from "../../support/find-file.ts";
 import { conditionOf, reportWrite } from "../../support/report-write.ts";
 import type { PutFileOptions } from "../../../api/file-api.ts";
 import { errnoOf } from "../../../core/values/errors.ts";
@@ -85,10 +85,14 @@ export async function put(context: CommandContext): Promise<number> {
 
 /** Throws `USAGE` if the path is a folder, so that a typing error does not delete a folder. */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
-  // What is on disk counts: it may be new, or a folder by now.
+  // The path on disk can be new, or have become a folder.
   if (workspace.path !== "") await workspace.record([path]);
-  const { kind } = await workspace.file(path);
-  if (kind === "dir")
+  const found = await workspace.file(path).catch((error: unknown) => {
+    // The deletion reports an unknown path, unless the same request has deleted it before.
+    if (!isUnknownPath(error)) throw error;
+    return undefined;
+  });
+  if (found?.kind === "dir")
     throw usageError(`${typed} is a folder`, `with all that is in it: chronicle rm -r ${quotePath(typed)}`);
 }
 
