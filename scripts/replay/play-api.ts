@@ -125,6 +125,11 @@ export class ApiPlay {
         return this.#endTransaction(what);
       case "undo-of":
         return this.#undoOf(what);
+      case "redo-of": {
+        const operation = pickOf((await this.#ask("operations", () => this.#at.operations())) ?? [], what.pick);
+        if (operation !== undefined) await this.#ask("redo", () => this.#at.redo({ operation: operation.id }));
+        return;
+      }
       case "rollback":
       case "restore":
         return this.#goBack(what);

@@ -134,6 +134,11 @@ export class CommandPlay {
         return;
       case "undo-of":
         return this.#undoOf(what);
+      case "redo-of": {
+        const action = pickOf(await this.#actions(), what.pick);
+        if (action !== undefined) await this.#ask(["redo", action.id]);
+        return;
+      }
       case "rollback":
       case "restore":
         return this.#goBack(what);

@@ -84,6 +84,20 @@ export class ModelBack {
     });
   }
 
+  /** A redo by id: it is refused, or what it names is no longer called undone. The files are held to the log as in `whole`. */
+  async redoOf(pick: number): Promise<void> {
+    const { workspace } = this.#play.machine;
+    const operation = pickOf(await workspace.operations(), pick);
+    if (operation === undefined) return;
+    const done = await this.turnBack(() => workspace.redo({ operation: operation.id }));
+    if (done === undefined || !this.#play.machine.veil.isEmpty) return;
+    const after = (await workspace.operations()).find((one) => one.id === operation.id);
+    found({ redone: operation.summary, undone: after?.undone ?? false }).toEqual({
+      redone: operation.summary,
+      undone: false,
+    });
+  }
+
   #listed(): KnownAction[] {
     return [...this.#play.history.actions.values()].filter((one) => one.record.fromSeq >= this.#play.begins - 1);
   }

@@ -193,6 +193,8 @@ export class ModelPlay {
         return;
       case "undo-of":
         return this.#back.undoOf(what);
+      case "redo-of":
+        return this.#back.redoOf(what.pick);
       case "reopen":
         await this.machine.close();
         await this.machine.open();

@@ -26,6 +26,7 @@ export type Happening =
       readonly dryRun: boolean;
     }
   | { readonly kind: "rollback" | "restore"; readonly pick: number }
+  | { readonly kind: "redo-of"; readonly pick: number }
   | { readonly kind: "resolve"; readonly pick: number; readonly keep: "current" | "undo" | "merged" }
   | { readonly kind: "prune"; readonly keepLast: number; readonly hourly: number; readonly keepPinned: boolean }
   | { readonly kind: "pin"; readonly pick: number; readonly pinned: boolean }
@@ -162,6 +163,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("rollback" as const, "restore" as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("redo-of" as const), pick }) },
   {
     weight: 3,
     arbitrary: fc.record({

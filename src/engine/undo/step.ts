@@ -1,5 +1,6 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { sameEntry } from "../../core/values/entry.ts";
+import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
@@ -9,7 +10,7 @@ import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
-import { changesOfOperation, isReversed, operationShape } from "./operations.ts";
+import { changesOfOperation, isReversed, isUndone, operationShape } from "./operations.ts";
 import type { OwnWork } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
@@ -56,6 +57,61 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
   if (target === undefined) return { direction: "undo", operation };
   const isRedo = direction === "redo" || operation.kind === "undo";
   return stepMeant(operations, { direction: isRedo ? "redo" : "undo", operation: target });
+}
+
+/**
+ * Returns the undo that a redo of undone work must invert, if that undo does not name the work as its target: an undo
+ * of selected work, or the undo of something around the work. Throws `REFUSED` if that undo undid other work, too,
+ * because what it wrote cannot be divided. Returns `undefined` if the last undo was one of the work itself.
+ */
+export function undoAround(
+  operations: readonly LoggedOperation[],
+  { operation, stack }: { readonly operation: LoggedOperation; readonly stack: UndoStack },
+): LoggedOperation | undefined {
+  if (!isUndone(operation, stack)) return undefined;
+  const undo = lastUndoOf(operations, withAround(operations, operation));
+  if (undo === undefined || (undo.selective === undefined && undo.target === operation.id)) return undefined;
+  const all = operations.filter(
+    ({ id, kind }) => kind !== "undo" && kind !== "redo" && isCoveredBy(undo, id, operations),
+  );
+  if (undo.selective !== undefined && all.every((one) => withAround(operations, one).has(operation.id))) return undo;
+  const meant = undo.selective === undefined ? (undo.target ?? undo.id) : undo.id;
+  throw new ChronicleError("REFUSED", "it was undone together with other work", {
+    hint: `\`chronicle redo ${meant.slice(0, 8)}\` brings all of that again`,
+    data: { undo: meant },
+  });
+}
+
+/** Returns the last undo of any of these operations that changed something, and was neither redone nor reversed. */
+function lastUndoOf(operations: readonly LoggedOperation[], ids: ReadonlySet<string>): LoggedOperation | undefined {
+  const undos = new Map<string, LoggedOperation>();
+  for (const one of operations) {
+    const { id, kind, target, selective } = one;
+    const key = selective === undefined ? target : id;
+    if (key === undefined) continue;
+    // A later undo of the same operation comes last again.
+    undos.delete(key);
+    if (kind === "undo" && selective?.isNothing !== true && !isReversed(one)) undos.set(key, one);
+  }
+  return [...undos.values()].findLast((undo) => [...ids].some((id) => isCoveredBy(undo, id, operations)));
+}
+
+function isCoveredBy(undo: LoggedOperation, id: string, operations: readonly LoggedOperation[]): boolean {
+  if (undo.selective === undefined) return undo.target === id;
+  return undo.selective.takes.some((taken) => {
+    const inner = operations.find((one) => one.id === taken);
+    return taken === id || (inner?.selective !== undefined && isCoveredBy(inner, id, operations));
+  });
+}
+
+/** Returns the ids of the operation, and of the larger operations of which it is a part. */
+function withAround(operations: readonly LoggedOperation[], { id, partOf }: LoggedOperation): ReadonlySet<string> {
+  const ids = new Set([id]);
+  for (let around = partOf; around !== undefined && !ids.has(around);) {
+    ids.add(around);
+    around = operations.find((one) => one.id === around)?.partOf;
+  }
+  return ids;
 }
 
 /** Returns the command that undoes the same operation, and merges with later edits; `undefined` if there is none. */

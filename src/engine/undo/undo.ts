@@ -32,6 +32,7 @@ import {
   type Step,
   stepMeant,
   type StepWork,
+  undoAround,
 } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
@@ -94,8 +95,11 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const picked = pick(operations, stack[asking.direction === "undo" ? "undoable" : "redoable"], asking);
-  const step = { ...stepMeant(operations, { direction: asking.direction, operation: picked }), operations, stack };
-  const { direction, operation } = step;
+  const meant = stepMeant(operations, { direction: asking.direction, operation: picked });
+  const { direction } = meant;
+  const around = direction === "redo" ? undoAround(operations, { operation: meant.operation, stack }) : undefined;
+  const operation = around ?? meant.operation;
+  const step = { direction, operation, operations, stack };
   const works = direction === "undo" ? await worksWithin(context, operation) : [];
   const lost = await lostNotes(context, works);
   const keepers = direction === "undo" ? await keepersWithin(context, new Set([operation.id])) : [];

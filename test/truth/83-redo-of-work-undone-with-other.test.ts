@@ -1,0 +1,105 @@
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+async function ran(workspace: WorkspaceApi, project: Project, script: string): Promise<string> {
+  await workspace.run({ command: ["sh", "-c", script], cwd: project.folder });
+  return (await workspace.operations()).at(-1)?.id ?? "";
+}
+
+async function undone(workspace: WorkspaceApi): Promise<readonly (readonly [string, boolean])[]> {
+  const all = await workspace.operations();
+  return all.filter(({ kind }) => kind === "run").map(({ id, undone: isUndone }) => [id, isUndone] as const);
+}
+
+describe("Truth 83: a redo by the id of work that was undone by a selection", () => {
+  it("brings the work again, if the undo took nothing else", async () => {
+    await using project = new Project();
+    project.write("a", "1\n");
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 2 > a; echo 2 > b");
+    await workspace.undo({ session: run });
+    const done = await workspace.redo({ operation: run });
+    expect(done.changes.map(({ path }) => path)).toEqual(["a", "b"]);
+    expect([project.read("a"), project.read("b")]).toEqual(["2\n", "2\n"]);
+    expect(await undone(workspace)).toEqual([[run, false]]);
+    const back = await workspace.undo();
+    expect(back.changes.map(({ path }) => path)).toEqual(["a", "b"]);
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+    expect(await undone(workspace)).toEqual([[run, true]]);
+  });
+
+  it("is refused where the undo took other work, too, and names the redo that brings all of it", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    const first = await ran(workspace, project, "echo 1 > a");
+    const second = await ran(workspace, project, "echo 2 > b");
+    await workspace.undo({ since: `seq:${seq}` });
+    const head = await workspace.head();
+    const undo = (await workspace.operations()).at(-1)?.id ?? "";
+    for (const dryRun of [true, false])
+      await expect(workspace.redo({ operation: first, dryRun })).rejects.toMatchObject({
+        code: "REFUSED",
+        message: "it was undone together with other work",
+        hint: expect.stringContaining(`\`chronicle redo ${undo.slice(0, 8)}\` brings all of that again`) as string,
+        data: { undo },
+      });
+    expect(await workspace.head()).toEqual(head);
+    expect(await undone(workspace)).toEqual([
+      [first, true],
+      [second, true],
+    ]);
+    await workspace.redo({ operation: undo });
+    expect([project.read("a"), project.read("b")]).toEqual(["1\n", "2\n"]);
+    expect(await undone(workspace)).toEqual([
+      [first, false],
+      [second, false],
+    ]);
+  });
+
+  it("is refused for a part of a transaction that was undone as a whole", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    const first = await ran(workspace, project, "echo 1 > a");
+    await ran(workspace, project, "echo 2 > b");
+    await workspace.commitTransaction(id);
+    const undo = await workspace.undo();
+    expect(undo.operation?.id).toBe(id);
+    await expect(workspace.redo({ operation: first })).rejects.toMatchObject({ code: "REFUSED" });
+    await workspace.redo({ operation: id });
+    expect([project.read("a"), project.read("b")]).toEqual(["1\n", "2\n"]);
+  });
+
+  it("brings the work again after an undo of the redo of its undo by selection", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo({ session: run });
+    await workspace.redo();
+    await workspace.undo();
+    expect(existsSync(project.at("a"))).toBe(false);
+    const done = await workspace.redo({ operation: run });
+    expect(done.changes.map(({ path }) => path)).toEqual(["a"]);
+    expect(project.read("a")).toBe("1\n");
+    expect(await undone(workspace)).toEqual([[run, false]]);
+  });
+
+  it("uses the last undo, where the work was undone by itself before", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo();
+    await workspace.redo();
+    await workspace.undo({ session: run });
+    await workspace.redo({ operation: run });
+    expect(project.read("a")).toBe("1\n");
+    await workspace.undo({ operation: run });
+    expect(existsSync(project.at("a"))).toBe(false);
+    await workspace.redo({ operation: run });
+    expect(project.read("a")).toBe("1\n");
+    expect(await undone(workspace)).toEqual([[run, false]]);
+  });
+});
