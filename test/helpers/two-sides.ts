@@ -7,8 +7,11 @@ import { join } from "node:path";
 import { vi } from "vitest";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
-/** Timeout and interval of waiting. */
-const PATIENCE = { timeout: 20_000, interval: 50 };
+/**
+ * Timeout and interval of waiting, in milliseconds. Two programs start from their sources meanwhile, one after the
+ * other: beside a dozen busy processes on two cores, the start of one takes 20 seconds.
+ */
+const PATIENCE = { timeout: 60_000, interval: 50 };
 
 /** A process of one side; its output arrives piece by piece. */
 export interface SideProcess {
