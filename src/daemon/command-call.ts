@@ -7,6 +7,13 @@ import { procText } from "./agent-process.ts";
 /** The path of the request by which a command line asks the process to carry out a command. */
 export const COMMAND_PATH = "/command";
 
+/**
+ * The path of the request by which a waiting command line asks for the progress of its command. The body is the id of
+ * the command's request. The answer is a text for the terminal (`ProgressLine`), empty if there is none. Any answer
+ * shows that the process is alive.
+ */
+export const COMMAND_PROGRESS_PATH = "/command/progress";
+
 /** The path of the request by which a command line reports the end of the command of its run. */
 export const COMMAND_ENDED_PATH = "/command/ended";
 

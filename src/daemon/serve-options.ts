@@ -26,6 +26,8 @@ export interface PortPlan {
 export interface PerformHost {
   readonly workspaces: OpenWorkspaces;
   readonly runs: ClientRuns;
+  /** The progress of the commands under way, by the ids of their requests. */
+  readonly progress: Map<string, string>;
   readonly onError: OnError;
 }
 

@@ -418,9 +418,10 @@ export class StoreServer {
     // hook's file, which changes the file's ctime, is enough.
     const program = (): string => (this.#isCodeChanged() ? "" : programMark(disk));
     const runs = this.#runs;
-    const host = { workspaces: this.#workspaces, runs, onError: (error: unknown) => this.#onError(error) };
+    const progress = new Map<string, string>();
+    const host = { workspaces: this.#workspaces, runs, progress, onError: (error: unknown) => this.#onError(error) };
     const ended = (report: RunReport): Promise<CommandAnswer> => runs.ended(report);
-    return commandRoutes({ version, program, perform: (call) => perform(call, host), ended });
+    return commandRoutes({ version, program, perform: (call) => perform(call, host), progress, ended });
   }
 
   #healthRoute(path: string): ServerRoute {

@@ -40,9 +40,13 @@ export interface Io {
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
    * returns the error that hands the command back to the client (see `NeedsClient`). `changing` must be called before
-   * each change.
+   * each change. `progress` shows a text on the client's terminal at once, in place of the one before.
    */
-  readonly served?: { readonly needsClient: (reason: string) => NeedsClient; readonly changing: () => void };
+  readonly served?: {
+    readonly needsClient: (reason: string) => NeedsClient;
+    readonly changing: () => void;
+    readonly progress: (text: string) => void;
+  };
   /** The id of the request. A change is made only once for each id. */
   readonly request?: string;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */

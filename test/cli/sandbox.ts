@@ -121,7 +121,7 @@ export class Sandbox {
     const answer = isReady && allowsResident(env) ? await this.#resident.ask(args, folder, env) : undefined;
     if (answer !== undefined && "run" in answer) {
       const { stdout, stderr, end } = await this.#ordered(answer.run, env, how.input ?? "");
-      const rest = await reportEnd(this.store, { token: answer.run.token, end });
+      const rest = await reportEnd(this.store, { token: answer.run.token, end }, { request: "", show: undefined });
       if (rest === undefined || !("code" in rest)) throw new Error("the process has lost the run");
       const more = textsOf([...answer.output, [1, stdout], [2, stderr], ...rest.output]);
       return { ...more, code: rest.endBy === undefined ? rest.code : null };

@@ -9,6 +9,7 @@ import type { ClientOptions } from "../../src/client/create-client.ts";
 import { createClient } from "../../src/client/create-node-client.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openStore } from "../../src/open.ts";
+import type { ServeOptions } from "../../src/daemon/serve-options.ts";
 import type { ServerLimits } from "../../src/server/limits/limits.ts";
 
 interface ServedOptions {
@@ -17,6 +18,8 @@ interface ServedOptions {
   readonly limits?: Partial<ServerLimits>;
   /** The store to serve. Default: a new one. */
   readonly places?: { readonly home: string; readonly configFolder: string };
+  /** Carries out commands of other processes, which have this version. */
+  readonly performs?: { readonly version: string; readonly perform: NonNullable<ServeOptions["perform"]> };
 }
 
 /** A store of its own and a server of it, in this process, on a real Unix socket and a real port. Disposed of at the end. */
@@ -45,7 +48,7 @@ export class ServedStore implements AsyncDisposable {
     this.#served = served;
   }
 
-  static async start({ folder, limits, places }: ServedOptions = {}) {
+  static async start({ folder, limits, places, performs }: ServedOptions = {}) {
     const base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-served-")));
     const { home, configFolder } = places ?? { home: join(base, "store"), configFolder: join(base, "config") };
     const store = await openStore({ home, configFolder });
@@ -59,6 +62,7 @@ export class ServedStore implements AsyncDisposable {
       run: { folder: join(home, "run"), address: socket, socket },
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts, sharedWith: [] }],
       ...(limits === undefined ? {} : { limits }),
+      ...performs,
       ...(folder === undefined ? {} : { folder }),
       onListening: listening.resolve,
       onFolder: hosted.resolve,

@@ -14,7 +14,7 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import { ownHome } from "../../process/environment.ts";
 import { placesOf } from "../../process/places.ts";
 import { writeOut } from "../../process/write-out.ts";
-import { type Answered, askProcess, reportEnd } from "./ask-process.ts";
+import { type Answered, askProcess, reportEnd, type ShowProgress } from "./ask-process.ts";
 import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
@@ -37,23 +37,56 @@ export async function main(start: () => Promise<void>): Promise<void> {
   if (words.includes("run")) await import("../../process/inheritance.ts");
   if (home === undefined) return direct();
   const call = callOf();
-  const endTelling = tellInterrupt(process.argv);
-  const answer = call === undefined ? ({ state: "direct" } as const) : await askProcess(disk, home, call);
+  if (call === undefined) return direct({ state: "direct" });
+  const progress = new ShownProgress(call.err);
+  const endTelling = tellInterrupt(process.argv, progress);
+  const answer = await askProcess(disk, home, call, progress.show);
   endTelling();
+  progress.clear();
   if ("state" in answer) return direct(answer);
   const code = printed(answer);
-  if ("run" in answer) return runCommandFor(home, answer.run, direct);
+  if ("run" in answer) return runCommandFor(answer.run, { home, request: call.request, progress, direct });
   process.exitCode = code;
   return undefined;
 }
 
 type Direct = (asked?: Asked) => Promise<void>;
 
+/** The progress of a command, on the terminal. */
+class ShownProgress {
+  /** Shows the text in place of the one before. `undefined` if stderr is no terminal. */
+  readonly show: ShowProgress | undefined;
+  #isShown = false;
+
+  constructor({ isTerminal }: Terminal) {
+    this.show = isTerminal ? (text) => this.#write(text) : undefined;
+  }
+
+  clear(): void {
+    if (this.#isShown) process.stderr.write("\r\u001b[2K");
+    this.#isShown = false;
+  }
+
+  #write(text: string): void {
+    this.#isShown = true;
+    process.stderr.write(text);
+  }
+}
+
+interface Ordered {
+  readonly home: string;
+  /** The id of the request of the command line. */
+  readonly request: string;
+  readonly progress: ShownProgress;
+  readonly direct: Direct;
+}
+
 /** Starts the command of a run, and reports its end to the process, which records it. */
-async function runCommandFor(home: string, order: RunOrder, direct: Direct): Promise<void> {
+async function runCommandFor(order: RunOrder, { home, request, progress, direct }: Ordered): Promise<void> {
   const { startOrdered } = await import("./start-ordered.ts");
   const end = await startOrdered(order);
-  const answer = await reportEnd(home, { token: order.token, end });
+  const answer = await reportEnd(home, { token: order.token, end }, { request, show: progress.show });
+  progress.clear();
   if (answer !== undefined && !("run" in answer)) {
     const code = printed(answer);
     if (answer.endBy === undefined) process.exitCode = code;
@@ -81,9 +114,10 @@ const CHANGING = new Set(["redo", "restore", "rm", "rollback", "snapshot", "undo
  * Begins to handle interrupts: tells a user who interrupts a change that the process finishes it. Returns a function
  * that ends the handling.
  */
-function tellInterrupt(argv: readonly string[]): () => void {
+function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => void {
   if (!argv.some((word) => CHANGING.has(word))) return () => undefined;
   const tell = (signal: NodeJS.Signals): void => {
+    progress.clear();
     process.stderr.write(
       "chronicle: the store's process finishes what it has begun\n" +
         "  `chronicle list` shows it, and the command that takes it back\n",

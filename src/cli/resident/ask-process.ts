@@ -5,6 +5,7 @@ import {
   type Asked,
   COMMAND_ENDED_PATH,
   COMMAND_PATH,
+  COMMAND_PROGRESS_PATH,
   type CommandAnswer,
   type CommandCall,
   decodeAnswer,
@@ -13,9 +14,14 @@ import {
 import { isOwnAddress, ownUid } from "../../daemon/run-folder.ts";
 import type { Disk } from "../../disk/disk.ts";
 
-/** The interval at which a process that has not answered yet is asked whether it is alive, in milliseconds. */
+/**
+ * The time after which a process that has not answered yet is asked for the progress of the command, in milliseconds.
+ * The answer also shows that the process is alive.
+ */
 const LOOK_MS = 1_000;
-/** The time in which the process must answer the question whether it is alive, in milliseconds. */
+/** The time after which the process is asked again if the progress is shown, in milliseconds. */
+const SHOW_MS = 250;
+/** The time in which the process must answer the question about the progress, in milliseconds. */
 const HEALTH_MS = 2_000;
 /**
  * Like `HEALTH_MS`, but at the end of a run. It is longer, because recording many changes can take long, and without an
@@ -26,11 +32,19 @@ const END_HEALTH_MS = 20_000;
 /** An answer of a process that has accepted the command. */
 export type Answered = Exclude<CommandAnswer, { readonly direct: string }>;
 
+/** Shows the progress of a command that the process carries out. */
+export type ShowProgress = (text: string) => void;
+
 /**
  * Asks the long-lived process of the store in `home` to carry out a command. Resolves to its answer, or to the reason
  * why this process must do the command itself. Never rejects.
  */
-export async function askProcess(disk: Disk, home: string, call: CommandCall): Promise<Asked | Answered> {
+export async function askProcess(
+  disk: Disk,
+  home: string,
+  call: CommandCall,
+  show?: ShowProgress,
+): Promise<Asked | Answered> {
   const address = join(home, "run", "serve.sock");
   try {
     if (disk.lstat(address) === undefined) return { state: "missing", home };
@@ -40,22 +54,29 @@ export async function askProcess(disk: Disk, home: string, call: CommandCall): P
     // The whole program reports what is wrong with the store.
     return { state: "direct" };
   }
-  const reply = await post(address, COMMAND_PATH, JSON.stringify(call));
+  const { request } = call;
+  const reply = await post(address, COMMAND_PATH, { body: JSON.stringify(call), request, show });
   if (reply === "unreachable") return { state: "missing", home };
-  if (reply === "lost") return { state: "lost", home, request: call.request };
+  if (reply === "lost") return { state: "lost", home, request };
   // A reply with another status than 200, as after an unexpected error, may come after a change. `isBegun` keeps the
   // request's id, so that the change is not made twice.
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
-  return answer.isBegun === true ? { state: "direct", request: call.request } : { state: "direct" };
+  return answer.isBegun === true ? { state: "direct", request } : { state: "direct" };
 }
 
 /**
- * Reports the end of the command of a run. Returns `undefined` if the process does not answer or does not know the run.
- * Never rejects.
+ * Reports the end of the command of a run. `request` is the id of the request that ordered it. Returns `undefined` if
+ * the process does not answer or does not know the run. Never rejects.
  */
-export async function reportEnd(home: string, report: RunReport): Promise<Answered | undefined> {
-  const reply = await post(join(home, "run", "serve.sock"), COMMAND_ENDED_PATH, JSON.stringify(report), END_HEALTH_MS);
+export async function reportEnd(
+  home: string,
+  report: RunReport,
+  { request, show }: Pick<Post, "request" | "show">,
+): Promise<Answered | undefined> {
+  const address = join(home, "run", "serve.sock");
+  const body = JSON.stringify(report);
+  const reply = await post(address, COMMAND_ENDED_PATH, { body, request, show, healthMs: END_HEALTH_MS });
   const answer = typeof reply === "object" && reply.status === 200 ? decodeAnswer(reply.body) : undefined;
   return answer === undefined || "direct" in answer ? undefined : answer;
 }
@@ -63,6 +84,15 @@ export async function reportEnd(home: string, report: RunReport): Promise<Answer
 interface Reply {
   readonly status: number;
   readonly body: Uint8Array;
+}
+
+interface Post {
+  readonly body: string;
+  /** The id of the command's request. */
+  readonly request: string;
+  readonly show: ShowProgress | undefined;
+  /** Default: `HEALTH_MS`. */
+  readonly healthMs?: number;
 }
 
 /**
@@ -73,45 +103,55 @@ interface Reply {
 function post(
   address: string,
   path: string,
-  body: string,
-  healthMs = HEALTH_MS,
+  { body, request, show, healthMs = HEALTH_MS }: Post,
 ): Promise<Reply | "unreachable" | "lost"> {
   const { promise, resolve } = Promise.withResolvers<Reply | "unreachable" | "lost">();
   const pieces: Buffer[] = [];
   let isConnected = false;
   const socket = connect(address, () => {
     isConnected = true;
-    socket.write(requestOf("POST", path, body));
+    socket.write(requestOf(path, body));
   });
-  const timer = setInterval(() => {
-    void isHealthy(address, healthMs).then((isThere) => isThere || socket.destroy());
-  }, LOOK_MS);
+  let timer = setTimeout(() => void look(), LOOK_MS);
+  const look = async (): Promise<void> => {
+    const progress = await progressOf(address, request, healthMs);
+    if (socket.destroyed) return;
+    if (progress === undefined) return void socket.destroy();
+    if (progress !== "") show?.(progress);
+    timer = setTimeout(() => void look(), show === undefined ? LOOK_MS : SHOW_MS);
+  };
   socket.on("data", (piece) => pieces.push(piece));
   socket.on("error", () => undefined);
   socket.on("close", () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     resolve(replyIn(Buffer.concat(pieces)) ?? (isConnected ? "lost" : "unreachable"));
   });
   return promise;
 }
 
-function isHealthy(address: string, withinMs: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect(address, () => socket.write(requestOf("GET", "/healthz", "")));
+/**
+ * Resolves to the progress of the command, which is empty if there is none. Resolves to `undefined` if the process does
+ * not answer in time.
+ */
+function progressOf(address: string, request: string, withinMs: number): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const pieces: Buffer[] = [];
+  const socket = connect(address, () => socket.write(requestOf(COMMAND_PROGRESS_PATH, request)));
   socket.setTimeout(withinMs, () => socket.destroy());
-  socket.on("data", () => {
-    resolve(true);
-    socket.destroy();
-  });
+  socket.on("data", (piece) => pieces.push(piece));
   socket.on("error", () => undefined);
-  socket.on("close", () => resolve(false));
+  socket.on("close", () => {
+    const reply = replyIn(Buffer.concat(pieces));
+    const text = reply?.status === 200 ? Buffer.from(reply.body).toString("utf8") : "";
+    resolve(pieces.length === 0 ? undefined : text);
+  });
   return promise;
 }
 
-function requestOf(method: string, path: string, body: string): string {
+function requestOf(path: string, body: string): string {
   const length = Buffer.byteLength(body);
   const head = [
-    `${method} ${path} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     "host: chronicle",
     "connection: close",
     `x-chronicle-version: ${packageJson.version}`,

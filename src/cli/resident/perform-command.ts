@@ -25,6 +25,8 @@ export interface CommandHost {
   readonly store: StoreApi;
   readonly workspaces: OpenWorkspaces;
   readonly runs: ClientRuns;
+  /** The progress of the commands under way, by the ids of their requests. */
+  readonly progress: Map<string, string>;
   readonly configFolder: string;
   readonly userHome: string | undefined;
   readonly version: string;
@@ -98,7 +100,11 @@ class ServedCommand {
       onInterrupt: () => () => undefined,
       endBy: (signal) => (this.#endBy = signal),
       onUncaught: () => () => undefined,
-      served: { needsClient: (reason) => this.#needs(reason), changing: () => (this.#isChanging = true) },
+      served: {
+        needsClient: (reason) => this.#needs(reason),
+        changing: () => (this.#isChanging = true),
+        progress: (text) => void host.progress.set(request, text),
+      },
       request,
       runner: host.runs.runnerOf(call.pid, (order) => this.#order(order), this.#answered.promise),
     };
@@ -123,7 +129,7 @@ class ServedCommand {
       },
     );
     this.#answered.resolve(answered);
-    return answered;
+    return answered.finally(() => this.#host.progress.delete(this.#call.request));
   }
 
   #order(run: RunOrder): void {

@@ -276,7 +276,9 @@ export class CommandContext {
 
   progress(): ProgressOptions {
     if (!this.io.err.isTerminal || this.json) return {};
-    const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
+    const { err, served } = this.io;
+    const sink = served === undefined ? err : { columns: err.columns, write: served.progress };
+    const line = (this.#progress ??= new ProgressLine(sink, () => this.io.now()));
     return { onProgress: (progress) => line.show(progress) };
   }
 
@@ -353,7 +355,7 @@ function amount(count: number, unit: Progress["unit"]): string {
  * not use stdin, because stdin may belong to a child process.
  */
 export class ProgressLine {
-  readonly #sink: Sink;
+  readonly #sink: Pick<Sink, "columns" | "write">;
   readonly #now: () => number;
   #phase: Progress["phase"] | undefined;
   #started = 0;
@@ -361,7 +363,7 @@ export class ProgressLine {
   #shownAt = 0;
   #visible = false;
 
-  constructor(sink: Sink, now: () => number) {
+  constructor(sink: Pick<Sink, "columns" | "write">, now: () => number) {
     this.#sink = sink;
     this.#now = now;
   }
