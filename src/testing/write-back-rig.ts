@@ -10,9 +10,10 @@ import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/re
 import { SimDisk } from "./sim-disk/sim-disk.ts";
 import type { SimDiskOptions } from "./sim-disk/sim-machine.ts";
 import type { Context } from "../engine/log/context.ts";
-import { type FileWrite, readyWrite } from "../engine/write/ready-write.ts";
+import { type FileWrite, readyWrite, type ReadyWrite } from "../engine/write/ready-write.ts";
 import { readRange } from "../engine/log/read-events.ts";
 import { acceptWriteBack } from "../engine/replica/accept-write-back.ts";
+import type { Outcome } from "../engine/write/write-batch.ts";
 import { writeTogether } from "../engine/write/write-together.ts";
 import { SimEngine } from "./sim-engine.ts";
 import { openSimStore } from "./sim-store.ts";
@@ -71,14 +72,22 @@ export class WriteBackRig implements AsyncDisposable {
 
   /** Writes a file at the origin (`undefined`: deletes it). Returns the path's event. */
   async write(path: string, text: string | undefined): Promise<number> {
-    const write: FileWrite =
-      text === undefined
-        ? { kind: "delete", path, options: {} }
-        : { kind: "put", path, content: Buffer.from(text), options: {} };
-    const ready = await readyWrite(this.context, write, { role: "person", actor: "host" });
-    const [outcome] = await writeTogether(this.context, [ready]);
+    const [outcome] = await this.writeAll([[path, text]]);
     if (outcome === undefined || "error" in outcome) throw outcome?.error;
     return this.seqOf(path);
+  }
+
+  /** Writes files at the origin together (`undefined`: deletes one). Returns the outcome of each. */
+  async writeAll(files: readonly (readonly [path: string, text: string | undefined])[]): Promise<Outcome[]> {
+    const ready: ReadyWrite[] = [];
+    for (const [path, text] of files) {
+      const write: FileWrite =
+        text === undefined
+          ? { kind: "delete", path, options: {} }
+          : { kind: "put", path, content: Buffer.from(text), options: {} };
+      ready.push(await readyWrite(this.context, write, { role: "person", actor: "host" }));
+    }
+    return writeTogether(this.context, ready);
   }
 
   /** Returns the last event of a path; 0 if there is none. */

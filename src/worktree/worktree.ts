@@ -88,6 +88,8 @@ export interface Worktree {
   read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Explains why a path would or would not be tracked by the rules on disk now, and whether it can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
+  /** Explains paths as `explain` does. Reads the rules of each folder only once. */
+  explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]>;
   /**
    * True if a source of rules outside of the workspace's files has changed since the last full scan. Such sources are
    * an ignore file above a root, the user's own ignore file, a repository's exclude file, git's configuration, and the

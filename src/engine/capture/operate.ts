@@ -34,6 +34,8 @@ import { NEVER_SET } from "./never-set.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 import { optional } from "../../util/optional.ts";
+import { addAll } from "../../util/long-lists.ts";
+import { reportOn, roundsOf, roundToken } from "./write-rounds.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 import { answer } from "../log/answer.ts";
 
@@ -421,45 +423,83 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
     return finished;
   }
   await withCommit(context, async (commit) => {
-    for (const { id, intent } of await openIntents(context)) {
-      const { changes, state } = await restOf(context, { id, intent });
-      const token = tokenOf({ id, intent });
-      const beside = await asideOfIntent(context, intent);
-      const { units } = intent.kind === "write" ? NO_UNITS : await databaseUnits(context, changes);
-      const whole = await context.worktree.apply({
-        token,
-        together: units,
-        changes: [...changes, ...beside],
-        contents: (hashes) => context.blobs.readMany(hashes),
-        onBlocked: "skip",
-        resume: true,
-        ...optional({ keepMtime: intent.keepMtime }),
-        ...maskOf(intent),
-      });
-      // A write never counts as nothing, because its events may be in the log already. The next capture records the
-      // paths that could not be written.
-      const isNothing = intent.kind !== "write" && isNone(intent, whole, [...changes, ...beside]);
-      const { report, recorded } = await splitAside(context, whole, beside);
-      dropDerived(context, report.applied, { units, still: [] });
-      await commit.append(
-        isNothing
-          ? [closing(id, { ...intent, state: "abandoned" }, report)]
-          : await doneDrafts(context, {
-              id,
-              intent: { ...intent, state },
-              ...report,
-              changes: asMade([...changes, ...recorded], report),
-            }),
-      );
-      await context.worktree.cleanUp(token);
-      const applied = new Set(report.applied);
-      const { blocked, conflicts } = report;
-      const made = asMade(changes, report).filter((one) => applied.has(one.path));
-      finished.push({ id, intent, state, changes: made, blocked, conflicts, isNothing });
+    for (const round of roundsOf(await openIntents(context))) {
+      const [only] = round;
+      if (only !== undefined && round.length === 1) finished.push(await settleOne(context, commit, only));
+      else addAll(finished, await settleRound(context, commit, round));
     }
     context.worktree.sweepLeft();
   });
   return finished;
+}
+
+async function settleOne(context: Context, commit: Commit, { id, intent }: OpenIntent): Promise<FinishedIntent> {
+  const { changes, state } = await restOf(context, { id, intent });
+  const token = tokenOf({ id, intent });
+  const beside = await asideOfIntent(context, intent);
+  const { units } = intent.kind === "write" ? NO_UNITS : await databaseUnits(context, changes);
+  const all = [...changes, ...beside];
+  const whole = await resume(context, {
+    token,
+    together: units,
+    changes: all,
+    ...optional({ keepMtime: intent.keepMtime }),
+    ...maskOf(intent),
+  });
+  // A write never counts as nothing, because its events may be in the log already. The next capture records the paths
+  // that could not be written.
+  const isNothing = intent.kind !== "write" && isNone(intent, whole, all);
+  const { report, recorded } = await splitAside(context, whole, beside);
+  dropDerived(context, report.applied, { units, still: [] });
+  const drafts = isNothing
+    ? [closing(id, { ...intent, state: "abandoned" }, report)]
+    : await doneDrafts(context, {
+        id,
+        intent: { ...intent, state },
+        ...report,
+        changes: asMade([...changes, ...recorded], report),
+      });
+  await commit.append(drafts);
+  await context.worktree.cleanUp(token);
+  return { ...finishedBy({ id, intent }, changes, report), state, isNothing };
+}
+
+/** Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. */
+async function settleRound(context: Context, commit: Commit, round: readonly OpenIntent[]): Promise<FinishedIntent[]> {
+  const token = roundToken(round.map(({ id }) => id));
+  const all = round.flatMap(({ intent: { changes = [] } }) => changes);
+  const whole = await resume(context, { token, changes: all, maskMode: NEVER_SET });
+  dropDerived(context, whole.applied, NO_UNITS);
+  const drafts: EventDraft[] = [];
+  const finished: FinishedIntent[] = [];
+  for (const { id, intent } of round) {
+    const { changes = [] } = intent;
+    const report = reportOn(whole, new Set(changes.map(({ path }) => path)));
+    const done = { id, intent: { ...intent, state: "done" as const }, ...report, changes: asMade(changes, report) };
+    addAll(drafts, await doneDrafts(context, done));
+    finished.push({ ...finishedBy({ id, intent }, changes, report), state: "done" });
+  }
+  await commit.append(drafts);
+  await context.worktree.cleanUp(token);
+  return finished;
+}
+
+function resume(
+  context: Context,
+  request: Pick<ApplyRequest, "token" | "together" | "changes" | "keepMtime" | "maskMode">,
+): Promise<ApplyReport> {
+  const contents: ApplyRequest["contents"] = (hashes) => context.blobs.readMany(hashes);
+  return context.worktree.apply({ ...request, contents, onBlocked: "skip", resume: true });
+}
+
+function finishedBy(
+  one: OpenIntent,
+  changes: readonly Change[],
+  report: ApplyReport,
+): Omit<FinishedIntent, "state" | "isNothing"> {
+  const { blocked, conflicts } = report;
+  const applied = new Set(report.applied);
+  return { ...one, changes: asMade(changes, report).filter(({ path }) => applied.has(path)), blocked, conflicts };
 }
 
 /** Removes files that an interrupted apply staged in the folders before its intent was in the log. */

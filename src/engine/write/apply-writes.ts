@@ -1,5 +1,6 @@
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Context } from "../log/context.ts";
+import { memoKey } from "../log/memo.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { Change } from "../../core/values/entry.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
@@ -11,6 +12,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { Commit } from "../commit/commit.ts";
 import { closing, fileDraft, fileDrafts, opening } from "../commit/operation-drafts.ts";
 import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
+import { reportOn, roundToken, sharesApply } from "../capture/write-rounds.ts";
 import { refused } from "../capture/refused.ts";
 import { stayingFolders, targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
@@ -24,27 +26,95 @@ interface Applied extends Opened {
   readonly report: ApplyReport;
 }
 
+interface Planned {
+  readonly planned: readonly PlannedWrite[];
+  /** Resolves once the contents of the writes are durable. */
+  readonly kept: Promise<void>;
+}
+
 /**
- * Applies planned writes, which must touch different paths: records all intents with one fsync, changes the files, and
- * closes the intents in one commit. After a crash in between, `settle` finishes the open intents. A single small write
- * takes fewer steps (`applyAlone`). No intent is recorded before `kept` resolves, because only then are the contents
- * durable.
+ * Applies planned writes, which must touch different paths: records the intents, changes the files, and closes the
+ * intents in one commit. After a crash in between, `settle` finishes the open intents. A single small write takes fewer
+ * steps (`applyAlone`). Writes of one file each are applied together, after the others, which may make folders for
+ * them. No intent is recorded before `kept` resolves, because only then are the contents durable.
  */
 export async function applyWrites(
   context: Context,
   commit: Commit,
-  { planned, kept }: { readonly planned: readonly PlannedWrite[]; readonly kept: Promise<void> },
+  { planned, kept }: Planned,
 ): Promise<Map<PlannedWrite, TargetOutcome>> {
   const [only] = planned;
   const isShort = only !== undefined && only.changes.length > 0 && only.changes.length <= MOST_INLINE;
   if (isShort && planned.length === 1) return applyAlone(context, commit, { planned: only, kept });
-  await kept;
-  const opened = await open(context, commit, planned);
+  const simple = planned.filter(({ changes }) => sharesApply(changes));
+  const together = simple.length > 1 ? simple : [];
+  const others = planned.filter((one) => !together.includes(one));
   const applied: Applied[] = [];
-  for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
+  if (others.length > 0) {
+    await kept;
+    for (const one of await open(context, commit, others)) applied.push({ ...one, report: await apply(context, one) });
+  }
+  if (together.length > 0) addAll(applied, await applyTogether(context, commit, { planned: together, kept }));
   const outcomes = await close(context, commit, applied);
-  for (const { planned: one } of applied) await context.worktree.cleanUp(one.id);
+  for (const { id } of others) await context.worktree.cleanUp(id);
   return outcomes;
+}
+
+const lastRound = memoKey<string>("token of the last round of writes");
+
+/**
+ * Waits until the old files of the last round are removed. They are removed beside the next writes, because freeing the
+ * space of a file can take longer than writing it.
+ */
+async function cleanUpRound({ memo, worktree }: Context): Promise<void> {
+  const token = memo.get(lastRound);
+  if (token === undefined) return;
+  await worktree.cleanUp(token);
+  memo.delete(lastRound);
+}
+
+function tokenOf(planned: readonly PlannedWrite[]): string {
+  return roundToken(planned.map(({ id }) => id));
+}
+
+/**
+ * Applies writes of one file each with one apply, so that they share its staging folder and its syncs. The intents are
+ * recorded with one append, while the new files are synced. A write that cannot be done does not prevent the others.
+ */
+async function applyTogether(context: Context, commit: Commit, { planned, kept }: Planned): Promise<Applied[]> {
+  await cleanUpRound(context);
+  const { seq } = await commit.head();
+  const opened = planned.map((one) => ({
+    planned: one,
+    intent: openIntent(one, { fromSeq: seq, todo: { changes: one.changes } }),
+  }));
+  let isOpen = false;
+  const begin = async (): Promise<void> => {
+    await kept;
+    isOpen = true;
+    await commit.begin(opened.map(({ planned: { id }, intent }) => opening(id, intent)));
+  };
+  const token = tokenOf(planned);
+  const whole = await context.worktree.apply({
+    token,
+    changes: planned.flatMap(({ changes }) => changes),
+    contents: (hashes) => contentsOf(context, planned, hashes),
+    onBlocked: "skip",
+    begin,
+    emptiesLater: true,
+  });
+  context.memo.set(lastRound, token);
+  // For lack of space, `apply` returns before it calls `begin`.
+  if (!isOpen) await begin();
+  const applied: Applied[] = [];
+  for (const one of opened) {
+    const report =
+      whole.applied.length > 0
+        ? reportOn(whole, new Set(one.planned.changes.map(({ path }) => path)))
+        : await apply(context, one, token);
+    applied.push({ ...one, report });
+  }
+  return applied;
 }
 
 /**
@@ -66,7 +136,7 @@ async function applyAlone(
   const report = await context.worktree.apply({
     token: id,
     changes,
-    contents: (hashes) => contentsOf(context, write, hashes),
+    contents: (hashes) => contentsOf(context, [planned], hashes),
     onBlocked: "fail",
     begin: async () => {
       await kept;
@@ -117,18 +187,21 @@ async function inverted(
 }
 
 /**
- * Yields readers for the contents. A content that is part of the write is read from memory, all others from the store.
+ * Yields readers for the contents. A content that is part of a write is read from memory, all others from the store.
  */
 async function* contentsOf(
   context: Context,
-  write: ReadyWrite,
+  planned: readonly PlannedWrite[],
   hashes: Iterable<Hash>,
 ): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
-  const own = write.kind === "put" ? write.content : undefined;
+  const own = new Map<Hash, Uint8Array>();
+  for (const { write } of planned)
+    if (write.kind === "put" && write.content.bytes !== undefined) own.set(write.content.hash, write.content.bytes);
   const others: Hash[] = [];
   for (const hash of hashes) {
-    if (own?.bytes !== undefined && own.hash === hash) yield [hash, readerOf(own.bytes)];
-    else others.push(hash);
+    const bytes = own.get(hash);
+    if (bytes === undefined) others.push(hash);
+    else yield [hash, readerOf(bytes)];
   }
   if (others.length > 0) yield* context.blobs.readMany(others);
 }
@@ -164,10 +237,10 @@ async function open(context: Context, commit: Commit, planned: readonly PlannedW
   return opened;
 }
 
-async function apply(context: Context, { planned: { id, changes } }: Opened): Promise<ApplyReport> {
+async function apply(context: Context, { planned: { id, changes } }: Opened, token = id): Promise<ApplyReport> {
   if (changes.length === 0) return { applied: [], blocked: [], conflicts: [] };
   return context.worktree.apply({
-    token: id,
+    token,
     changes,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: "fail",

@@ -1,5 +1,5 @@
 import type { Entry, Change } from "../../core/values/entry.ts";
-import { ChronicleError } from "../../core/values/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { hasGitName, isGitName } from "../../core/filter/git-name.ts";
 import { isHash } from "../../core/values/hash.ts";
 import { splitRoot, type WorkspacePath, isWithin } from "../../core/values/path.ts";
@@ -181,8 +181,9 @@ function folderTarget(context: Context, kept: Promise<void>): WriteTarget {
 async function prepare(context: Context, writes: readonly ReadyWrite[]): Promise<PreparedRound> {
   const decided = new Map<ReadyWrite, Outcome>();
   const asIs = new Set<ReadyWrite>();
+  const verdicts = await verdictsOn(context, writes);
   for (const write of writes) {
-    const before = await decideBefore(context, write);
+    const before = await decideBefore(context, write, verdicts);
     if (before === "as-it-is") asIs.add(write);
     else if (before !== "by-name") decided.set(write, before);
   }
@@ -303,15 +304,39 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
  */
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
+/**
+ * Returns what the rules say about the paths of the writes. Returns nothing if a path cannot be explained. Each write
+ * is then explained by itself, so that only the write of that path fails.
+ */
+async function verdictsOn(
+  { worktree }: Context,
+  writes: readonly ReadyWrite[],
+): Promise<ReadonlyMap<WorkspacePath, Explanation>> {
+  const paths = writes.flatMap(pathsOf);
+  try {
+    const verdicts = await worktree.explainAll(paths);
+    return new Map(verdicts.map((verdict, i) => [paths[i] as WorkspacePath, verdict]));
+  } catch (error) {
+    if (!(error instanceof ChronicleError) && errnoOf(error) === undefined) throw error;
+    return new Map();
+  }
+}
+
 // The file that a write replaces is captured by name, even if the rules leave it out. A write that will be refused must
 // therefore be refused before the capture. Otherwise, a caller could have any file recorded and served by asking for a
 // write that fails.
-async function decideBefore(context: Context, write: ReadyWrite): Promise<DecidedBefore> {
+async function decideBefore(
+  context: Context,
+  write: ReadyWrite,
+  known: ReadonlyMap<WorkspacePath, Explanation>,
+): Promise<DecidedBefore> {
   try {
     const { session } = write.by;
     if (session !== undefined) await refuseTakenId(context, session);
     const paths = pathsOf(write);
-    const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
+    const explained = (path: WorkspacePath): Explanation | Promise<Explanation> =>
+      known.get(path) ?? context.worktree.explain(path);
+    const verdicts = await Promise.all(paths.map(explained));
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
     const stats = await context.worktree.stats(paths);
     await refuseLeftOut(

@@ -78,7 +78,7 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
  * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs the
  * files and the intent together in hardly more time than one of them.
  */
-const BESIDE = 32;
+const BESIDE = 256;
 
 /** Stages new files, sets old files aside and calls `begin`. Returns false if nothing may be put into place. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {

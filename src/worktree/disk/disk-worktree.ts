@@ -35,7 +35,8 @@ import type { GitUser } from "../git/git-settings.ts";
 import { EXCLUDE_FILE, gitOf } from "../scan/root-filter.ts";
 import { trackedOf } from "../git/root-git.ts";
 import { EarlyStage } from "../apply/early-stage.ts";
-import { explainOnDisk, type GitOfRoot, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
+import type { Verdict } from "../../core/filter/filter.ts";
+import { type GitOfRoot, judgeOnDisk, leftOutOnDisk, unreadableNow } from "../scan/explain-on-disk.ts";
 import { inspectPath, readPath } from "../files/inspect.ts";
 import { holdsPlaces, sweepMet, sweepPlaces, sweepStaging } from "../apply/staging.ts";
 import { discardStatCache, loadStatCache, saveStatCache } from "../scan/stat-cache-file.ts";
@@ -276,13 +277,26 @@ export class DiskWorktree implements Worktree {
   }
 
   async explain(path: WorkspacePath): Promise<Explanation> {
-    const { open, inner } = this.#rootOf(path);
-    using fs = open.fs;
-    const unreadable = unreadableNow(fs, inner);
-    return {
-      ...explainOnDisk(fs, open.root, inner, this.#gitOf(open)),
-      ...optional({ unreadable }),
+    const [only] = await this.explainAll([path]);
+    return only ?? { tracked: false, rule: "default" };
+  }
+
+  async explainAll(paths: readonly WorkspacePath[]): Promise<readonly Explanation[]> {
+    const judges = new Map<OpenRoot, (inner: WorkspacePath) => Verdict>();
+    const judgeOf = (open: OpenRoot): ((inner: WorkspacePath) => Verdict) => {
+      const judge = judges.get(open) ?? judgeOnDisk(open.fs, open.root, this.#gitOf(open));
+      judges.set(open, judge);
+      return judge;
     };
+    try {
+      return paths.map((path) => {
+        const { open, inner } = this.#rootOf(path);
+        const unreadable = unreadableNow(open.fs, inner);
+        return { ...judgeOf(open)(inner), ...optional({ unreadable }) };
+      });
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
   }
 
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined {

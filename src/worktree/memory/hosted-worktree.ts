@@ -136,6 +136,10 @@ export class HostedWorktree implements Worktree {
     return { tracked: true, rule: "default" };
   }
 
+  async explainAll(paths: readonly WorkspacePath[]): Promise<readonly Verdict[]> {
+    return paths.map(() => ({ tracked: true, rule: "default" }));
+  }
+
   check(request: CheckRequest): Promise<CheckReport> {
     return new HostedApply(this.#files, request).check();
   }

@@ -209,6 +209,10 @@ export class MemoryWorktree implements Worktree {
     return left;
   }
 
+  explainAll(paths: readonly WorkspacePath[]): Promise<readonly Verdict[]> {
+    return Promise.all(paths.map((path) => this.explain(path)));
+  }
+
   async explain(path: WorkspacePath): Promise<Verdict> {
     const { root: id, path: inner } = splitRoot(path);
     const root = this.roots.find((one) => one.id === id) ?? this.roots[0];

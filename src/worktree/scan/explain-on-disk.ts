@@ -1,5 +1,5 @@
 import type { Verdict } from "../../core/filter/filter.ts";
-import { type WorkspacePath, childOf, isHeldBy, ROOT } from "../../core/values/path.ts";
+import { type WorkspacePath, isHeldBy, nameOf, parentOf, ROOT } from "../../core/values/path.ts";
 import { unitDatabaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { ConfinedFs } from "../files/confined-fs.ts";
 import { isDatabaseFile } from "../files/read-sqlite.ts";
@@ -24,52 +24,49 @@ function readerOf(fs: ConfinedFs, root: TrackedRoot, git: GitNow): RuleReader {
   return new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n, git: ofRoot });
 }
 
-/** Returns whether a path of a root would be tracked, and by which rule, according to the ignore files on disk now. */
-export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath, git: GitOfRoot): Verdict {
-  if (inner === "") return { tracked: true, rule: "default" };
-  if (root.only !== undefined) {
-    return isHeldBy(root, inner) || (isOfUnit(root.only, inner) && isDatabaseFile(fs, root.only as WorkspacePath))
-      ? { tracked: true, rule: "default" }
-      : { tracked: false, rule: "exclude", pattern: root.only };
+/**
+ * Returns a function that says whether a path of a root would be tracked, and by which rule, according to the ignore
+ * files on disk now. The function reads the rules of each folder once.
+ */
+export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => Verdict {
+  const { only } = root;
+  if (only !== undefined) {
+    return (inner) =>
+      inner === "" || isHeldBy(root, inner) || (isOfUnit(only, inner) && isDatabaseFile(fs, only as WorkspacePath))
+        ? { tracked: true, rule: "default" }
+        : { tracked: false, rule: "exclude", pattern: only };
   }
-  if (isInStaging(inner)) return { tracked: false, rule: "staging" };
-  const reader = readerOf(fs, root, git);
-  let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
-  const parts = inner.split("/");
-  const last = parts.pop() ?? "";
-  let folder = ROOT;
-  for (const name of parts) {
-    folder = childOf(folder, name);
-    rules = rules.enter(folder, reader.read(folder));
-  }
-  const verdict = rules.scope.judge(last, isFolder(fs, inner));
-  return orGits(git.own, inner, verdict);
+  const rulesOf = folderRules(fs, root, git);
+  return (inner) => {
+    if (inner === "") return { tracked: true, rule: "default" };
+    if (isInStaging(inner)) return { tracked: false, rule: "staging" };
+    return orGits(git.own, inner, rulesOf(parentOf(inner)).scope.judge(nameOf(inner), isFolder(fs, inner)));
+  };
 }
 
-/**
- * Returns a function that is true for a path that the ignore files on disk now leave out. The function reads the rules
- * of each folder once.
- */
+/** Like `judgeOnDisk`, but is true for a path that is left out, and takes every path for a file. */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
   if (only !== undefined) return (inner) => !isHeldBy(root, inner) && !isOfUnit(only, inner);
+  const rulesOf = folderRules(fs, root, git);
+  return (inner) => {
+    if (isInStaging(inner)) return true;
+    return !orGits(git.own, inner, rulesOf(parentOf(inner)).scope.judge(nameOf(inner), false)).tracked;
+  };
+}
+
+/** Returns a function that returns the rules for the children of a folder, and reads each folder's rules once. */
+function folderRules(fs: ConfinedFs, root: TrackedRoot, git: GitNow): (folder: WorkspacePath) => FolderRules {
   const reader = readerOf(fs, root, git);
-  const folders = new Map([["", FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
-  const rulesOf = (folder: string): FolderRules => {
+  const folders = new Map([[ROOT, FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT))]]);
+  const rulesOf = (folder: WorkspacePath): FolderRules => {
     const known = folders.get(folder);
     if (known !== undefined) return known;
-    const slash = folder.lastIndexOf("/");
-    const path = folder as WorkspacePath;
-    const rules = rulesOf(folder.slice(0, Math.max(0, slash))).enter(path, reader.read(path));
+    const rules = rulesOf(parentOf(folder)).enter(folder, reader.read(folder));
     folders.set(folder, rules);
     return rules;
   };
-  return (inner) => {
-    if (isInStaging(inner)) return true;
-    const slash = inner.lastIndexOf("/");
-    const verdict = rulesOf(inner.slice(0, Math.max(0, slash))).scope.judge(inner.slice(slash + 1), false);
-    return !orGits(git.own, inner, verdict).tracked;
-  };
+  return rulesOf;
 }
 
 /**

@@ -1,0 +1,45 @@
+import type { Change } from "../../core/values/entry.ts";
+import type { IntentRecord } from "../../core/records/records.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
+import type { ApplyReport } from "../../worktree/worktree.ts";
+
+// Writes of one file each that share a commit are put into the folder with one apply. Its staging folder bears the token
+// of the round, and its files are numbered over all changes of the round. After a crash, the same apply is resumed, so
+// the round must be found again from the intents in the log.
+
+interface OpenIntent {
+  readonly id: string;
+  readonly intent: IntentRecord;
+}
+
+/** True if a write may share an apply with others: its only change does not depend on another change. */
+export function sharesApply(changes: readonly Change[]): boolean {
+  return changes.length === 1;
+}
+
+/** Returns the token under which a round stages its files. `ids`: the ids of its intents, at least one. */
+export function roundToken(ids: readonly string[]): string {
+  return ids.reduce((least, id) => (id < least ? id : least));
+}
+
+/**
+ * Groups open intents into rounds. The intents of a round were opened with one append, so they name the same `fromSeq`;
+ * no intents of two appends do. Every other intent is alone.
+ */
+export function roundsOf<I extends OpenIntent>(open: readonly I[]): readonly (readonly I[])[] {
+  const rounds = Map.groupBy(open, ({ id, intent: { kind, changes = [], fromSeq } }) =>
+    kind === "write" && sharesApply(changes) ? String(fromSeq) : id,
+  );
+  return [...rounds.values()];
+}
+
+/** Returns the part of an apply's report that concerns these paths. */
+export function reportOn(report: ApplyReport, paths: ReadonlySet<WorkspacePath>): ApplyReport {
+  const isMeant = ({ path }: { readonly path: WorkspacePath }): boolean => paths.has(path);
+  return {
+    applied: report.applied.filter((path) => paths.has(path)),
+    blocked: report.blocked.filter(isMeant),
+    conflicts: report.conflicts.filter(isMeant),
+    inherited: (report.inherited ?? []).filter(isMeant),
+  };
+}
