@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type ChronicleClient, createClient } from "../../src/client/node.ts";
 import { chronicleCommand } from "./chronicle-tool.ts";
 
@@ -61,6 +62,16 @@ export class BenchServer implements AsyncDisposable {
       return;
     }
     throw new Error(`the server did not start: ${said}`);
+  }
+
+  /** Resolves to the id of the workspace of the folder in which it was started. */
+  async hosted(): Promise<string> {
+    for (let tries = 0; tries < 100; tries += 1) {
+      const [first] = await this.client.store.workspaces();
+      if (first !== undefined) return first.id;
+      await sleep(100);
+    }
+    throw new Error("the server began no history of its folder");
   }
 
   /** Ends it, at once or as a person does. */
