@@ -36,7 +36,8 @@ export interface Io {
   chdir(folder: string): void;
   /** In epoch milliseconds. */
   now(): number;
-  openStore(options: StoreOptions): Promise<StoreApi>;
+  /** `once`: the process ends right after the store is closed (see `openStoreOnce`). */
+  openStore(options: StoreOptions, once?: boolean): Promise<StoreApi>;
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
    * returns the error that hands the command back to the client (see `NeedsClient`). `changing` must be called before

@@ -32,6 +32,9 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
 /** The commands that run until they are ended. They can have their store in memory. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["serve", "mcp"]);
 
+/** The commands that may close workspaces and open them again while they run. */
+const REOPENING: ReadonlySet<string> = new Set([...LONG_RUNNING, "replicate", "sync", "watch"]);
+
 interface Asked {
   readonly command?: string | undefined;
   readonly remote?: RemoteAddress | undefined;
@@ -100,7 +103,8 @@ export class CommandContext {
     const onNote = (note: string): void => this.note(note);
     const onUnsigned = (): void => void (this.#isUnsigned = true);
     const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };
-    this.#store ??= await io.openStore({ ...how, ...as, ...role });
+    const ends = this.#command === undefined || !REOPENING.has(this.#command);
+    this.#store ??= await io.openStore({ ...how, ...as, ...role }, ends);
     return this.#store;
   }
 
