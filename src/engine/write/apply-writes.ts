@@ -6,6 +6,7 @@ import type { Change } from "../../core/values/entry.ts";
 import type { EventDraft, Head } from "../../core/values/event.ts";
 import type { Hash } from "../../core/values/hash.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
+import { errnoOf } from "../../core/values/errors.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import type { ApplyReport, ContentReader } from "../../worktree/worktree.ts";
 import { addAll } from "../../util/long-lists.ts";
@@ -64,13 +65,20 @@ const lastRound = memoKey<string>("token of the last round of writes");
 
 /**
  * Waits until the old files of the last round are removed. They are removed beside the next writes, because freeing the
- * space of a file can take longer than writing it.
+ * space of a file can take longer than writing it. A failure is only reported: a later sweep removes the files.
  */
-async function cleanUpRound({ memo, worktree }: Context): Promise<void> {
+async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
   const token = memo.get(lastRound);
   if (token === undefined) return;
-  await worktree.cleanUp(token);
   memo.delete(lastRound);
+  try {
+    await worktree.cleanUp(token);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    tell?.(
+      `files that writes have replaced could not be removed (${errnoOf(error) ?? ""}): a later sweep removes them`,
+    );
+  }
 }
 
 function tokenOf(planned: readonly PlannedWrite[]): string {
