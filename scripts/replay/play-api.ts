@@ -125,11 +125,6 @@ export class ApiPlay {
         return this.#endTransaction(what);
       case "undo-of":
         return this.#undoOf(what);
-      case "redo-of": {
-        const operation = pickOf((await this.#ask("operations", () => this.#at.operations())) ?? [], what.pick);
-        if (operation !== undefined) await this.#ask("redo", () => this.#at.redo({ operation: operation.id }));
-        return;
-      }
       case "rollback":
       case "restore":
         return this.#goBack(what);
@@ -151,7 +146,10 @@ export class ApiPlay {
 
   async #upkeep(what: Happening): Promise<void> {
     const at = this.#at;
-    if (what.kind === "snapshot") await this.#ask("snapshot", () => at.snapshot());
+    if (what.kind === "redo-of") {
+      const operation = pickOf((await this.#ask("operations", () => at.operations())) ?? [], what.pick);
+      if (operation !== undefined) await this.#ask("redo", () => at.redo({ operation: operation.id }));
+    } else if (what.kind === "snapshot") await this.#ask("snapshot", () => at.snapshot());
     else if (what.kind === "undo") await this.#ask("undo", () => at.undo());
     else if (what.kind === "redo") await this.#ask("redo", () => at.redo());
     else if (what.kind === "gc") await this.#ask("gc", () => at.gc());

@@ -134,11 +134,6 @@ export class CommandPlay {
         return;
       case "undo-of":
         return this.#undoOf(what);
-      case "redo-of": {
-        const action = pickOf(await this.#actions(), what.pick);
-        if (action !== undefined) await this.#ask(["redo", action.id]);
-        return;
-      }
       case "rollback":
       case "restore":
         return this.#goBack(what);
@@ -156,7 +151,10 @@ export class CommandPlay {
     };
     const asked = words[what.kind];
     if (asked !== undefined) await this.#ask(asked);
-    else if (what.kind === "prune") {
+    else if (what.kind === "redo-of") {
+      const action = pickOf(await this.#actions(), what.pick);
+      if (action !== undefined) await this.#ask(["redo", action.id]);
+    } else if (what.kind === "prune") {
       const rules = ["--keep-last", String(what.keepLast), "--keep-hourly", String(what.hourly)];
       await this.#ask(["prune", ...rules, what.keepPinned ? "--keep-pinned" : "--drop-pinned", "--yes"]);
       await this.#ask(["gc"]);

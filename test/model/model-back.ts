@@ -32,6 +32,24 @@ export class ModelBack {
     this.#play = play;
   }
 
+  /** Does what goes back, but for plain undos and redos; `undefined` for everything else. */
+  perform(what: Happening, asked: Asked): Promise<void> | undefined {
+    switch (what.kind) {
+      case "undo-of":
+        return this.#undoOf(what);
+      case "redo-of":
+        return this.#redoOf(what.pick);
+      case "rollback":
+        return this.#rollback(what.pick, asked);
+      case "restore":
+        return this.#restore(what.pick, asked);
+      case "resolve":
+        return this.#resolve(what, asked);
+      default:
+        return undefined;
+    }
+  }
+
   /** What is known before something that goes back, which may be cut off. */
   askedOf(what: Happening): Asked {
     if (what.kind === "resolve") return this.#resolving(what);
@@ -61,7 +79,7 @@ export class ModelBack {
     return by === "turn" ? { turn } : { session };
   }
 
-  async undoOf(what: Extract<Happening, { readonly kind: "undo-of" }>): Promise<void> {
+  async #undoOf(what: Extract<Happening, { readonly kind: "undo-of" }>): Promise<void> {
     const selection = this.#selection(what);
     if (selection === undefined) return;
     const { workspace } = this.#play.machine;
@@ -85,7 +103,7 @@ export class ModelBack {
   }
 
   /** A redo by id: it is refused, or what it names is no longer called undone. The files are held to the log as in `whole`. */
-  async redoOf(pick: number): Promise<void> {
+  async #redoOf(pick: number): Promise<void> {
     const { workspace } = this.#play.machine;
     const operation = pickOf(await workspace.operations(), pick);
     if (operation === undefined) return;
@@ -123,7 +141,7 @@ export class ModelBack {
     };
   }
 
-  async rollback(pick: number, asked: Asked): Promise<void> {
+  async #rollback(pick: number, asked: Asked): Promise<void> {
     const action = pickOf(this.#listed(), pick);
     if (action === undefined) return;
     const isListed = (await this.#play.machine.workspace.list()).some((one) => one.id === action.id);
@@ -151,7 +169,7 @@ export class ModelBack {
     return tree;
   }
 
-  async restore(pick: number, asked: Asked): Promise<void> {
+  async #restore(pick: number, asked: Asked): Promise<void> {
     const seq = this.#moment(pick);
     const { workspace, veil } = this.#play.machine;
     const isKept = (await workspace.list()).some((one) => one.from_seq === seq);
@@ -190,7 +208,7 @@ export class ModelBack {
     };
   }
 
-  async resolve({ pick, keep }: Resolving, asked: Asked): Promise<void> {
+  async #resolve({ pick, keep }: Resolving, asked: Asked): Promise<void> {
     const [id] = pickOf(this.#openConflicts(), pick) ?? [];
     if (id === undefined) return;
     const done = await this.#play.machine.workspace

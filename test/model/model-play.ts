@@ -170,6 +170,8 @@ export class ModelPlay {
     const before = this.machine.tree();
     const asked = this.#askedOf(what);
     const { workspace } = this.machine;
+    const back = this.#back.perform(what, asked);
+    if (back !== undefined) return back;
     switch (what.kind) {
       case "touch":
         what.touches.forEach((one) => this.#touch(one));
@@ -191,10 +193,6 @@ export class ModelPlay {
       case "redo":
         await this.#back.turnBack(() => workspace.redo());
         return;
-      case "undo-of":
-        return this.#back.undoOf(what);
-      case "redo-of":
-        return this.#back.redoOf(what.pick);
       case "reopen":
         await this.machine.close();
         await this.machine.open();
@@ -208,12 +206,6 @@ export class ModelPlay {
       case "commit":
       case "rollback-transaction":
         return this.#endTransaction(what);
-      case "rollback":
-        return this.#back.rollback(what.pick, asked);
-      case "restore":
-        return this.#back.restore(what.pick, asked);
-      case "resolve":
-        return this.#back.resolve(what, asked);
       case "drop":
         return this.#drop();
       case "snapshot":
@@ -227,27 +219,7 @@ export class ModelPlay {
     found(sorted(this.machine.tree())).toEqual(sorted(before));
   }
 
-  async #upkeep(
-    what: Extract<
-      Happening,
-      {
-        readonly kind:
-          | "gc"
-          | "verify"
-          | "rebuild"
-          | "compact"
-          | "prune"
-          | "pin"
-          | "wait"
-          | "undo"
-          | "redo"
-          | "drop"
-          | "reopen"
-          | "restart"
-          | "snapshot";
-      }
-    >,
-  ): Promise<void> {
+  async #upkeep(what: Happening): Promise<void> {
     const { workspace } = this.machine;
     if (what.kind === "wait") this.machine.ms += what.ms;
     else if (what.kind === "gc") await workspace.gc();

@@ -54,11 +54,11 @@ describe("writes that share a commit", () => {
     const intents = new Set<string>();
     for await (const { recordId, record } of readRange(rig.context, seq + 1, (await rig.context.index.head()).seq)) {
       if (recordId.startsWith("intent:")) intents.add(recordId);
-      events.push(recordId.startsWith("intent:") ? String(record["state"]) : recordId);
+      events.push(recordId.startsWith("intent:") ? JSON.stringify(record["state"]) : recordId);
     }
     expect(intents.size).toBe(5);
     const files = ["file:b", "file:new", "file:a", "file:gone", "file:d/c"];
-    expect(events).toEqual([...files.map(() => "open"), ...files.flatMap((file) => [file, "done"])]);
+    expect(events).toEqual([...files.map(() => '"open"'), ...files.flatMap((file) => [file, '"done"'])]);
     await new Promise((done) => setImmediate(done));
     const staging = `workspaces/${rig.workspaceId}/staging/`;
     expect(Object.keys(rig.disk.dump("/store")).filter((path) => path.startsWith(staging))).toEqual([]);

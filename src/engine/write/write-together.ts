@@ -334,9 +334,9 @@ async function decideBefore(
     const { session } = write.by;
     if (session !== undefined) await refuseTakenId(context, session);
     const paths = pathsOf(write);
-    const explained = (path: WorkspacePath): Explanation | Promise<Explanation> =>
-      known.get(path) ?? context.worktree.explain(path);
-    const verdicts = await Promise.all(paths.map(explained));
+    const verdicts = await Promise.all(
+      paths.map(async (path) => known.get(path) ?? (await context.worktree.explain(path))),
+    );
     paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
     const stats = await context.worktree.stats(paths);
     await refuseLeftOut(
