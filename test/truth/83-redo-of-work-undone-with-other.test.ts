@@ -102,4 +102,61 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     expect(project.read("a")).toBe("1\n");
     expect(await undone(workspace)).toEqual([[run, false]]);
   });
+
+  it("is refused where its undo was undone itself, and names the way", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    const first = await ran(workspace, project, "echo 1 > a");
+    const second = await ran(workspace, project, "echo 2 > b");
+    await workspace.undo({ operation: first });
+    await workspace.undo({ since: `seq:${seq}` });
+    const undo = (await workspace.operations()).at(-1)?.id ?? "";
+    const head = await workspace.head();
+    await expect(workspace.redo({ operation: first })).rejects.toMatchObject({ code: "REFUSED", data: { undo } });
+    expect(await workspace.head()).toEqual(head);
+    await workspace.redo({ operation: second });
+    expect([existsSync(project.at("a")), project.read("b")]).toEqual([false, "2\n"]);
+    expect(await undone(workspace)).toEqual([
+      [first, true],
+      [second, false],
+    ]);
+    await workspace.redo({ operation: first });
+    expect([project.read("a"), project.read("b")]).toEqual(["1\n", "2\n"]);
+    expect(await undone(workspace)).toEqual([
+      [first, false],
+      [second, false],
+    ]);
+  });
+
+  it("is refused where the undo by selection was undone itself, until that is redone", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    const first = await ran(workspace, project, "echo 1 > a");
+    await ran(workspace, project, "echo 2 > b");
+    await workspace.undo({ since: `seq:${seq}` });
+    const both = (await workspace.operations()).at(-1)?.id ?? "";
+    const third = await ran(workspace, project, "echo 3 > c");
+    await workspace.undo({ since: `seq:${seq}` });
+    await expect(workspace.redo({ operation: first })).rejects.toMatchObject({ code: "REFUSED" });
+    await workspace.redo({ operation: third });
+    expect([existsSync(project.at("a")), project.read("c")]).toEqual([false, "3\n"]);
+    await expect(workspace.redo({ operation: first })).rejects.toMatchObject({ data: { undo: both } });
+    await workspace.redo({ operation: both });
+    expect([project.read("a"), project.read("b"), project.read("c")]).toEqual(["1\n", "2\n", "3\n"]);
+  });
+
+  it("brings a part of a transaction that was undone alone before the transaction was", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    const first = await ran(workspace, project, "echo 1 > a");
+    await ran(workspace, project, "echo 2 > b");
+    await workspace.commitTransaction(id);
+    await workspace.undo({ operation: first });
+    await workspace.undo({ operation: id });
+    await workspace.redo({ operation: first });
+    expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+  });
 });

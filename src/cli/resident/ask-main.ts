@@ -111,17 +111,19 @@ function endBy(signal: NodeJS.Signals, code: number): void {
 const CHANGING = new Set(["redo", "restore", "rm", "rollback", "snapshot", "undo"]);
 
 /**
- * Begins to handle interrupts: tells a user who interrupts a change that the process finishes it. Returns a function
- * that ends the handling.
+ * Begins to handle interrupts: removes the progress from the terminal, and tells a user who interrupts a change that
+ * the process finishes it. Returns a function that ends the handling.
  */
 function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => void {
-  if (!argv.some((word) => CHANGING.has(word))) return () => undefined;
+  const isChanging = argv.some((word) => CHANGING.has(word));
+  if (!isChanging && progress.show === undefined) return () => undefined;
   const tell = (signal: NodeJS.Signals): void => {
     progress.clear();
-    process.stderr.write(
-      "chronicle: the store's process finishes what it has begun\n" +
-        "  `chronicle list` shows it, and the command that takes it back\n",
-    );
+    if (isChanging)
+      process.stderr.write(
+        "chronicle: the store's process finishes what it has begun\n" +
+          "  `chronicle list` shows it, and the command that takes it back\n",
+      );
     process.off(signal, tell);
     process.kill(process.pid, signal);
   };

@@ -22,7 +22,7 @@ const LOOK_MS = 1_000;
 /** The time after which the process is asked again if the progress is shown, in milliseconds. */
 const SHOW_MS = 250;
 /** The time in which the process must answer the question about the progress, in milliseconds. */
-const HEALTH_MS = 2_000;
+const HEALTH_MS = 3_000;
 /**
  * Like `HEALTH_MS`, but at the end of a run. It is longer, because recording many changes can take long, and without an
  * answer the asking process would record them once more.
@@ -107,6 +107,7 @@ function post(
 ): Promise<Reply | "unreachable" | "lost"> {
   const { promise, resolve } = Promise.withResolvers<Reply | "unreachable" | "lost">();
   const pieces: Buffer[] = [];
+  const over = new AbortController();
   let isConnected = false;
   const socket = connect(address, () => {
     isConnected = true;
@@ -114,7 +115,7 @@ function post(
   });
   let timer = setTimeout(() => void look(), LOOK_MS);
   const look = async (): Promise<void> => {
-    const progress = await progressOf(address, request, healthMs);
+    const progress = await progressOf(address, request, { withinMs: healthMs, signal: over.signal });
     if (socket.destroyed) return;
     if (progress === undefined) return void socket.destroy();
     if (progress !== "") show?.(progress);
@@ -124,6 +125,7 @@ function post(
   socket.on("error", () => undefined);
   socket.on("close", () => {
     clearTimeout(timer);
+    over.abort();
     resolve(replyIn(Buffer.concat(pieces)) ?? (isConnected ? "lost" : "unreachable"));
   });
   return promise;
@@ -133,10 +135,14 @@ function post(
  * Resolves to the progress of the command, which is empty if there is none. Resolves to `undefined` if the process does
  * not answer in time.
  */
-function progressOf(address: string, request: string, withinMs: number): Promise<string | undefined> {
+function progressOf(
+  address: string,
+  request: string,
+  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
+): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const pieces: Buffer[] = [];
-  const socket = connect(address, () => socket.write(requestOf(COMMAND_PROGRESS_PATH, request)));
+  const socket = connect({ path: address, signal }, () => socket.write(requestOf(COMMAND_PROGRESS_PATH, request)));
   socket.setTimeout(withinMs, () => socket.destroy());
   socket.on("data", (piece) => pieces.push(piece));
   socket.on("error", () => undefined);

@@ -464,7 +464,10 @@ async function settleOne(context: Context, commit: Commit, { id, intent }: OpenI
   return { ...finishedBy({ id, intent }, changes, report), state, isNothing };
 }
 
-/** Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. */
+/**
+ * Finishes writes that shared one apply (see `roundsOf`) with one apply, and closes them in one commit. Then settles what
+ * the applies of single writes have left, because one of these may have been interrupted.
+ */
 async function settleRound(context: Context, commit: Commit, round: readonly OpenIntent[]): Promise<FinishedIntent[]> {
   const token = roundToken(round.map(({ id }) => id));
   const all = round.flatMap(({ intent: { changes = [] } }) => changes);
@@ -474,13 +477,15 @@ async function settleRound(context: Context, commit: Commit, round: readonly Ope
   const finished: FinishedIntent[] = [];
   for (const { id, intent } of round) {
     const { changes = [] } = intent;
-    const report = reportOn(whole, new Set(changes.map(({ path }) => path)));
+    const alone = await resume(context, { token: id, changes, maskMode: NEVER_SET });
+    const within = reportOn(whole, new Set(changes.map(({ path }) => path)));
+    const report = { ...within, ...alone, conflicts: [...within.conflicts, ...alone.conflicts] };
     const done = { id, intent: { ...intent, state: "done" as const }, ...report, changes: asMade(changes, report) };
     addAll(drafts, await doneDrafts(context, done));
     finished.push({ ...finishedBy({ id, intent }, changes, report), state: "done" });
   }
   await commit.append(drafts);
-  await context.worktree.cleanUp(token);
+  for (const one of [token, ...round.map(({ id }) => id)]) await context.worktree.cleanUp(one);
   return finished;
 }
 

@@ -5,7 +5,8 @@ import type { ApplyReport } from "../../worktree/worktree.ts";
 
 // Writes of one file each that share a commit are put into the folder with one apply. Its staging folder bears the token
 // of the round, and its files are numbered over all changes of the round. After a crash, the same apply is resumed, so
-// the round must be found again from the intents in the log.
+// the round must be found again from the intents in the log. If the apply could change nothing, each write of the round
+// is applied by itself, with its own id as the token.
 
 interface OpenIntent {
   readonly id: string;
@@ -17,9 +18,19 @@ export function sharesApply(changes: readonly Change[]): boolean {
   return changes.length === 1;
 }
 
-/** Returns the token under which a round stages its files. `ids`: the ids of its intents, at least one. */
+/** The most writes of a round, because all new files are open while they are synced. */
+const MOST_IN_ROUND = 64;
+
+/** Divides writes that may share an apply into rounds. The last round may have one write only. */
+export function inRounds<W>(writes: readonly W[]): readonly (readonly W[])[] {
+  const rounds: W[][] = [];
+  for (let at = 0; at < writes.length; at += MOST_IN_ROUND) rounds.push(writes.slice(at, at + MOST_IN_ROUND));
+  return rounds;
+}
+
+/** Returns the token under which a round stages its files. `ids`: the ids of its intents, at least two. */
 export function roundToken(ids: readonly string[]): string {
-  return ids.reduce((least, id) => (id < least ? id : least));
+  return ids.reduce((least, id) => (id < least ? id : least)) + "-round";
 }
 
 /**

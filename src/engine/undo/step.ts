@@ -4,7 +4,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
-import { addAll } from "../../util/long-lists.ts";
+import { addAll, greatestOf } from "../../util/long-lists.ts";
 import type { OwnChange } from "../facts/first-event.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
@@ -61,39 +61,64 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 
 /**
  * Returns the undo that a redo of undone work must invert, if that undo does not name the work as its target: an undo
- * of selected work, or the undo of something around the work. Throws `REFUSED` if that undo undid other work, too,
- * because what it wrote cannot be divided. Returns `undefined` if the last undo was one of the work itself.
+ * of selected work, or the undo of something around the work. Returns `undefined` if it was an undo of the work itself.
+ * Throws `REFUSED` in two cases: that undo undid other work, too, because what it wrote cannot be divided; or it was
+ * undone itself, together with other work.
  */
 export function undoAround(
   operations: readonly LoggedOperation[],
   { operation, stack }: { readonly operation: LoggedOperation; readonly stack: UndoStack },
 ): LoggedOperation | undefined {
   if (!isUndone(operation, stack)) return undefined;
-  const undo = lastUndoOf(operations, withAround(operations, operation));
-  if (undo === undefined || (undo.selective === undefined && undo.target === operation.id)) return undefined;
+  const undo = undoThatTook(operations, withAround(operations, operation));
+  if (undo === undefined) return undefined;
+  const redo = (id: string): string => `\`chronicle redo ${id.slice(0, 8)}\``;
+  if (isReversed(undo)) {
+    const later = reverserOf(undo, operations);
+    if (later === undefined) return undefined;
+    throw new ChronicleError("REFUSED", "its undo was undone itself, together with other work", {
+      hint: `${redo(later.id)} takes that back; then ${redo(operation.id)} can bring this again`,
+      data: { undo: later.id },
+    });
+  }
+  if (undo.selective === undefined && undo.target === operation.id) return undefined;
   const all = operations.filter(
     ({ id, kind }) => kind !== "undo" && kind !== "redo" && isCoveredBy(undo, id, operations),
   );
   if (undo.selective !== undefined && all.every((one) => withAround(operations, one).has(operation.id))) return undo;
   const meant = undo.selective === undefined ? (undo.target ?? undo.id) : undo.id;
   throw new ChronicleError("REFUSED", "it was undone together with other work", {
-    hint: `\`chronicle redo ${meant.slice(0, 8)}\` brings all of that again`,
+    hint: `${redo(meant)} brings all of that again`,
     data: { undo: meant },
   });
 }
 
-/** Returns the last undo of any of these operations that changed something, and was neither redone nor reversed. */
-function lastUndoOf(operations: readonly LoggedOperation[], ids: ReadonlySet<string>): LoggedOperation | undefined {
-  const undos = new Map<string, LoggedOperation>();
+/**
+ * Returns the undo that took work which has any of these ids, and was not redone. A later undo took it only if the
+ * earlier one was reversed by then. Leaves out undos that changed nothing.
+ */
+function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<string>): LoggedOperation | undefined {
+  let took: LoggedOperation | undefined;
   for (const one of operations) {
-    const { id, kind, target, selective } = one;
-    const key = selective === undefined ? target : id;
-    if (key === undefined) continue;
-    // A later undo of the same operation comes last again.
-    undos.delete(key);
-    if (kind === "undo" && selective?.isNothing !== true && !isReversed(one)) undos.set(key, one);
+    const { kind, target, selective } = one;
+    if (kind === "redo" && took !== undefined && target === (took.selective === undefined ? took.target : took.id))
+      took = undefined;
+    if (kind !== "undo" || selective?.isNothing === true) continue;
+    const isTaken = took !== undefined && !(isReversed(took) && reversedAt(took) <= one.fromSeq);
+    if (!isTaken && [...ids].some((id) => isCoveredBy(one, id, operations))) took = one;
   }
-  return [...undos.values()].findLast((undo) => [...ids].some((id) => isCoveredBy(undo, id, operations)));
+  return took;
+}
+
+/** Returns the last event by which the undo was reversed; 0 if it was not. */
+function reversedAt({ reversed }: LoggedOperation): number {
+  return Math.max(0, greatestOf([...(reversed?.paths.values() ?? [])]));
+}
+
+/** Returns the undo that reversed the undo. */
+function reverserOf(undo: LoggedOperation, operations: readonly LoggedOperation[]): LoggedOperation | undefined {
+  const at = reversedAt(undo);
+  return operations.find(({ kind, fromSeq, toSeq }) => kind === "undo" && fromSeq < at && at <= toSeq);
 }
 
 function isCoveredBy(undo: LoggedOperation, id: string, operations: readonly LoggedOperation[]): boolean {

@@ -13,7 +13,7 @@ import { addAll } from "../../util/long-lists.ts";
 import type { Commit } from "../commit/commit.ts";
 import { closing, fileDraft, fileDrafts, opening } from "../commit/operation-drafts.ts";
 import { asMade, MOST_INLINE, todoOf } from "../capture/operate.ts";
-import { reportOn, roundToken, sharesApply } from "../capture/write-rounds.ts";
+import { inRounds, reportOn, roundToken, sharesApply } from "../capture/write-rounds.ts";
 import { refused } from "../capture/refused.ts";
 import { stayingFolders, targetOf, writeShape } from "./write-answer.ts";
 import type { PlannedWrite, TargetOutcome } from "./write-batch.ts";
@@ -47,15 +47,15 @@ export async function applyWrites(
   const [only] = planned;
   const isShort = only !== undefined && only.changes.length > 0 && only.changes.length <= MOST_INLINE;
   if (isShort && planned.length === 1) return applyAlone(context, commit, { planned: only, kept });
-  const simple = planned.filter(({ changes }) => sharesApply(changes));
-  const together = simple.length > 1 ? simple : [];
-  const others = planned.filter((one) => !together.includes(one));
+  const rounds = inRounds(planned.filter(({ changes }) => sharesApply(changes))).filter(({ length }) => length > 1);
+  const together = new Set(rounds.flat());
+  const others = planned.filter((one) => !together.has(one));
   const applied: Applied[] = [];
   if (others.length > 0) {
     await kept;
     for (const one of await open(context, commit, others)) applied.push({ ...one, report: await apply(context, one) });
   }
-  if (together.length > 0) addAll(applied, await applyTogether(context, commit, { planned: together, kept }));
+  for (const round of rounds) addAll(applied, await applyTogether(context, commit, { planned: round, kept }));
   const outcomes = await close(context, commit, applied);
   for (const { id } of others) await context.worktree.cleanUp(id);
   return outcomes;
@@ -81,10 +81,6 @@ async function cleanUpRound({ memo, worktree, tell }: Context): Promise<void> {
   }
 }
 
-function tokenOf(planned: readonly PlannedWrite[]): string {
-  return roundToken(planned.map(({ id }) => id));
-}
-
 /**
  * Applies writes of one file each with one apply, so that they share its staging folder and its syncs. The intents are
  * recorded with one append, while the new files are synced. A write that cannot be done does not prevent the others.
@@ -102,7 +98,7 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
     isOpen = true;
     await commit.begin(opened.map(({ planned: { id }, intent }) => opening(id, intent)));
   };
-  const token = tokenOf(planned);
+  const token = roundToken(planned.map(({ id }) => id));
   const whole = await context.worktree.apply({
     token,
     changes: planned.flatMap(({ changes }) => changes),
@@ -114,15 +110,18 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
   context.memo.set(lastRound, token);
   // For lack of space, `apply` returns before it calls `begin`.
   if (!isOpen) await begin();
-  const applied: Applied[] = [];
-  for (const one of opened) {
-    const report =
-      whole.applied.length > 0
-        ? reportOn(whole, new Set(one.planned.changes.map(({ path }) => path)))
-        : await apply(context, one, token);
-    applied.push({ ...one, report });
+  if (whole.applied.length > 0) {
+    return opened.map((one) => ({ ...one, report: reportOn(whole, new Set(one.planned.changes.map(pathOf))) }));
   }
+  // Nothing of the round must be left in staging, where `settle` would take it for files of the round.
+  await cleanUpRound(context);
+  const applied: Applied[] = [];
+  for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
   return applied;
+}
+
+function pathOf({ path }: Change): Change["path"] {
+  return path;
 }
 
 /**
@@ -245,10 +244,10 @@ async function open(context: Context, commit: Commit, planned: readonly PlannedW
   return opened;
 }
 
-async function apply(context: Context, { planned: { id, changes } }: Opened, token = id): Promise<ApplyReport> {
+async function apply(context: Context, { planned: { id, changes } }: Opened): Promise<ApplyReport> {
   if (changes.length === 0) return { applied: [], blocked: [], conflicts: [] };
   return context.worktree.apply({
-    token,
+    token: id,
     changes,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: "fail",

@@ -164,3 +164,43 @@ it("an edit of a replaced file in the very moment before a crash is kept beside 
     expect(kept).toEqual([expect.stringMatching(new RegExp(`^${path}.*conflict`))]);
   }
 });
+
+it("a crash while the writes are done one by one leaves no conflict copy, and keeps an edit of that moment", async () => {
+  for (const path of ["a", "b", "d/c"]) {
+    const name = path.split("/").at(-1) ?? "";
+    for (const edit of [undefined, "edited at the last moment"]) {
+      const rig = await WriteBackRig.create(BEFORE);
+      let tried = 0;
+      rig.disk.plan = (operation) => {
+        const isThird = operation.name === "open" && /^\/proc\/.*\/2$/.test(operation.path);
+        if (isThird && (tried += 1) === 1) return { errno: "ENOSPC" };
+        return tried > 0 && operation.name === "rename" && operation.path.endsWith(`/${name}`) ? "stop-after" : "go";
+      };
+      await rig.writeAll(WRITES.slice(2)).catch(() => undefined);
+      expect([tried, rig.disk.stopped]).toEqual([1, true]);
+      const disk = rig.disk.crash("keep");
+      if (edit !== undefined) {
+        const aside = Object.keys(disk.dump("/store")).filter((one) => /\/old\/\d+$/.test(one));
+        const [old] = aside.filter((one) => disk.content(`/store/${one}`)?.toString() === BEFORE[path]);
+        const fd = disk.open(`/store/${old ?? ""}`, "update", 0o600);
+        disk.write(fd, Buffer.from(edit), 0);
+        disk.close(fd);
+      }
+      await using after = await WriteBackRig.open(disk, rig.workspaceId);
+      await settle(after.context);
+      for (const [one, text] of WRITES.slice(2)) expect([one, contentOf(disk, one)]).toEqual([one, text]);
+      const copies = Object.keys(disk.dump("/proj")).filter((one) => one.includes("conflict"));
+      expect(copies.map((one) => disk.content(`/proj/${one}`)?.toString())).toEqual(edit === undefined ? [] : [edit]);
+      for (const one of copies) expect(one).toMatch(new RegExp(`^${path}`));
+    }
+  }
+});
+
+it("more writes than a round takes are done in several rounds", async () => {
+  await using rig = await WriteBackRig.create(BEFORE);
+  const many = Array.from({ length: 131 }, (_, i) => [`d/f${i}`, `text ${i}`] as const);
+  const outcomes = await rig.writeAll(many);
+  expect(outcomes.every((one) => "answer" in one)).toBe(true);
+  for (const [path, text] of many) expect(contentOf(rig.disk, path)).toBe(text);
+  expect((await verify(rig.context)).problems).toEqual([]);
+});

@@ -76,9 +76,9 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
 
 /**
  * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs the
- * files and the intent together in hardly more time than one of them.
+ * files and the intent together in hardly more time than one of them. All these files are open meanwhile.
  */
-const BESIDE = 256;
+const BESIDE = 64;
 
 /** Stages new files, sets old files aside and calls `begin`. Returns false if nothing may be put into place. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
