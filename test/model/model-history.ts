@@ -385,8 +385,14 @@ export class ModelHistory {
   ): boolean {
     const stands = (one: string): boolean =>
       !this.steps.some((step) => step.record.intent === one && step.path === path && this.isTaken(step));
+    // A redo of which nothing that it wrote is left holds nowhere, also not where it wrote nothing.
+    const isGone = (one: string): boolean => {
+      const own = this.steps.filter((step) => step.record.intent === one);
+      return own.length > 0 && own.every((step) => this.isTaken(step));
+    };
+    const holds = (one: string): boolean => stands(one) && !isGone(one);
     if (!stands(id)) return false;
-    return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && stands(one.id));
+    return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && holds(one.id));
   }
 
   #ofUndo({ seqs, met, label }: Took): Meant {
