@@ -102,10 +102,15 @@ export class ModelBack {
     });
   }
 
-  /** A redo by id: it is refused, or what it names is no longer called undone. The files are held to the log as in `whole`. */
+  /**
+   * A redo by id of work that is undone: it is refused, or the work is no longer called undone. The files are held to
+   * the log as in `whole`. (Of work that something else than an undo took back, a redo brings each path that is as the
+   * last undo had left it; that is not modelled.)
+   */
   async #redoOf(pick: number): Promise<void> {
     const { workspace } = this.#play.machine;
-    const operation = pickOf(await workspace.operations(), pick);
+    const undone = (await workspace.operations()).filter((one) => one.undone);
+    const operation = pickOf(undone, pick);
     if (operation === undefined) return;
     const done = await this.turnBack(() => workspace.redo({ operation: operation.id }));
     if (done === undefined || !this.#play.machine.veil.isEmpty) return;
