@@ -56,6 +56,9 @@ export async function applyWrites(
     for (const one of await open(context, commit, others)) applied.push({ ...one, report: await apply(context, one) });
   }
   for (const round of rounds) addAll(applied, await applyTogether(context, commit, { planned: round, kept }));
+  // The intents are closed in the order of the writes, because the last one is the first to be undone.
+  const places = new Map(planned.map((one, i) => [one, i]));
+  applied.sort((a, b) => (places.get(a.planned) ?? 0) - (places.get(b.planned) ?? 0));
   const outcomes = await close(context, commit, applied);
   for (const { id } of others) await context.worktree.cleanUp(id);
   return outcomes;

@@ -71,6 +71,23 @@ describe("writes that share a commit", () => {
     await expectDone(rig);
   });
 
+  it("are undone in the reverse order of their calls", async () => {
+    await using rig = await WriteBackRig.create(BEFORE);
+    const calls = [
+      ["a", "a2"],
+      ["made/deep", "m2"],
+      ["b", "b2"],
+      ["new", "n2"],
+    ] as const;
+    await rig.writeAll(calls);
+    const closed: string[] = [];
+    for await (const { recordId, record } of readRange(rig.context, 1, (await rig.context.index.head()).seq)) {
+      const { state, summary } = record as { readonly state?: string; readonly summary?: string };
+      if (recordId.startsWith("intent:") && state === "done") closed.push(summary ?? "");
+    }
+    expect(closed).toEqual(calls.map(([path]) => `write ${path}`));
+  });
+
   it("are done without the one whose path somebody edits in the very moment, which is tried again", async () => {
     await using rig = await WriteBackRig.create(BEFORE);
     let isEdited = false;
