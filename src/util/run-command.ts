@@ -93,7 +93,10 @@ class SignalForwarder implements Disposable {
   /** Sets the child. Sends it the signals that came before its start, except the signals in `OF_RUNNING`. */
   to(child: ChildProcess): void {
     this.#child = child;
-    for (const signal of this.#arrived.splice(0)) if (!OF_RUNNING.has(signal)) child.kill(signal);
+    for (const signal of this.#arrived.splice(0)) {
+      if (!OF_RUNNING.has(signal)) child.kill(signal);
+      this.#probe?.matched(signal);
+    }
   }
 
   [Symbol.dispose](): void {
@@ -113,6 +116,7 @@ class SignalForwarder implements Disposable {
       const seen = (await this.#probe?.seen()) ?? likelySeen();
       for (const signal of this.#arrived.splice(0)) {
         if (!seen.has(signal)) child.kill(signal);
+        this.#probe?.matched(signal);
         if (signal === "SIGTSTP" && !this.#closed) this.#stop();
       }
     }
@@ -172,6 +176,9 @@ done`;
  */
 const ANSWER_MS = 1_000;
 
+/** The longest time between the probe's report of a signal and the notification of this process, in ms. */
+const LATE_MS = 250;
+
 /**
  * A process in this process's group that reports the signals that it has received. These signals were sent to the whole
  * group, as by a terminal at Ctrl-C, or by `kill -- -GROUP`. The probe is needed because Node does not tell who sent a
@@ -180,11 +187,14 @@ const ANSWER_MS = 1_000;
  */
 class GroupProbe implements Disposable {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
-  #seen = new Set<string>();
+  /** The signals that the probe has received, each with the time of its report. */
+  #seen = new Map<string, number>();
   #text = "";
   #answers = 0;
   #waiting: { readonly answers: number; done(isAnswered: boolean): void } | undefined;
   #ended = false;
+  /** The time of the last answer of `seen`. */
+  #asked = 0;
 
   private constructor(shell: ChildProcessByStdio<Writable, Readable, null>) {
     this.#shell = shell;
@@ -219,8 +229,10 @@ class GroupProbe implements Disposable {
   }
 
   /**
-   * Returns the signals that the group has received since the last call, including all signals of which this process is
-   * already notified. Returns `undefined` if the probe does not answer.
+   * Returns the signals that the group has received and that are not matched yet, including all signals of which this
+   * process is already notified. A busy system may notify this process of a signal long after the probe has reported
+   * it. Therefore, a signal is returned until it is `matched`, or `LATE_MS` are over. Returns `undefined` if the probe
+   * does not answer.
    */
   async seen(): Promise<ReadonlySet<string> | undefined> {
     if (this.#ended) return undefined;
@@ -233,9 +245,20 @@ class GroupProbe implements Disposable {
     // After one more turn of the event loop, the signals that the group received while the probe answered are noted,
     // too.
     await setImmediate();
-    const seen = this.#seen;
-    this.#seen = new Set();
+    const since = performance.now() - LATE_MS;
+    const seen = new Set<string>();
+    for (const [signal, at] of this.#seen) {
+      // A signal that was reported before the last call can only be late.
+      if (at >= since || at >= this.#asked) seen.add(signal);
+      else this.#seen.delete(signal);
+    }
+    this.#asked = performance.now();
     return seen;
+  }
+
+  /** This process was notified of the signal. */
+  matched(signal: NodeJS.Signals): void {
+    this.#seen.delete(signal);
   }
 
   [Symbol.dispose](): void {
@@ -265,7 +288,7 @@ class GroupProbe implements Disposable {
     this.#text = lines.pop() ?? "";
     for (const line of lines) {
       if (line === "") this.#answers += 1;
-      else this.#seen.add(`SIG${line}`);
+      else this.#seen.set(`SIG${line}`, performance.now());
     }
     if (this.#waiting !== undefined && this.#answers >= this.#waiting.answers) this.#waiting.done(true);
   }
