@@ -116,7 +116,7 @@ async function applyTogether(context: Context, commit: Commit, { planned, kept }
   if (whole.applied.length > 0) {
     return opened.map((one) => ({ ...one, report: reportOn(whole, new Set(one.planned.changes.map(pathOf))) }));
   }
-  // Nothing of the round must be left in staging, where `settle` would take it for files of the round.
+  // The round's staging folder is emptied first, because `settle` would take what is left in it for files of the round.
   await cleanUpRound(context);
   const applied: Applied[] = [];
   for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
