@@ -350,9 +350,27 @@ export class ModelHistory {
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
-    const wanted = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
+    const own = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
+    const written = this.#writtenByRedos(target);
+    const isWritten = (step: Step): boolean => written?.has(step.path) !== false && isMeant(step as FileStep);
+    const wanted = written === undefined ? own : takeBack(history, { isMeant: isWritten, undos: [] }, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.push({ id, target, seqs: new Set(wanted.own), at: this.seq });
+    this.#whole.push({ id, target, seqs: new Set(own.own), at: this.seq });
+  }
+
+  /**
+   * What the redos since the last undo of an operation wrote: where they found it as it was to be already, the next undo
+   * writes nothing, either. `undefined`: there are none, or something of them is undone.
+   */
+  #writtenByRedos(target: string): ReadonlySet<string> | undefined {
+    const writtenBy = (id: string): FileStep[] => this.steps.filter(({ record }) => record.intent === id);
+    const isTaken = (step: FileStep): boolean => this.isTaken(step);
+    const undos = this.#whole.filter((one) => one.target === target && !writtenBy(one.id).some(isTaken));
+    const last = Math.max(0, ...undos.map(({ at }) => at));
+    const redos = this.#redos.filter((one) => one.target === target && one.at > last);
+    const written = redos.map(({ id }) => writtenBy(id)).filter((steps) => steps.length === 0 || !steps.every(isTaken));
+    if (written.length === 0 || written.flat().some(isTaken)) return undefined;
+    return new Set(written.flat().map(({ path }) => path));
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */

@@ -92,18 +92,19 @@ function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boole
 
 /**
  * Returns the same operations, with `isUndone` of those for which the undos and redos do not tell whether they are
- * undone: an undo or redo of them was reversed, or they went on after they were undone. Their events decide.
+ * undone. Their events decide. This is so if an undo or redo of them was reversed, if they went on after they were
+ * undone, or if they were undone in several parts of which one was redone.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
-  const longer = undoneMeanwhile(operations);
-  if (reversed.length + longer.length === 0) return [...operations];
+  const more = [...undoneMeanwhile(operations), ...redoneInPart(operations)];
+  if (reversed.length + more.length === 0) return [...operations];
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
   // At the time of a later undo, its operations can have been undone by the undo that it reversed.
   const about = [...reversed, ...operations.filter(({ selective, toSeq }) => selective !== undefined && toSeq > first)];
-  const ids = owners.around([...longer, ...about.flatMap(idsUndoneBy)]);
+  const ids = owners.around([...more, ...about.flatMap(idsUndoneBy)]);
   const told: LoggedOperation[] = [];
   for (const one of operations) {
     const isAsked = ids.has(one.id) && one.kind !== "undo" && one.kind !== "redo";
@@ -118,6 +119,25 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
   return operations
     .filter(({ kind }) => kind === "undo")
     .flatMap((undo) => idsUndoneBy(undo).filter((id) => (ends.get(id) ?? 0) > undo.toSeq));
+}
+
+/**
+ * Returns the ids of the operations of which an undo of selected work undid a part and was redone, while a later undo
+ * undid the rest.
+ */
+function redoneInPart(operations: readonly LoggedOperation[]): readonly string[] {
+  const redone = new Set(operations.flatMap(({ kind, target }) => (kind === "redo" ? (target ?? []) : [])));
+  const parts = operations.filter(({ id, selective }) => selective !== undefined && redone.has(id));
+  if (parts.length === 0) return [];
+  const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
+  const undos = operations.filter(({ kind }) => kind === "undo");
+  return parts.flatMap(({ toSeq, selective }) => {
+    const later = undos.filter((one) => one.toSeq > toSeq).flatMap(idsUndoneBy);
+    return later.filter((id) => {
+      const span = spans.get(id);
+      return span !== undefined && selective?.took.some(([first, last]) => last > span.fromSeq && first <= span.toSeq);
+    });
+  });
 }
 
 function idsUndoneBy({ target, selective }: LoggedOperation): readonly string[] {

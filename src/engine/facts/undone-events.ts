@@ -53,27 +53,31 @@ export function undoneBy(
   upTo = Number.POSITIVE_INFINITY,
 ): UndoneEvents {
   const parts = new Map<string, PartUndo>();
-  const whole = new Map<string, WholeUndo>();
+  const whole = new Map<string, readonly WholeUndo[]>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const operation of operations) {
     const { id, kind, target, selective, left = [] } = operation;
     if (operation.toSeq > upTo) continue;
     if (selective !== undefined) parts.set(id, { own: operation, selective, reversed: reversedIn(operation) });
-    else if (target !== undefined && kind === "undo")
-      whole.set(target, {
+    else if (target !== undefined && kind === "undo") {
+      const earlier = whole.get(target) ?? [];
+      const undo = {
         own: operation,
         target: undoneSpan(spans.get(target) ?? ALWAYS, operation),
         left,
-        reversed: new Map([...reversedAfter(whole.get(target), operation), ...reversedIn(operation)]),
-      });
-    else if (target !== undefined && kind === "redo") {
-      redone(parts, target, operation);
-      redone(whole, target, operation);
+        reversed: new Map([...reversedAfter(earlier.at(-1), operation), ...reversedIn(operation)]),
+      };
+      whole.set(target, [...earlier, undo]);
+    } else if (target !== undefined && kind === "redo") {
+      const part = parts.get(target);
+      if (part !== undefined) setOrDelete(parts, target, redone(part, operation));
+      const left = (whole.get(target) ?? []).flatMap((undo) => redone(undo, operation) ?? []);
+      setOrDelete(whole, target, left.length === 0 ? undefined : left);
     }
   }
   // The newest first: it is the most likely to have undone an event.
   const ofWork = [...parts.values()].toReversed();
-  const wholes = [...whole.values()];
+  const wholes = [...whole.values()].flat();
   const inForce = [...parts].filter(([, { only }]) => only === undefined);
   return {
     undos: new Map(inForce.map(([id, { selective }]) => [id, selective])),
@@ -83,12 +87,12 @@ export function undoneBy(
       wholes.some(({ target }) => isIn(target, seq)) ||
       ofWork.some(({ selective: { took, met } }) => holdsSeq(took, seq) || holdsSeq(met, seq)),
     holds: (seq, record, path) =>
-      (whole.size > 0 && owners.of(record).some((id) => tookWhole(whole.get(id), seq, path))) ||
+      (whole.size > 0 && owners.of(record).some((id) => whole.get(id)?.some((undo) => tookWhole(undo, seq, path)))) ||
       ofWork.some((undo) => tookAt(undo, seq, path)),
     by: (seq, record, path) => [
       ...owners.of(record).flatMap((id) => {
-        const undo = whole.get(id);
-        return undo !== undefined && tookWhole(undo, seq, path) ? [undo.own] : [];
+        const undos = whole.get(id)?.filter((undo) => tookWhole(undo, seq, path)) ?? [];
+        return undos.map(({ own }) => own);
       }),
       ...ofWork.flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
     ],
@@ -104,16 +108,19 @@ function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<
   return [...(earlier?.reversed ?? [])].filter(([, seq]) => seq > toSeq);
 }
 
-/** Ends an undo that was redone, except at the paths at which the redo was reversed. */
-function redone<U extends Undo>(undos: Map<string, U>, id: string, { reversed }: LoggedOperation): void {
-  const undo = undos.get(id);
-  if (undo === undefined) return;
-  if (reversed === undefined) undos.delete(id);
-  else
-    undos.set(id, {
-      ...undo,
-      only: new Set([...reversed.paths.keys()].filter((path) => undo.only?.has(path) !== false)),
-    });
+/**
+ * Returns the undo after it was redone; `undefined` if it has ended. It stays in force at the paths at which the redo
+ * was reversed, and at all paths if nothing is left of the redo.
+ */
+function redone<U extends Undo>(undo: U, { reversed }: LoggedOperation): U | undefined {
+  if (reversed === undefined) return undefined;
+  if (reversed.isAll) return undo;
+  return { ...undo, only: new Set([...reversed.paths.keys()].filter((path) => undo.only?.has(path) !== false)) };
+}
+
+function setOrDelete<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }
 
 function isClean({ selective }: PartUndo): boolean {
@@ -142,8 +149,8 @@ export function isTakenIn({ took, left, met, settled }: Selective, seq: number, 
   return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
 }
 
-function tookWhole(undo: WholeUndo | undefined, seq: number, path: WorkspacePath): boolean {
-  return undo !== undefined && isIn(undo.target, seq) && !undo.left.includes(path) && isInForceAt(undo, path);
+function tookWhole(undo: WholeUndo, seq: number, path: WorkspacePath): boolean {
+  return isIn(undo.target, seq) && !undo.left.includes(path) && isInForceAt(undo, path);
 }
 
 /** The span of an operation that the log no longer has: all events that name the operation belong to it. */

@@ -101,7 +101,8 @@ function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<s
   let took: LoggedOperation | undefined;
   for (const one of operations) {
     const { kind, target, selective } = one;
-    if (kind === "redo" && took !== undefined && target === (took.selective === undefined ? took.target : took.id))
+    const isRedo = kind === "redo" && !isReversed(one);
+    if (isRedo && took !== undefined && target === (took.selective === undefined ? took.target : took.id))
       took = undefined;
     if (kind !== "undo" || selective?.isNothing === true) continue;
     const isTaken = took !== undefined && !(isReversed(took) && reversedAt(took) <= one.fromSeq);

@@ -1,0 +1,90 @@
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+async function ran(workspace: WorkspaceApi, project: Project, script: string): Promise<string> {
+  await workspace.run({ command: ["sh", "-c", script], cwd: project.folder });
+  return (await workspace.operations()).at(-1)?.id ?? "";
+}
+
+async function isUndone(workspace: WorkspaceApi, id: string): Promise<boolean | undefined> {
+  return (await workspace.operations()).find((one) => one.id === id)?.undone;
+}
+
+describe("Truth 84: work whose redo and later undo are both undone", () => {
+  it("is undone, as it was before: by the rollback of a transaction around them", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo();
+    const { id } = await workspace.beginTransaction();
+    await workspace.redo({ operation: run });
+    await workspace.undo({ operation: run });
+    project.write("b", "2\n");
+    await workspace.rollbackTransaction(id);
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+    const done = await workspace.redo({ operation: run });
+    expect(done.changes.map(({ path }) => path)).toEqual(["a"]);
+    expect(project.read("a")).toBe("1\n");
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+
+  it("is in force, if the undo before them is undone, too", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    const { id } = await workspace.beginTransaction();
+    await workspace.undo({ operation: run });
+    await workspace.redo({ operation: run });
+    await workspace.undo({ operation: run });
+    await workspace.rollbackTransaction(id);
+    expect(project.read("a")).toBe("1\n");
+    expect(await isUndone(workspace, run)).toBe(false);
+    await workspace.undo({ operation: run });
+    expect(existsSync(project.at("a"))).toBe(false);
+    expect(await isUndone(workspace, run)).toBe(true);
+  });
+
+  it("is undone as before, if nothing is left of what the redo wrote, also where it wrote nothing", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    const run = await ran(workspace, project, "echo 1 > a");
+    project.write("b", "1\n");
+    await workspace.restore(`seq:${seq}`);
+    const restore = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.undo({ operation: restore });
+    await workspace.undo({ session: run });
+    await workspace.redo({ operation: restore });
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
+    expect(await isUndone(workspace, restore)).toBe(false);
+    project.write("b", "2\n");
+    await workspace.undo({ file: "b" });
+    expect(await isUndone(workspace, restore)).toBe(true);
+    expect(await isUndone(workspace, run)).toBe(true);
+  });
+});
+
+describe("Truth 84: work that was undone in two parts", () => {
+  it.each([["the first"], ["the second"]])("is in force again in part, once %s is redone", async (which) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ file: "a" });
+    const first = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.undo({ file: "b" });
+    const second = (await workspace.operations()).at(-1)?.id ?? "";
+    expect(await isUndone(workspace, run)).toBe(true);
+    await workspace.redo({ operation: which === "the first" ? first : second });
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([
+      which === "the first",
+      which === "the second",
+    ]);
+    expect(await isUndone(workspace, run)).toBe(false);
+    await workspace.undo({ operation: run });
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+  });
+});
