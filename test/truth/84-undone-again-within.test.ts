@@ -87,4 +87,50 @@ describe("Truth 84: work that was undone in two parts", () => {
     expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
     expect(await isUndone(workspace, run)).toBe(true);
   });
+
+  it("is refused by its id, and names the redo of each part", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ file: "a" });
+    const first = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.undo({ file: "b" });
+    const second = (await workspace.operations()).at(-1)?.id ?? "";
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: "it was undone in several parts",
+      data: { undos: [second, first] },
+    });
+    await workspace.redo({ operation: second });
+    await workspace.redo({ operation: first });
+    expect([project.read("a"), project.read("b")]).toEqual(["1\n", "1\n"]);
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+
+  it("is brought again by its id, if an undo of one path undid all of it but a folder", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "mkdir d; echo 1 > d/a");
+    await workspace.undo({ session: run });
+    await workspace.redo();
+    await workspace.undo({ file: "d/a" });
+    expect(existsSync(project.at("d/a"))).toBe(false);
+    await ran(workspace, project, "echo 2 > b");
+    await workspace.redo({ operation: run });
+    expect(project.read("d/a")).toBe("1\n");
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+
+  it("is refused by its id, if an undo of one path undid an edit by hand, too", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    project.write("a", "2\n");
+    await workspace.undo({ file: "a" });
+    const undo = (await workspace.operations()).at(-1)?.id ?? "";
+    expect(await isUndone(workspace, run)).toBe(true);
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({ code: "REFUSED", data: { undo } });
+    await workspace.redo({ operation: undo });
+    expect(project.read("a")).toBe("2\n");
+  });
 });

@@ -55,9 +55,10 @@ export function undoneBy(
   const parts = new Map<string, PartUndo>();
   const whole = new Map<string, readonly WholeUndo[]>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
-  for (const operation of operations) {
+  for (const later of operations) {
+    if (later.toSeq > upTo) continue;
+    const operation = reversedUpTo(later, upTo);
     const { id, kind, target, selective, left = [] } = operation;
-    if (operation.toSeq > upTo) continue;
     if (selective !== undefined) parts.set(id, { own: operation, selective, reversed: reversedIn(operation) });
     else if (target !== undefined && kind === "undo") {
       const earlier = whole.get(target) ?? [];
@@ -97,6 +98,15 @@ export function undoneBy(
       ...ofWork.flatMap((undo) => (tookAt(undo, seq, path) ? [undo.own] : [])),
     ],
   };
+}
+
+/** Returns the undo or redo without its reversals after event `upTo`. */
+function reversedUpTo(operation: LoggedOperation, upTo: number): LoggedOperation {
+  const { reversed, ...rest } = operation;
+  if (reversed === undefined || upTo === Number.POSITIVE_INFINITY) return operation;
+  const paths = new Map([...reversed.paths].filter(([, seq]) => seq <= upTo));
+  if (paths.size === 0) return rest;
+  return { ...rest, reversed: { paths, isAll: reversed.isAll && paths.size === reversed.paths.size } };
 }
 
 function reversedIn({ reversed }: LoggedOperation): ReadonlyMap<WorkspacePath, number> {

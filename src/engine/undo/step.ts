@@ -65,7 +65,7 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
  * Throws `REFUSED` in two cases: that undo undid other work, too, because what it wrote cannot be divided; or it was
  * undone itself, together with other work.
  */
-export function undoAround(
+function undoAround(
   operations: readonly LoggedOperation[],
   { operation, stack }: { readonly operation: LoggedOperation; readonly stack: UndoStack },
 ): LoggedOperation | undefined {
@@ -87,10 +87,81 @@ export function undoAround(
   );
   if (undo.selective !== undefined && all.every((one) => withAround(operations, one).has(operation.id))) return undo;
   const meant = undo.selective === undefined ? (undo.target ?? undo.id) : undo.id;
-  throw new ChronicleError("REFUSED", "it was undone together with other work", {
-    hint: `${redo(meant)} brings all of that again`,
-    data: { undo: meant },
+  throw togetherWithOthers(meant);
+}
+
+/**
+ * Returns what a redo of undone work must invert, as `undoAround` does, by the work's own events. An undo of selected
+ * work can have undone all of them without naming the work, if only a folder of it is left. Throws `REFUSED` if several
+ * undos did so, or one that undid other work, too: what it wrote cannot be divided.
+ */
+export async function undoToInvert(
+  context: Context,
+  operations: readonly LoggedOperation[],
+  work: { readonly operation: LoggedOperation; readonly stack: UndoStack },
+): Promise<LoggedOperation | undefined> {
+  const { operation, stack } = work;
+  const around = undoAround(operations, work);
+  if (!isUndone(operation, stack) || !operations.some(({ selective }) => selective !== undefined)) return around;
+  const undos = await undosOfEvents(context, operations, operation);
+  const isOfWork = ({ selective, target }: LoggedOperation): boolean =>
+    selective === undefined && target === operation.id;
+  const [first] = undos;
+  if (first?.selective === undefined || undos.some(isOfWork)) return around;
+  if (undos.length > 1) {
+    const ways = undos.map(({ id }) => `\`chronicle redo ${id.slice(0, 8)}\``);
+    throw new ChronicleError("REFUSED", "it was undone in several parts", {
+      hint: `${ways.slice(0, MOST_NAMED).join(", then ")} brings it again`,
+      data: { undos: undos.map(({ id }) => id) },
+    });
+  }
+  if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(first.id);
+  return first;
+}
+
+const MOST_NAMED = 3;
+
+function togetherWithOthers(undo: string): ChronicleError {
+  return new ChronicleError("REFUSED", "it was undone together with other work", {
+    hint: `\`chronicle redo ${undo.slice(0, 8)}\` brings all of that again`,
+    data: { undo },
   });
+}
+
+/** Returns the undos in force that undid events of the operation, the newest first: of each event, the newest undo. */
+async function undosOfEvents(
+  context: Context,
+  operations: readonly LoggedOperation[],
+  operation: LoggedOperation,
+): Promise<readonly LoggedOperation[]> {
+  const owners = await ownersIn(context);
+  const taken = undoneBy(operations, owners);
+  const ends = new Set<number>();
+  for await (const { seq, record, path } of fileEvents(context, operation)) {
+    if (!taken.mayHold(seq) || !owners.of(record).includes(operation.id)) continue;
+    const by = taken.by(seq, record, path);
+    if (by.length > 0) ends.add(greatestOf(by.map(({ toSeq }) => toSeq)));
+  }
+  return operations.filter(({ kind, toSeq }) => kind === "undo" && ends.has(toSeq)).toReversed();
+}
+
+/** True if the undo undid anything that was in force, besides the operation, undos and redos. */
+async function hasUndoneOthers(
+  context: Context,
+  { operation, operations }: Pick<Step, "operation" | "operations">,
+  { selective, fromSeq: at }: LoggedOperation,
+): Promise<boolean> {
+  const owners = await ownersIn(context);
+  const before = undoneBy(operations, owners, at);
+  const ids = withAround(operations, operation);
+  const steps = new Set(operations.flatMap((one) => (isStep(one) ? [one.id] : [])));
+  for (const [first, last] of selective?.took ?? []) {
+    for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
+      const isOwn = owners.of(record).some((id) => ids.has(id) || steps.has(id));
+      if (!isOwn && !before.holds(seq, record, path)) return true;
+    }
+  }
+  return false;
 }
 
 /**

@@ -32,7 +32,7 @@ import {
   type Step,
   stepMeant,
   type StepWork,
-  undoAround,
+  undoToInvert,
 } from "./step.ts";
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "../log/shape.ts";
@@ -97,7 +97,8 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
   const picked = pick(operations, stack[asking.direction === "undo" ? "undoable" : "redoable"], asking);
   const meant = stepMeant(operations, { direction: asking.direction, operation: picked });
   const { direction } = meant;
-  const around = direction === "redo" ? undoAround(operations, { operation: meant.operation, stack }) : undefined;
+  const around =
+    direction === "redo" ? await undoToInvert(context, operations, { operation: meant.operation, stack }) : undefined;
   const operation = around ?? meant.operation;
   const step = { direction, operation, operations, stack };
   const works = direction === "undo" ? await worksWithin(context, operation) : [];
