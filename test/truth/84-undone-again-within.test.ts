@@ -98,7 +98,7 @@ describe("Truth 84: work that was undone in two parts", () => {
     const second = (await workspace.operations()).at(-1)?.id ?? "";
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
-      message: "it was undone in several parts",
+      message: "it was undone by several undos",
       data: { undos: [second, first] },
     });
     await workspace.redo({ operation: second });
@@ -132,5 +132,29 @@ describe("Truth 84: work that was undone in two parts", () => {
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({ code: "REFUSED", data: { undo } });
     await workspace.redo({ operation: undo });
     expect(project.read("a")).toBe("2\n");
+  });
+
+  it("is refused by its id, if two undos hold the same change", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    const { id } = await workspace.beginTransaction();
+    await workspace.undo({ session: run });
+    const part = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.rollbackTransaction(id);
+    const rollback = (await workspace.operations()).at(-1)?.id ?? "";
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+    await workspace.undo({ operation: run });
+    const whole = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.redo({ operation: rollback });
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: "it was undone by several undos",
+      hint: `\`chronicle redo ${whole.slice(0, 8)}\`, then \`chronicle redo ${part.slice(0, 8)}\` brings it again`,
+      data: { undos: [whole, part] },
+    });
+    await workspace.redo({ operation: whole });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
   });
 });

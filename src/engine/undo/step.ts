@@ -11,7 +11,7 @@ import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
 import type { LoggedOperation } from "../facts/logged-operation.ts";
 import { changesOfOperation, isReversed, isUndone, operationShape } from "./operations.ts";
-import type { OwnWork } from "../facts/own-changes.ts";
+import type { OwnWork, SeqSpan } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
@@ -93,7 +93,7 @@ function undoAround(
 /**
  * Returns what a redo of undone work must invert, as `undoAround` does, by the work's own events. An undo of selected
  * work can have undone all of them without naming the work, if only a folder of it is left. Throws `REFUSED` if several
- * undos did so, or one that undid other work, too: what it wrote cannot be divided.
+ * undos hold them, or one that undid other work, too: what it wrote cannot be divided.
  */
 export async function undoToInvert(
   context: Context,
@@ -103,18 +103,20 @@ export async function undoToInvert(
   const { operation, stack } = work;
   const around = undoAround(operations, work);
   if (!isUndone(operation, stack) || !operations.some(({ selective }) => selective !== undefined)) return around;
-  const undos = await undosOfEvents(context, operations, operation);
-  const isOfWork = ({ selective, target }: LoggedOperation): boolean =>
-    selective === undefined && target === operation.id;
+  const { undos, isShared } = await undosOfEvents(context, operations, operation);
   const [first] = undos;
-  if (first?.selective === undefined || undos.some(isOfWork)) return around;
+  const isOfWork = undos.some(({ selective, target }) => selective === undefined && target === operation.id);
+  if (first === undefined || (isOfWork && !isShared)) return around;
   if (undos.length > 1) {
-    const ways = undos.map(({ id }) => `\`chronicle redo ${id.slice(0, 8)}\``);
-    throw new ChronicleError("REFUSED", "it was undone in several parts", {
-      hint: `${ways.slice(0, MOST_NAMED).join(", then ")} brings it again`,
+    const ways = undos.map(
+      (undo) => `\`chronicle redo ${(undo.selective === undefined ? operation : undo).id.slice(0, 8)}\``,
+    );
+    throw new ChronicleError("REFUSED", "it was undone by several undos", {
+      hint: `${[...new Set(ways)].slice(0, MOST_NAMED).join(", then ")} brings it again`,
       data: { undos: undos.map(({ id }) => id) },
     });
   }
+  if (first.selective === undefined) return around;
   if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(first.id);
   return first;
 }
@@ -128,21 +130,31 @@ function togetherWithOthers(undo: string): ChronicleError {
   });
 }
 
-/** Returns the undos in force that undid events of the operation, the newest first: of each event, the newest undo. */
+/**
+ * Returns the undos in force that undid events of the operation, undos of selected work first, the newest first.
+ * `isShared` is true if an undo of selected work and another undo undid the same event.
+ */
 async function undosOfEvents(
   context: Context,
   operations: readonly LoggedOperation[],
   operation: LoggedOperation,
-): Promise<readonly LoggedOperation[]> {
+): Promise<{ readonly undos: readonly LoggedOperation[]; readonly isShared: boolean }> {
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
-  const ends = new Set<number>();
+  const bySpan = new Map<SeqSpan, LoggedOperation>(operations.map((one) => [one, one]));
+  const found = new Set<LoggedOperation>();
+  let isShared = false;
   for await (const { seq, record, path } of fileEvents(context, operation)) {
     if (!taken.mayHold(seq) || !owners.of(record).includes(operation.id)) continue;
-    const by = taken.by(seq, record, path);
-    if (by.length > 0) ends.add(greatestOf(by.map(({ toSeq }) => toSeq)));
+    const by = taken.by(seq, record, path).flatMap((span) => bySpan.get(span) ?? []);
+    if (by.length > 1 && by.some(({ selective }) => selective !== undefined)) isShared = true;
+    for (const one of by) found.add(one);
   }
-  return operations.filter(({ kind, toSeq }) => kind === "undo" && ends.has(toSeq)).toReversed();
+  const newest = operations.filter((one) => found.has(one)).toReversed();
+  const [parts, wholes] = [true, false].map((isPart) =>
+    newest.filter((one) => (one.selective !== undefined) === isPart),
+  );
+  return { undos: [...(parts ?? []), ...(wholes ?? [])], isShared };
 }
 
 /** True if the undo undid anything that was in force, besides the operation, undos and redos. */
