@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
@@ -44,15 +44,20 @@ class Shell implements Disposable {
     if (String(await said) !== "done\n") throw new Error(`the status of ${folder} failed`);
   }
 
-  /** The watches of the store's process; 0 if it does not answer. */
-  async watches(): Promise<number> {
+  /** The inode numbers of the folders that the store's process watches; none if it does not answer. */
+  async watched(): Promise<readonly number[]> {
     const pid = (await whoAnswers(join(this.#box.store, "run", "serve.sock"), VERSION))?.pid;
-    if (pid === undefined) return 0;
-    const counts = readdirSync(`/proc/${pid}/fdinfo`).map((fd) => {
+    if (pid === undefined) return [];
+    return readdirSync(`/proc/${pid}/fdinfo`).flatMap((fd) => {
       const text = readFileSync(`/proc/${pid}/fdinfo/${fd}`, "latin1");
-      return text.match(/^inotify wd:/gm)?.length ?? 0;
+      return [...text.matchAll(/^inotify wd:\S+ ino:(\S+)/gm)].map(([, ino = ""]) => Number.parseInt(ino, 16));
     });
-    return counts.reduce((sum, one) => sum + one, 0);
+  }
+
+  /** True if the store's process watches a folder of the workspace. */
+  async isWatched(folder: string): Promise<boolean> {
+    const { ino } = statSync(join(this.#box.folder, folder, "d0"));
+    return (await this.watched()).includes(ino);
   }
 
   [Symbol.dispose](): void {
@@ -69,20 +74,23 @@ describe.skipIf(!canLimit)("the store's process with few watches", () => {
       await box.must(["init"], { cwd: folder });
     }
     using shell = new Shell(box);
-    const isWatched = async (folder: string): Promise<number> => {
+    const isWatched = async (folder: string): Promise<void> => {
       await vi.waitFor(
         async () => {
           await shell.status(folder);
-          expect(await shell.watches()).toBeGreaterThan(FOLDERS);
+          expect(await shell.isWatched(folder)).toBe(true);
         },
         { timeout: 60_000, interval: 200 },
       );
-      return shell.watches();
     };
-    expect(await isWatched("one")).toBeLessThan(2 * FOLDERS);
-    await shell.status("two");
-    await vi.waitFor(async () => expect(await shell.watches()).toBeGreaterThan(2 * FOLDERS), { timeout: 60_000 });
-    await vi.waitFor(async () => expect(await shell.watches()).toBeLessThanOrEqual(WATCHES / 2), { timeout: 60_000 });
-    expect(await isWatched("two")).toBeLessThanOrEqual(WATCHES / 2);
+    await isWatched("one");
+    expect((await shell.watched()).length).toBeLessThan(2 * FOLDERS);
+    await isWatched("two");
+    await vi.waitFor(async () => expect((await shell.watched()).length).toBeLessThanOrEqual(WATCHES / 2), {
+      timeout: 60_000,
+    });
+    expect([await shell.isWatched("one"), await shell.isWatched("two")]).toEqual([false, true]);
+    await isWatched("two");
+    expect((await shell.watched()).length).toBeLessThanOrEqual(WATCHES / 2);
   });
 });
