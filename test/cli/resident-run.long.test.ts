@@ -41,7 +41,7 @@ class Project extends Sandbox {
   async startedProcess(): Promise<number> {
     rmSync(join(this.store, "run", "starting"), { force: true });
     await this.client(["status"]).ended;
-    await vi.waitUntil(async () => (await this.processOfStore()) > 0, { timeout: 30_000, interval: 20 });
+    await vi.waitUntil(async () => (await this.processOfStore()) > 0, { timeout: 90_000, interval: 20 });
     // The first of these makes it open the workspace.
     await vi.waitUntil(
       async () => {
@@ -49,7 +49,7 @@ class Project extends Sandbox {
         await this.client(["status"]).ended;
         return this.answers.some((line) => line.startsWith('{"code":'));
       },
-      { timeout: 30_000, interval: 20 },
+      { timeout: 90_000, interval: 20 },
     );
     return this.processOfStore();
   }

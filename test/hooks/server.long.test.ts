@@ -50,7 +50,7 @@ class Home implements AsyncDisposable {
       cwd: this.project,
       env: this.env,
       encoding: "utf8",
-      timeout: 30_000,
+      timeout: 90_000,
     });
     return { code: ran.status, out: ran.stdout, err: ran.stderr };
   }
@@ -89,7 +89,7 @@ class Home implements AsyncDisposable {
       env: this.env,
       input: JSON.stringify(input),
       encoding: "utf8",
-      timeout: 30_000,
+      timeout: 90_000,
     });
     return { code: ran.status, out: ran.stdout, err: ran.stderr };
   }
