@@ -17,7 +17,8 @@ import type { LiveDatabase } from "./live-databases.ts";
  * - The worktree remembers the last known state of the disk (path, stat, entry). A file or link counts as unchanged,
  *   and is not reported, only if kind, mode, size, mtime_ns, ctime_ns, inode and device are equal and the path is not
  *   racily clean. A folder counts as unchanged if its mode is equal.
- * - A tracked path stays tracked until it is gone. A filter leaves out new paths, but no remembered path.
+ * - A tracked path stays tracked until it is gone. A filter leaves out new paths, but no remembered path. An omission
+ *   for another reason, such as `too-large`, leaves out the present state of a remembered path.
  * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
  * - `scan` reports a path as gone only if it has seen that nothing is there. Paths beneath an omitted folder are not
  *   reported.
@@ -269,8 +270,9 @@ export interface ScanReport {
   /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */
   readonly exceeded: readonly LimitExcess[];
   /**
-   * The time at which the scan began, in ns since the epoch, by the disk's clock. A path whose times are not more than
-   * two seconds older than that is racily clean.
+   * The time at which the scan began, in ns since the epoch, by the disk's clock. It is cut to whole milliseconds, so a
+   * file that was made just before can have a later time. A path whose times are not more than two seconds older than
+   * that is racily clean.
    */
   readonly startedAtNs: bigint;
 }

@@ -19,7 +19,7 @@ export interface FilterOptions {
   readonly forceInclude: readonly string[];
 }
 
-/** The limits of a capture; 0 means no limit. */
+/** The limits of a capture, all of them numbers; 0 means no limit. */
 export interface CaptureLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;

@@ -22,7 +22,10 @@ export type OmissionReason =
 export interface Omission {
   readonly path: WorkspacePath;
   readonly reason: OmissionReason;
-  /** A text for messages: the rule, the errno, the kind of special file, the size. */
+  /**
+   * A text for messages: the rule, the errno, the kind of special file, the size. For `excluded` it begins with the name
+   * of the rule, by which code tells the rules apart.
+   */
   readonly detail?: string;
 }
 
@@ -47,7 +50,10 @@ export interface Coverage {
 interface ReasonTraits {
   /** The omission is intended, so the capture is complete in spite of it. */
   readonly isMeant: boolean;
-  /** The history has no state of the path. With any other reason, the history can have an earlier state. */
+  /**
+   * A rule leaves out the path: one of the filter, or one that every capture applies. The history has no state of the
+   * file that is there. With any other reason, it can have an earlier state of this file.
+   */
   readonly isByRule: boolean;
   /**
    * The reason applies to the path itself and everything beneath it. The present state was not read, so it has no
