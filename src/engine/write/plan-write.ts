@@ -1,4 +1,4 @@
-import type { Change, Entry } from "../../core/values/entry.ts";
+import { type Change, type Entry, sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { changeBetween } from "../../core/tree/plan.ts";
 import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../../core/values/path.ts";
@@ -10,6 +10,7 @@ import {
   type ReadyPut,
   type ReadyWrite,
 } from "./ready-write.ts";
+import { settable } from "../capture/never-set.ts";
 import { shownPath } from "../log/shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import type { WriteState } from "./write-state.ts";
@@ -80,7 +81,8 @@ async function planPut(write: ReadyPut, present: Entry | undefined, ground: Plan
   const mode = modeOfPut(write, present?.kind === "file" ? present.mode : undefined);
   const { hash, size } = content;
   const after: Entry = { path, kind: link ? "symlink" : "file", mode, size, mtimeMs: ground.now, hash };
-  const change = changeBetween(path, present, after);
+  // A file with setuid that has this content already stays as it is. A new file never gets this bit.
+  const change = sameEntry(present, after) ? undefined : changeBetween(path, present, settable(after));
   return change === undefined ? [] : [...(await foldersFor(path, ground)), change];
 }
 
@@ -128,7 +130,7 @@ async function planMove(
     const target = movedPath(entry.path, path, to);
     const before = target === to ? inTheWay : undefined;
     changes.push({ path: entry.path, before: entry, after: undefined });
-    const moved = changeBetween(target, before, { ...entry, path: target });
+    const moved = changeBetween(target, before, settable({ ...entry, path: target }));
     if (moved !== undefined) changes.push(moved);
   }
   // The moved folder is not recorded itself, only files beneath it are. The new folder is recorded.

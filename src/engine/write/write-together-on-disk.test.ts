@@ -81,6 +81,22 @@ test("a folder goes with what nobody recorded, and comes back with it", async ()
   expect([project.read("d/a"), project.read("d/ignored"), project.read("d/new")]).toEqual(["a", "precious", "new"]);
 });
 
+test("a put over a file with setuid, and a move of one, record the mode that is on disk", async () => {
+  await using project = new Project();
+  project.write("tool", "1\n");
+  project.write("other", "1\n");
+  const workspace = await project.init();
+  for (const name of ["tool", "other"]) chmodSync(project.at(name), 0o4755);
+  await workspace.snapshot();
+  await workspace.putFile("tool", Buffer.from("1\n"));
+  expect(statSync(project.at("tool")).mode & 0o7777).toBe(0o4755);
+  const replaced = await workspace.putFile("tool", Buffer.from("2\n"));
+  const moved = await workspace.moveFile("other", "moved");
+  expect([replaced.file?.permissions, moved.file?.permissions]).toEqual([0o755, 0o755]);
+  for (const name of ["tool", "moved"]) expect(statSync(project.at(name)).mode & 0o7777).toBe(0o755);
+  expect((await workspace.status()).changes).toEqual([]);
+});
+
 test("a move takes mode and content along, on disk and in the record", async () => {
   await using project = new Project();
   project.write("d/run.sh", "echo", 0o755);
