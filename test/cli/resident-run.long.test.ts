@@ -133,14 +133,15 @@ describe("a run that the store's process records", () => {
 
   it("keeps the process, however short it may be idle, and not for longer", async () => {
     await endProcess(pid, "SIGTERM");
-    const words = [chronicleBin(), "serve", "--store", box.store, "--idle", "2", "--quiet"];
+    // Longer than a command takes on a busy machine: the process must still be there when the run begins.
+    const words = [chronicleBin(), "serve", "--store", box.store, "--idle", "12", "--quiet"];
     const own = spawn(process.execPath, words, { env: { ...box.env(), CHRONICLE_DIRECT: undefined }, stdio: "ignore" });
     await vi.waitUntil(async () => (await box.processOfStore()) === own.pid, { timeout: 30_000, interval: 20 });
     expect(await box.startedProcess()).toBe(own.pid);
-    const ran = await box.client(["run", "--", "sh", "-c", "sleep 5; echo 2 > a.txt; exit 3"]).ended;
+    const ran = await box.client(["run", "--", "sh", "-c", "sleep 15; echo 2 > a.txt; exit 3"]).ended;
     expect([ran.code, own.exitCode]).toEqual([3, null]);
     expect(box.answers.at(-1)).toContain('{"code":3');
-    await vi.waitUntil(() => own.exitCode !== null, { timeout: 15_000, interval: 50 });
+    await vi.waitUntil(() => own.exitCode !== null, { timeout: 60_000, interval: 50 });
     expect((await box.json(["sessions"])).value).toMatchObject([{ exit_code: 3, changed: 1, state: "ended" }]);
   });
 
