@@ -6,6 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import { whoAnswers } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
+import { errnoOf } from "../../src/core/values/errors.ts";
 import { VERSION } from "../helpers/resident-server.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -21,6 +22,16 @@ const canLimit = spawnSync("unshare", [...inNamespace(100), "true"]).status === 
 
 /** The launcher that asks the process. */
 const askingBin = (): string => chronicleBin().replace(/\.js$/, ".cjs");
+
+/** The text of a file; empty if it is gone, as a descriptor that was closed meanwhile. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return "";
+    throw error;
+  }
+}
 
 const FOLDERS = 40;
 const WATCHES = 120;
@@ -49,7 +60,7 @@ class Shell implements Disposable {
     const pid = (await whoAnswers(join(this.#box.store, "run", "serve.sock"), VERSION))?.pid;
     if (pid === undefined) return [];
     return readdirSync(`/proc/${pid}/fdinfo`).flatMap((fd) => {
-      const text = readFileSync(`/proc/${pid}/fdinfo/${fd}`, "latin1");
+      const text = textOf(`/proc/${pid}/fdinfo/${fd}`);
       return [...text.matchAll(/^inotify wd:\S+ ino:(\S+)/gm)].map(([, ino = ""]) => Number.parseInt(ino, 16));
     });
   }
