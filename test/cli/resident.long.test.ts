@@ -1,9 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, linkSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { askProcess } from "../../src/cli/resident/ask-process.ts";
+import { errnoOf } from "../../src/core/values/errors.ts";
 import type { CommandCall } from "../../src/daemon/command-call.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
@@ -264,6 +275,22 @@ describe("a command that the store's process carries out", () => {
   });
 });
 
+/** The number of sockets that a process has open. */
+function socketsOf({ pid }: ChildProcess): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((fd) => linkOf(join(folder, fd)).startsWith("socket:")).length;
+}
+
+/** The target of a link; empty if the link is gone. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return "";
+    throw error;
+  }
+}
+
 function treeOf({ project }: Sandbox): unknown {
   return disk
     .list(project)
@@ -330,7 +357,8 @@ describe("the installed command line", () => {
     });
     let told = "";
     restoring.stderr.on("data", (piece: Buffer) => (told += piece.toString()));
-    // The call waits in the socket of the stopped process.
+    // The call waits in the socket of the stopped process. The client's other socket is its stderr.
+    await vi.waitUntil(() => socketsOf(restoring) > 1, { timeout: 60_000, interval: 20 });
     await sleep(500);
     restoring.kill("SIGINT");
     expect(await ended(restoring)).toBeNull();

@@ -15,6 +15,8 @@ def note(number, _frame):
 
 for name in ("INT", "QUIT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "TSTP"):
     signal.signal(signal.Signals["SIG" + name], note)
+with open("command.pid", "w") as file:
+    file.write(str(os.getpid()))
 os.write(log, b"ready\n")
 while True:
     signal.pause()

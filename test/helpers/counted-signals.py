@@ -5,7 +5,7 @@ Runs a command that starts counted-command.py, sends signals, and prints how man
 
 HOW: `terminal` (a pseudo-terminal whose foreground the command is), `redirected` (the same, with another stdin), `none` (no terminal).
 STEPS, by commas: `type:INT` (the terminal's key), `type:size` (its window), `one:TERM` (to the command's own process),
-`all:TERM` (to its group), `stop:TSTP` (to its own process, which must stop; then its group is continued), `typed-stop` (Ctrl-Z, likewise).
+`all:TERM` (to its group), `stop:TSTP` (to its own process; it and the command must stop, then its group is continued), `typed-stop` (Ctrl-Z, likewise).
 
 After each step SIGUSR2 is sent to the command's own process twice, each time until it has arrived: signals are passed on in order.
 """
@@ -80,6 +80,8 @@ else:
     threading.Thread(target=drain, daemon=True).start()
 
 until("the command", lambda: "ready" in lines())
+with open("command.pid") as file:
+    counted = int(file.read())
 
 
 def settle():
@@ -95,7 +97,8 @@ def counts():
 
 
 def stopped_and_continued():
-    until("the stop", lambda: state(child) == "T")
+    # SIGCONT takes back a stop that a busy machine has not delivered yet. So the command must have stopped, too.
+    until("the stop", lambda: state(child) == "T" and state(counted) == "T")
     os.killpg(child, signal.SIGCONT)
 
 
