@@ -151,10 +151,35 @@ describe("Truth 84: work that was undone in two parts", () => {
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
       message: "it was undone by several undos",
-      hint: `\`chronicle redo ${whole.slice(0, 8)}\`, then \`chronicle redo ${part.slice(0, 8)}\` brings it again`,
+      hint: `\`chronicle redo ${whole.slice(0, 8)}\`, then \`chronicle redo ${part.slice(0, 8)}\`: each brings all that this undo took back`,
       data: { undos: [whole, part] },
     });
     await workspace.redo({ operation: whole });
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+  });
+
+  it("is refused by its id, if an undo of one path undid other work of the same transaction, too", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    const first = await ran(workspace, project, "echo 1 > a");
+    await ran(workspace, project, "echo 2 > a; echo 2 > b");
+    await workspace.commitTransaction(id);
+    await workspace.undo({ file: "a" });
+    const undo = (await workspace.operations()).at(-1)?.id ?? "";
+    expect(await isUndone(workspace, first)).toBe(true);
+    await expect(workspace.redo({ operation: first })).rejects.toMatchObject({ code: "REFUSED", data: { undo } });
+    expect(existsSync(project.at("a"))).toBe(false);
+  });
+
+  it("names five of many undos, and says how many more there are", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const names = ["a", "b", "c", "d", "e", "f", "g"];
+    const run = await ran(workspace, project, names.map((name) => `echo 1 > ${name}`).join("; "));
+    for (const name of names) await workspace.undo({ file: name });
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      hint: expect.stringContaining("and 2 more (`chronicle list` shows them)") as string,
+    });
   });
 });

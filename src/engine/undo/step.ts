@@ -107,21 +107,23 @@ export async function undoToInvert(
   const [first] = undos;
   const isOfWork = undos.some(({ selective, target }) => selective === undefined && target === operation.id);
   if (first === undefined || (isOfWork && !isShared)) return around;
-  if (undos.length > 1) {
-    const ways = undos.map(
-      (undo) => `\`chronicle redo ${(undo.selective === undefined ? operation : undo).id.slice(0, 8)}\``,
-    );
-    throw new ChronicleError("REFUSED", "it was undone by several undos", {
-      hint: `${[...new Set(ways)].slice(0, MOST_NAMED).join(", then ")} brings it again`,
-      data: { undos: undos.map(({ id }) => id) },
-    });
-  }
+  if (undos.length > 1) throw undoneBySeveral(operation, undos);
   if (first.selective === undefined) return around;
   if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(first.id);
   return first;
 }
 
-const MOST_NAMED = 3;
+const MOST_NAMED = 5;
+
+function undoneBySeveral(operation: LoggedOperation, undos: readonly LoggedOperation[]): ChronicleError {
+  const ids = new Set(undos.map((undo) => (undo.selective === undefined ? operation : undo).id));
+  const ways = [...ids].slice(0, MOST_NAMED).map((id) => `\`chronicle redo ${id.slice(0, 8)}\``);
+  const more = ids.size > ways.length ? `, and ${ids.size - ways.length} more (\`chronicle list\` shows them)` : "";
+  return new ChronicleError("REFUSED", "it was undone by several undos", {
+    hint: `${ways.join(", then ")}${more}: each brings all that this undo took back`,
+    data: { undos: undos.map(({ id }) => id) },
+  });
+}
 
 function togetherWithOthers(undo: string): ChronicleError {
   return new ChronicleError("REFUSED", "it was undone together with other work", {
@@ -165,11 +167,10 @@ async function hasUndoneOthers(
 ): Promise<boolean> {
   const owners = await ownersIn(context);
   const before = undoneBy(operations, owners, at);
-  const ids = withAround(operations, operation);
-  const steps = new Set(operations.flatMap((one) => (isStep(one) ? [one.id] : [])));
+  const ids = new Set([operation.id, ...operations.filter(isStep).map((one) => one.id)]);
   for (const [first, last] of selective?.took ?? []) {
     for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
-      const isOwn = owners.of(record).some((id) => ids.has(id) || steps.has(id));
+      const isOwn = owners.of(record).some((id) => ids.has(id));
       if (!isOwn && !before.holds(seq, record, path)) return true;
     }
   }
