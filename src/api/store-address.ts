@@ -9,11 +9,23 @@ type StoreScheme = (typeof SCHEMES)[number];
 
 /** Returns the scheme of a store's address; `undefined` for a path. Throws `USAGE` for an address of any other form. */
 export function storeScheme(address: string): StoreScheme | undefined {
-  const written = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
+  const written = writtenScheme(address);
   if (written === undefined) return undefined;
   const scheme = SCHEMES.find((one) => one === written);
   if (scheme === undefined || (scheme === "memory" && address !== MEMORY_STORE)) throw noStorage(address);
   return scheme;
+}
+
+function writtenScheme(address: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
+}
+
+/** The schemes of stores that end with the process that opened them. */
+const ENDS_WITH_PROCESS: ReadonlySet<string> = new Set<StoreScheme>(["memory"]);
+
+/** False if a store of this address ends with the process that opened it. Checks only the address's scheme. */
+export function outlivesProcess(address: string): boolean {
+  return !ENDS_WITH_PROCESS.has(writtenScheme(address) ?? "");
 }
 
 /**

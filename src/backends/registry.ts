@@ -73,10 +73,17 @@ export function storePlace(
   how: { readonly once: boolean },
 ): StorePlace {
   const { home, configFolder } = given;
-  const scheme = storeScheme(home);
-  if (scheme === "memory") return memoryPlace();
-  const folder = scheme === "file" ? folderOfAddress(home) : home;
-  return { configFolder, end: () => undefined, home: folder, backends: nodeBackends(how) };
+  const inFolder = (folder: string): StorePlace => {
+    return { configFolder, end: () => undefined, home: folder, backends: nodeBackends(how) };
+  };
+  switch (storeScheme(home)) {
+    case "memory":
+      return memoryPlace();
+    case "file":
+      return inFolder(folderOfAddress(home));
+    case undefined:
+      return inFolder(home);
+  }
 }
 
 function memoryPlace(): StorePlace {

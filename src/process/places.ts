@@ -58,8 +58,8 @@ function chosenStore({ cwd, goesOn }: PlaceInputs, store: string): string {
   if (scheme === "file") return resolve(folderOfAddress(store));
   if (goesOn === true) return store;
   throw usageError(
-    "--store memory: is gone when the command ends, and this command ends at once",
-    "name a folder; or run `serve --store memory: --port PORT`, and use that with --remote",
+    `--store ${store} is gone when the command ends, and this command ends at once`,
+    `name a folder; or run \`serve --store ${store} --port PORT\`, and use that with --remote`,
   );
 }
 

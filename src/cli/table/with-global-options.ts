@@ -1,5 +1,5 @@
 import { COMMANDS } from "./command-table.ts";
-import { MEMORY_STORE } from "../../api/store-api.ts";
+import { outlivesProcess } from "../../api/store-address.ts";
 import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
@@ -50,9 +50,9 @@ const COMMAND = new RegExp(
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote is added too, because it means that no server is used. A store in memory is not added, because
-    // that store ends with this command.
-    return value === undefined || (name === "store" && value === MEMORY_STORE)
+    // An empty --remote is added too, because it means that no server is used. A store that ends with this command is
+    // not added.
+    return value === undefined || (name === "store" && !outlivesProcess(value))
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];
   });

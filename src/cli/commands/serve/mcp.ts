@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { EXIT } from "../../../api/problems.ts";
-import { MEMORY_STORE, type OpenOptions, type StoreApi } from "../../../api/store-api.ts";
+import { outlivesProcess } from "../../../api/store-address.ts";
+import type { OpenOptions, StoreApi } from "../../../api/store-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import { type Asked, LazyWorkspace } from "../../../mcp/lazy-workspace.ts";
@@ -113,8 +114,8 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
  * such agents still start this server.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
-  // Hooks cannot record into a store in memory.
-  if (remote !== undefined || input.text("store") === MEMORY_STORE) return [];
+  // Hooks cannot record into a store that ends with its process.
+  if (remote !== undefined || !outlivesProcess(input.text("store") ?? "")) return [];
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);
 }

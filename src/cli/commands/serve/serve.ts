@@ -1,7 +1,8 @@
 import { dirname } from "node:path";
 import { EXIT } from "../../../api/problems.ts";
 import type { ReplicaAcceptor } from "../../../api/replication-api.ts";
-import { MEMORY_STORE, type StoreApi, type StoreOptions } from "../../../api/store-api.ts";
+import { outlivesProcess } from "../../../api/store-address.ts";
+import type { StoreApi, StoreOptions } from "../../../api/store-api.ts";
 import type { SyncRunner } from "../../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../../api/workspace-api.ts";
 import { NodeDisk } from "../../../disk/node-disk.ts";
@@ -112,7 +113,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const endUncaught = io.onUncaught((error) => server.noteUncaught(error));
   try {
     const left = await server.serve();
-    const isKept = input.text("store") !== MEMORY_STORE;
+    const isKept = outlivesProcess(input.text("store") ?? "");
     if (isKept && server.leavesSyncs && left !== "signal") await handSyncsOver(context, disk, usual);
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
