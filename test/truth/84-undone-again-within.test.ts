@@ -183,3 +183,23 @@ describe("Truth 84: work that was undone in two parts", () => {
     });
   });
 });
+
+describe("Truth 84: an undo that was redone and done once more", () => {
+  it.each(["the undo", "the redo"])("is redone by the id of %s", async (which) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo({ session: run });
+    const undo = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.redo();
+    const redo = (await workspace.operations()).at(-1)?.id ?? "";
+    await workspace.undo();
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await workspace.redo({ operation: which === "the undo" ? undo : redo });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+    await workspace.undo();
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await workspace.redo();
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+  });
+});

@@ -101,6 +101,7 @@ export async function undoToInvert(
   work: { readonly operation: LoggedOperation; readonly stack: UndoStack },
 ): Promise<LoggedOperation | undefined> {
   const { operation, stack } = work;
+  if (operation.selective !== undefined) return undoOnceMore(operations, work);
   const around = undoAround(operations, work);
   if (!isUndone(operation, stack) || !operations.some(({ selective }) => selective !== undefined)) return around;
   const { undos, isShared } = await undosOfEvents(context, operations, operation);
@@ -111,6 +112,22 @@ export async function undoToInvert(
   if (first.selective === undefined) return around;
   if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(first.id);
   return first;
+}
+
+/**
+ * Returns the later undo that undid a redone undo's work once more, which a redo of the earlier one must invert. Returns
+ * `undefined` if there is none. Throws `REFUSED` if it undid other work, too.
+ */
+function undoOnceMore(
+  operations: readonly LoggedOperation[],
+  { operation, stack }: { readonly operation: LoggedOperation; readonly stack: UndoStack },
+): LoggedOperation | undefined {
+  if (!stack.undone.has(operation.id)) return undefined;
+  const undo = undoThatTook(operations, new Set([operation.id]));
+  if (undo?.selective === undefined || isReversed(undo)) return undefined;
+  const works = operations.filter((one) => !isStep(one) && isCoveredBy(undo, one.id, operations));
+  if (works.every(({ id }) => isCoveredBy(operation, id, operations))) return undo;
+  throw togetherWithOthers(undo.id);
 }
 
 const MOST_NAMED = 5;
