@@ -103,17 +103,19 @@ export class ModelBack {
   }
 
   /**
-   * A redo by id of work that is undone: it is refused, or the work is no longer called undone. The files are held to
-   * the log as in `whole`. (Of work that something else than an undo took back, a redo brings each path that is as the
-   * last undo had left it; that is not modelled.)
+   * A redo by id of work that is undone, or of which a part is: it is refused, or the work is not called undone after
+   * it. The files are held to the log as in `whole`. (Of work that something else than an undo took back, a redo brings
+   * each path that is as the last undo had left it; that is not modelled.)
    */
   async #redoOf(pick: number): Promise<void> {
     const { workspace } = this.#play.machine;
-    const undone = (await workspace.operations()).filter((one) => one.undone);
+    const isAny = ({ id }: { readonly id: string }): boolean => this.#play.history.changesOf(id).taken.length > 0;
+    const undone = (await workspace.operations()).filter((one) => one.undone || isAny(one));
     const operation = pickOf(undone, pick);
     if (operation === undefined) return;
     const done = await this.turnBack(() => workspace.redo({ operation: operation.id }));
-    if (done === undefined || !this.#play.machine.veil.isEmpty) return;
+    // Where it met a conflict, nothing is back; `whole` has asked what is called undone.
+    if (done === undefined || done.unmerged.length > 0 || !this.#play.machine.veil.isEmpty) return;
     const after = (await workspace.operations()).find((one) => one.id === operation.id);
     found({ redone: operation.summary, undone: after?.undone ?? false }).toEqual({
       redone: operation.summary,

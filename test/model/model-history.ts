@@ -402,15 +402,29 @@ export class ModelHistory {
     upTo = Number.POSITIVE_INFINITY,
   ): boolean {
     const stands = (one: string): boolean =>
+      !this.#unsettled(one).has(path) &&
       !this.steps.some((step) => step.record.intent === one && step.path === path && this.isTaken(step));
-    // A redo of which nothing that it wrote is left holds nowhere, also not where it wrote nothing.
+    // A redo of which nothing that it wrote is left holds nowhere, also not where it wrote nothing. One that met a
+    // conflict holds where it found everything as it was to be already.
     const isGone = (one: string): boolean => {
       const own = this.steps.filter((step) => step.record.intent === one);
-      return own.length > 0 && own.every((step) => this.isTaken(step));
+      if (own.length === 0 || !own.every((step) => this.isTaken(step))) return false;
+      const gone = new Set([...this.#unsettled(one), ...own.map((step) => step.path)]);
+      if (gone.size === new Set(own.map((step) => step.path)).size) return true;
+      return this.steps.every((step) => step.record.intent !== target || gone.has(step.path));
     };
     const holds = (one: string): boolean => stands(one) && !isGone(one);
     if (!stands(id)) return false;
     return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && holds(one.id));
+  }
+
+  /** The paths with conflicts that a redo met, and that were not settled for it: it does not hold there. */
+  #unsettled(redo: string): ReadonlySet<string> {
+    if (!this.#redos.some(({ id }) => id === redo)) return new Set();
+    const met = [...this.conflicts.values()].filter(
+      ({ undo, settled }) => undo === redo && settled !== "undo" && settled !== "merged",
+    );
+    return new Set(met.map(({ path }) => path));
   }
 
   #ofUndo({ seqs, met, label }: Took): Meant {

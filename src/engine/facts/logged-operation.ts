@@ -26,7 +26,11 @@ export interface LoggedOperation {
   readonly selective?: Selective;
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
-  /** Set for an undo or redo whose own changes a later undo has undone, at least in part. */
+  /** Set for a redo: paths with conflicts that were not settled in its favour. The redo is not in force there. */
+  readonly unmerged?: readonly WorkspacePath[];
+  /**
+   * Set for an undo or redo whose own changes a later undo has undone, at least in part, and for a redo with `unmerged`.
+   */
   readonly reversed?: Reversed;
   /**
    * Set if an undo or redo of the operation was reversed, or if the operation went on after an undo: true if nothing of
@@ -35,9 +39,12 @@ export interface LoggedOperation {
   readonly isUndone?: boolean;
 }
 
-/** The paths at which an undo or redo was itself undone later. At these paths, it has no effect any more. */
+/** The paths at which an undo or redo was itself undone later, or met a conflict. At these paths, it has no effect. */
 export interface Reversed {
-  /** The paths, each with the last event of the last undo that undid the operation there. */
+  /**
+   * The paths, each with the last event of the last undo that undid the operation there. At a conflict, that is the last
+   * event of the redo itself.
+   */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
   /** True if these are all paths that the operation changed. */
   readonly isAll: boolean;

@@ -2,6 +2,7 @@ import { isRestored } from "../../core/records/omitted-change.ts";
 import { decodeConflict, type ConflictRecord } from "../../core/records/conflict-record.ts";
 import { quoteCommand } from "../../core/shell/quote-command.ts";
 import { changeOf, type FileRecord } from "../../core/values/file-record.ts";
+import type { WorkspacePath } from "../../core/values/path.ts";
 import type { IntentRecord } from "../../core/records/records.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import { addAll, greatestOf } from "../../util/long-lists.ts";
@@ -23,11 +24,10 @@ function selectiveOf(
 ): Pick<LoggedOperation, "selective" | "left"> {
   const { selection, takes = [], passes = [], took = [], met = [], left = [] } = intent;
   if (selection === undefined) return left.length === 0 ? {} : { left };
-  const isFor = (one: ConflictRecord): boolean => one.settled === "undo" || one.settled === "merged";
-  const settled = new Set(conflicts.filter(isFor).map((one) => one.path));
+  const settled = new Set(conflicts.filter(isForUndo).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
-  const ids = conflicts.every(isFor) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
+  const ids = conflicts.every(isForUndo) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
   const isNothing =
     intent.paths - (intent.skipped ?? 0) === 0 &&
     intent.aside === undefined &&
@@ -38,11 +38,25 @@ function selectiveOf(
   };
 }
 
+/** Returns the paths at which a redo of selected work is not in force, because its conflicts were not settled for it. */
+function unmergedOf({ kind }: IntentRecord, conflicts: readonly ConflictRecord[]): readonly WorkspacePath[] {
+  if (kind !== "redo") return [];
+  return conflicts.filter((one) => !isForUndo(one)).map(({ path }) => path);
+}
+
+/** True for a conflict that was settled in favour of the undo or redo that met it, or by a merge. */
+function isForUndo({ settled }: ConflictRecord): boolean {
+  return settled === "undo" || settled === "merged";
+}
+
 async function conflictsByUndo(
   context: Context,
   intents: readonly LoggedIntent[],
 ): Promise<Map<string, ConflictRecord[]>> {
-  if (intents.every(({ intent }) => intent.met === undefined)) return new Map();
+  const selective = new Set(intents.flatMap(({ id, intent }) => (intent.selection === undefined ? [] : [id])));
+  const mayHaveMet = ({ intent: { kind, met, target = "" } }: LoggedIntent): boolean =>
+    met !== undefined || (kind === "redo" && selective.has(target));
+  if (!intents.some(mayHaveMet)) return new Map();
   const events = await readEvents(context, await context.index.records("conflict:"));
   return Map.groupBy(
     events.map((event) => decodeConflict(event.record)),
@@ -69,6 +83,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
     const { kind, summary, started, fromSeq, target } = intent;
     // Changes that came from an origin can be undone only at the origin. Here, people edit the files instead.
     if (kind === "replica") continue;
+    const met = conflicts.get(id) ?? [];
+    const unmerged = unmergedOf(intent, met);
     const base = {
       id,
       kind,
@@ -77,7 +93,8 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       ended: ts,
       fromSeq,
       toSeq: seq,
-      ...selectiveOf(intent, conflicts.get(id) ?? []),
+      ...selectiveOf(intent, met),
+      ...(unmerged.length === 0 ? {} : { unmerged }),
       ...optional({ client: intent.client }),
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };

@@ -10,7 +10,8 @@ import { isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.ts";
 /**
  * Finds undos and redos whose own changes a later undo has undone. The later undo is an undo of everything since a
  * moment, an undo of one path, or the rollback of the transaction around the earlier undo or redo. At the undone paths,
- * the earlier one has no effect until the later undo is redone.
+ * the earlier one has no effect until the later undo is redone. A redo has no effect either at a path where it met a
+ * conflict, until the conflict is settled in its favour.
  */
 
 /**
@@ -22,9 +23,10 @@ export async function reversedTold(
 ): Promise<LoggedOperation[]> {
   const told = [...operations];
   const later = new LaterUndos();
+  const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const [i, one] of [...operations.entries()].toReversed()) {
     if (one.kind !== "undo" && one.kind !== "redo") continue;
-    const reversed = await reversedOf(context, one, later);
+    const reversed = await reversedOf(context, one, { later, redone: spans.get(one.target ?? "") });
     const now = reversed.paths.size === 0 ? one : { ...one, reversed };
     told[i] = now;
     later.add(now);
@@ -32,16 +34,26 @@ export async function reversedTold(
   return told;
 }
 
-async function reversedOf(context: Context, operation: LoggedOperation, later: LaterUndos): Promise<Reversed> {
-  const paths = new Map<WorkspacePath, number>();
+interface Around {
+  readonly later: LaterUndos;
+  /** The span of the operation that an undo or redo names; `undefined` if it is not known. */
+  readonly redone: SeqSpan | undefined;
+}
+
+async function reversedOf(context: Context, operation: LoggedOperation, { later, redone }: Around): Promise<Reversed> {
+  const { unmerged = [], toSeq } = operation;
+  const paths = new Map<WorkspacePath, number>(unmerged.map((path) => [path, toSeq]));
   const undos = later.over(operation);
-  if (undos.length === 0) return { paths, isAll: false };
+  if (undos.length + unmerged.length === 0) return { paths, isAll: false };
   let isAll = true;
   for (const { seq, path } of await writtenIn(context, operation)) {
     const undo = undos.find((one) => later.holdsAt(one, seq, path));
     if (undo === undefined) isAll = false;
     else paths.set(path, undo.toSeq);
   }
+  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already.
+  if (isAll && unmerged.length > 0 && redone !== undefined)
+    isAll = (await writtenIn(context, redone)).every(({ path }) => paths.has(path));
   return { paths, isAll };
 }
 
@@ -97,13 +109,17 @@ function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boole
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
+  const targets = new Set(reversed.flatMap(({ target }) => target ?? []));
   const more = [...undoneMeanwhile(operations), ...redoneInPart(operations)];
   if (reversed.length + more.length === 0) return [...operations];
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
   // At the time of a later undo, its operations can have been undone by the undo that it reversed.
-  const about = [...reversed, ...operations.filter(({ selective, toSeq }) => selective !== undefined && toSeq > first)];
+  const about = [
+    ...reversed,
+    ...operations.filter(({ id, selective, toSeq }) => selective !== undefined && (toSeq > first || targets.has(id))),
+  ];
   const ids = owners.around([...more, ...about.flatMap(idsUndoneBy)]);
   const told: LoggedOperation[] = [];
   for (const one of operations) {

@@ -1,11 +1,13 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
+import type { FileRecord } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { addAll, greatestOf } from "../../util/long-lists.ts";
 import type { OwnChange } from "../facts/first-event.ts";
+import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
@@ -87,30 +89,30 @@ function undoAround(
   );
   if (undo.selective !== undefined && all.every((one) => withAround(operations, one).has(operation.id))) return undo;
   const meant = undo.selective === undefined ? (undo.target ?? undo.id) : undo.id;
-  throw togetherWithOthers(meant);
+  throw togetherWithOthers({ operation, stack }, meant);
 }
 
 /**
  * Returns what a redo of undone work must invert, as `undoAround` does, by the work's own events. An undo of selected
- * work can have undone all of them without naming the work, if only a folder of it is left. Throws `REFUSED` if several
- * undos hold them, or one that undid other work, too: what it wrote cannot be divided.
+ * work can have undone all of them without naming the work, if only a folder of it is left, or a part of them. Throws
+ * `REFUSED` if several undos hold them, or one that undid other work, too: what it wrote cannot be divided.
  */
 export async function undoToInvert(
   context: Context,
   operations: readonly LoggedOperation[],
   work: { readonly operation: LoggedOperation; readonly stack: UndoStack },
 ): Promise<LoggedOperation | undefined> {
-  const { operation, stack } = work;
+  const { operation } = work;
   if (operation.selective !== undefined) return undoOnceMore(operations, work);
   const around = undoAround(operations, work);
-  if (!isUndone(operation, stack) || !operations.some(({ selective }) => selective !== undefined)) return around;
+  if (!operations.some(({ selective }) => selective !== undefined)) return around;
   const { undos, isShared } = await undosOfEvents(context, operations, operation);
   const [first] = undos;
   const isOfWork = undos.some(({ selective, target }) => selective === undefined && target === operation.id);
   if (first === undefined || (isOfWork && !isShared)) return around;
-  if (undos.length > 1) throw undoneBySeveral(operation, undos);
+  if (undos.length > 1) throw undoneBySeveral(work, undos);
   if (first.selective === undefined) return around;
-  if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(first.id);
+  if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(work, first.id);
   return first;
 }
 
@@ -127,26 +129,32 @@ function undoOnceMore(
   if (undo?.selective === undefined || isReversed(undo)) return undefined;
   const works = operations.filter((one) => !isStep(one) && isCoveredBy(undo, one.id, operations));
   if (works.every(({ id }) => isCoveredBy(operation, id, operations))) return undo;
-  throw togetherWithOthers(undo.id);
+  throw togetherWithOthers({ operation, stack }, undo.id);
 }
 
 const MOST_NAMED = 5;
 
-function undoneBySeveral(operation: LoggedOperation, undos: readonly LoggedOperation[]): ChronicleError {
-  const ids = new Set(undos.map((undo) => (undo.selective === undefined ? operation : undo).id));
+type Undone = Pick<Step, "operation" | "stack">;
+
+function undoneBySeveral(work: Undone, undos: readonly LoggedOperation[]): ChronicleError {
+  const ids = new Set(undos.map((undo) => (undo.selective === undefined ? work.operation : undo).id));
   const ways = [...ids].slice(0, MOST_NAMED).map((id) => `\`chronicle redo ${id.slice(0, 8)}\``);
   const more = ids.size > ways.length ? `, and ${ids.size - ways.length} more (\`chronicle list\` shows them)` : "";
-  return new ChronicleError("REFUSED", "it was undone by several undos", {
+  return new ChronicleError("REFUSED", `${undonePart(work)} undone by several undos`, {
     hint: `${ways.join(", then ")}${more}: each brings all that this undo took back`,
     data: { undos: undos.map(({ id }) => id) },
   });
 }
 
-function togetherWithOthers(undo: string): ChronicleError {
-  return new ChronicleError("REFUSED", "it was undone together with other work", {
+function togetherWithOthers(work: Undone, undo: string): ChronicleError {
+  return new ChronicleError("REFUSED", `${undonePart(work)} undone together with other work`, {
     hint: `\`chronicle redo ${undo.slice(0, 8)}\` brings all of that again`,
     data: { undo },
   });
+}
+
+function undonePart({ operation, stack }: Undone): string {
+  return isStep(operation) || isUndone(operation, stack) ? "it was" : "a part of it was";
 }
 
 /**
@@ -176,22 +184,38 @@ async function undosOfEvents(
   return { undos: [...(parts ?? []), ...(wholes ?? [])], isShared };
 }
 
-/** True if the undo undid anything that was in force, besides the operation, undos and redos. */
+/**
+ * True if the undo undid anything that was in force, besides the operation. Undos and redos that it undid do not count
+ * at the paths of the operation, nor where the undo changed no file: there, it undid their targets as well.
+ */
 async function hasUndoneOthers(
   context: Context,
   { operation, operations }: Pick<Step, "operation" | "operations">,
-  { selective, fromSeq: at }: LoggedOperation,
+  undo: LoggedOperation,
 ): Promise<boolean> {
   const owners = await ownersIn(context);
-  const before = undoneBy(operations, owners, at);
-  const ids = new Set([operation.id, ...operations.filter(isStep).map((one) => one.id)]);
-  for (const [first, last] of selective?.took ?? []) {
+  const before = undoneBy(operations, owners, undo.fromSeq);
+  const steps = new Set(operations.filter(isStep).map(({ id }) => id));
+  const written = await pathsOf(context, undo, () => true);
+  const own = await pathsOf(context, operation, (record) => owners.of(record).includes(operation.id));
+  for (const [first, last] of undo.selective?.took ?? []) {
     for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
-      const isOwn = owners.of(record).some((id) => ids.has(id));
-      if (!isOwn && !before.holds(seq, record, path)) return true;
+      const ids = owners.of(record);
+      const isOfStep = ids.some((id) => steps.has(id)) && (own.has(path) || !written.has(path));
+      if (!isOfStep && !ids.includes(operation.id) && !before.holds(seq, record, path)) return true;
     }
   }
   return false;
+}
+
+async function pathsOf(
+  context: Context,
+  span: SeqSpan,
+  isMeant: (record: FileRecord) => boolean,
+): Promise<ReadonlySet<WorkspacePath>> {
+  const paths = new Set<WorkspacePath>();
+  for await (const { record, path } of fileEvents(context, span)) if (isMeant(record)) paths.add(path);
+  return paths;
 }
 
 /**
@@ -320,11 +344,24 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   const isInForce = taken.undos.has(id) && operation.reversed === undefined;
   if (selective !== undefined && (direction === "redo" || isInForce))
     return { ...(await redoOf(context, operation, operations)), operation: operationShape(operation, stack) };
-  const work =
-    selective === undefined
-      ? await partOf(context, step, { taken, owners })
-      : await again(context, operation, operations);
-  return work === undefined ? undefined : stepOver(context, work, step);
+  if (selective === undefined) {
+    const work = await partOf(context, step, { taken, owners });
+    return work === undefined ? undefined : stepOver(context, work, step);
+  }
+  const inversion = await stepOver(context, await again(context, operation, operations), step);
+  return { ...inversion, withdraws: [...inversion.withdraws, ...(await conflictsOfRedos(context, step))] };
+}
+
+/** Returns the open conflicts that earlier redos of an undo met. A further redo or undo of the work replaces them. */
+async function conflictsOfRedos(
+  context: Context,
+  { operation, operations }: Pick<Step, "operation" | "operations">,
+): Promise<IdentifiedConflict[]> {
+  const redos = new Set(
+    operations.filter(({ kind, target }) => kind === "redo" && target === operation.id).map(({ id }) => id),
+  );
+  if (redos.size === 0) return [];
+  return (await openConflicts(context)).filter(({ record: { undo } }) => redos.has(undo));
 }
 
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
@@ -356,7 +393,10 @@ async function redoOf(
     about: { target: id },
     nothing: `${label}: there is nothing to redo`,
     always: reversed?.isAll !== true,
-    withdraws: (await openConflicts(context)).filter(({ record: { undo } }) => undo !== undefined && undos.has(undo)),
+    withdraws: [
+      ...(await openConflicts(context)).filter(({ record: { undo } }) => undos.has(undo)),
+      ...(await conflictsOfRedos(context, { operation, operations })),
+    ],
   };
 }
 

@@ -1,0 +1,190 @@
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+async function lastId(workspace: WorkspaceApi): Promise<string> {
+  return (await workspace.operations()).at(-1)?.id ?? "";
+}
+
+async function ran(workspace: WorkspaceApi, project: Project, script: string): Promise<string> {
+  await workspace.run({ command: ["sh", "-c", script], cwd: project.folder });
+  return lastId(workspace);
+}
+
+async function isUndone(workspace: WorkspaceApi, id: string): Promise<boolean | undefined> {
+  return (await workspace.operations()).find((one) => one.id === id)?.undone;
+}
+
+async function openPaths(workspace: WorkspaceApi): Promise<string[]> {
+  return (await workspace.conflicts()).map(({ path }) => path);
+}
+
+describe("Truth 85: a redo that met a conflict", () => {
+  /** The work of a run is undone, and a file is written by hand in its place: the redo meets a conflict there. */
+  async function met(workspace: WorkspaceApi, project: Project, script: string) {
+    const run = await ran(workspace, project, script);
+    await workspace.undo({ session: run });
+    project.write("a", "by hand\n");
+    const done = await workspace.redo({ operation: run });
+    expect(done.unmerged.map(({ path }) => path)).toEqual(["a"]);
+    return run;
+  }
+
+  it("does not call work done again of which nothing is there", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const earlier = await ran(workspace, project, "echo 0 > z");
+    const run = await met(workspace, project, "echo 1 > a");
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["by hand\n", true]);
+    await workspace.undo();
+    expect([existsSync(project.at("z")), await isUndone(workspace, earlier)]).toEqual([false, true]);
+    expect(await openPaths(workspace)).toEqual(["a"]);
+  });
+
+  it("can be tried again, and leaves one conflict", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await met(workspace, project, "echo 1 > a");
+    const again = await workspace.redo({ operation: run });
+    expect(again.unmerged.map(({ path }) => path)).toEqual(["a"]);
+    expect(await openPaths(workspace)).toEqual(["a"]);
+    project.remove("a");
+    await workspace.redo();
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+    expect(await openPaths(workspace)).toEqual([]);
+  });
+
+  it("is undone where it wrote something, without a further conflict, and that is redone", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const earlier = await ran(workspace, project, "echo 0 > z");
+    const run = await met(workspace, project, "echo 1 > a; echo 1 > b");
+    expect([project.read("b"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+    const undone = await workspace.undo();
+    expect(undone.unmerged).toEqual([]);
+    expect(undone.changes.map(({ path }) => path)).toEqual(["b"]);
+    expect([await openPaths(workspace), await isUndone(workspace, run)]).toEqual([[], true]);
+    await workspace.redo();
+    expect([project.read("b"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+    await workspace.undo();
+    await workspace.undo();
+    expect([existsSync(project.at("z")), await isUndone(workspace, earlier)]).toEqual([false, true]);
+  });
+
+  it.each([
+    ["undo", false, "1\n"],
+    ["merged", false, "both\n"],
+    ["current", true, "by hand\n"],
+  ] as const)("tells what is undone once the conflict is settled: %s", async (keep, undone, content) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await met(workspace, project, "echo 1 > a");
+    await workspace.resolve("a", { keep, content: Buffer.from("both\n") });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual([content, undone]);
+    if (keep === "current") return;
+    await workspace.undo();
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["by hand\n", true]);
+    expect(await openPaths(workspace)).toEqual(["a"]);
+    await workspace.redo();
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual([content, false]);
+  });
+
+  it("brings back what is on disk already, and calls only the rest undone", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > c");
+    await workspace.undo({ session: run });
+    project.write("a", "by hand\n");
+    project.write("c", "1\n");
+    await workspace.redo({ operation: run });
+    expect(await isUndone(workspace, run)).toBe(false);
+    await workspace.undo({ operation: run });
+    expect([project.read("a"), existsSync(project.at("c"))]).toEqual(["by hand\n", false]);
+    expect(await isUndone(workspace, run)).toBe(true);
+  });
+});
+
+describe("Truth 85: a redo by its id of work of which only a part is undone", () => {
+  it("brings that part", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ file: "a" });
+    const dry = await workspace.redo({ operation: run, dryRun: true });
+    const done = await workspace.redo({ operation: run });
+    expect([dry, done].map(({ changes }) => changes.map(({ path }) => path))).toEqual([["a"], ["a"]]);
+    expect([project.read("a"), project.read("b")]).toEqual(["1\n", "1\n"]);
+    await workspace.undo();
+    expect([existsSync(project.at("a")), project.read("b")]).toEqual([false, "1\n"]);
+  });
+
+  it("brings what is left, where another part was redone", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ file: "a" });
+    const first = await lastId(workspace);
+    await workspace.undo({ file: "b" });
+    await workspace.redo({ operation: first });
+    await workspace.redo({ operation: run });
+    expect([project.read("a"), project.read("b"), await isUndone(workspace, run)]).toEqual(["1\n", "1\n", false]);
+    const nothing = await workspace.redo({ operation: run });
+    expect([nothing.changes, nothing.notes]).toEqual([[], ["it is not undone"]]);
+  });
+
+  it("is refused if that part was undone with other work, or by several undos", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b; echo 1 > c");
+    project.write("a", "2\n");
+    await workspace.undo({ file: "a" });
+    const undo = await lastId(workspace);
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: "a part of it was undone together with other work",
+      data: { undo },
+    });
+    await workspace.undo({ file: "b" });
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      message: "a part of it was undone by several undos",
+    });
+  });
+
+  it("meets the conflict again that an earlier redo met", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ session: run });
+    project.write("a", "by hand\n");
+    await workspace.redo();
+    await workspace.undo();
+    await workspace.redo();
+    expect([await openPaths(workspace), project.read("b")]).toEqual([[], "1\n"]);
+    const again = await workspace.redo({ operation: run });
+    expect(again.unmerged.map(({ path }) => path)).toEqual(["a"]);
+    expect(await openPaths(workspace)).toEqual(["a"]);
+  });
+});
+
+describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of other work, too", () => {
+  it.each(["undo", "redo"] as const)("is refused, and names the redo of all: %s", async (verb) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const other = await ran(workspace, project, "echo 1 > a");
+    if (verb === "redo") await workspace.undo({ operation: other });
+    const { seq } = await workspace.head();
+    const run = await ran(workspace, project, "echo 1 > b");
+    await workspace[verb]({ operation: other });
+    await workspace.undo({ since: `seq:${seq}` });
+    const undo = await lastId(workspace);
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "undo", false]);
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: "it was undone together with other work",
+      data: { undo },
+    });
+    await workspace.redo({ operation: undo });
+    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "redo", true]);
+  });
+});
