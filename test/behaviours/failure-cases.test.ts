@@ -78,8 +78,8 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
     ["behaviours/kill", "at chosen calls"],
   ],
   "R6 no space": [
-    ["behaviours/trouble-cases", "R6 the workspace's"],
-    ["@worktree/apply/apply-crash", "a disk that runs full changes nothing"],
+    ["behaviours/trouble-cases", "R6 of the workspace"],
+    ["@worktree/apply/apply-crash", "an apply changes nothing if the disk runs full"],
   ],
   "R7 busy, immutable, read-only": [
     ["behaviours/restore-cases", "R7 a folder that may not be written"],
@@ -171,7 +171,7 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
     ["behaviours/trouble-cases", "W21 no inodes left"],
   ],
   "W22 kill -9": [["behaviours/kill", "at random moments of"]],
-  "W23 a full disk when the store is opened": [["behaviours/trouble-cases", "W23 the store's, when it is opened"]],
+  "W23 a full disk when the store is opened": [["behaviours/trouble-cases", "W23 of a store that is opened"]],
   "W24 formats from the future": [
     ["behaviours/log-cases", "W24 workspace.json says"],
     ["behaviours/log-cases", "W24 an operation from the future"],

@@ -2,12 +2,17 @@ import { describe, it } from "vitest";
 import { canMount, inMountSpace } from "../helpers/trouble.ts";
 
 /**
- * Disks that are full or read-only, and too few descriptors, with the command line as it is installed, in a mount
- * namespace of its own: rows R6, W21 and W23 of `failure-cases.test.ts`. Nothing is acknowledged that is not there,
- * nothing of the user's is changed half-way, and everything works again once the trouble is over.
+ * Runs the installed command line on full and read-only disks (in a mount namespace of its own) and with too few
+ * descriptors: the rows R6, W21 and W23 of `failure-cases.test.ts`. Everything that is acknowledged is there, the user's
+ * files are changed entirely or not at all, and everything works again once the trouble is over.
  */
 
-/** Fills the file system of a folder to the last byte; frees it again. */
+/**
+ * Shell functions:
+ * - `fill`, `free`: fill the file system of a folder to the last byte, and empty it again.
+ * - `loud`: runs a command that must fail with a message of Chronicle, and without a stack trace.
+ * - `sums`, `same`: hash all files of a folder, and compare them with such hashes.
+ */
 const FILL = `
   fill() { dd if=/dev/zero of=$1/filler bs=64k 2>/dev/null || true; dd if=/dev/zero of=$1/filler2 bs=1 count=70000 2>/dev/null || true; }
   free() { rm -f $1/filler $1/filler2; }
@@ -17,7 +22,7 @@ const FILL = `
 `;
 
 describe.skipIf(!canMount)("a full disk", () => {
-  it("W21 W23 the store's: captures fail loudly, reading and verify work, and it goes on once there is room", () => {
+  it("W21 W23 of the store: captures fail loudly, reading and verify work, and captures work again with free space", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=4m none s; export CHRONICLE_HOME=$PWD/s/store
       for i in $(seq 40); do head -c 3000 /dev/urandom > p/$i; done
@@ -40,7 +45,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     `);
   });
 
-  it("W23 the store's, when it is opened behind a torn tail: verify works without space, recovery waits for it", () => {
+  it("W23 of a store that is opened with a torn tail: verify works without space, the tail is repaired once there is some", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=4m none s; export CHRONICLE_HOME=$PWD/s/store
       echo one > p/a; chronicle -C p init; echo two > p/a; chronicle -C p snapshot
@@ -57,7 +62,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     `);
   });
 
-  it("R6 the workspace's: a restore changes nothing at all, and works once there is room", () => {
+  it("R6 of the workspace: a restore changes nothing at all, and works once there is free space", () => {
     inMountSpace(`${FILL}
       mkdir p; mount -t tmpfs -o size=8m none p
       for i in $(seq 30); do head -c 100000 /dev/urandom > p/$i; done
@@ -72,7 +77,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     `);
   });
 
-  it("R6 a tracked folder on another device than the store: staged in the folder itself, and cleaned up", () => {
+  it("R6 of the store alone: a restore on another device stages in the tracked folder, and removes the staging", () => {
     inMountSpace(`${FILL}
       mkdir p; mount -t tmpfs -o size=8m none p
       mkdir p/d; echo one > p/a; echo deep > p/d/b; chronicle -C p init; sums p > before
@@ -98,7 +103,7 @@ describe.skipIf(!canMount)("a full disk", () => {
 });
 
 describe.skipIf(!canMount)("a read-only file system", () => {
-  it("W21 the store's: reading works, writing is refused with the reason", () => {
+  it("W21 of the store: reading works, writing is refused with the reason", () => {
     inMountSpace(`${FILL}
       mkdir s p; mount -t tmpfs -o size=16m none s; export CHRONICLE_HOME=$PWD/s/store
       echo one > p/a; chronicle -C p init; echo two > p/a; chronicle -C p snapshot; echo three > p/a
@@ -117,7 +122,7 @@ describe.skipIf(!canMount)("a read-only file system", () => {
     `);
   });
 
-  it("W21 the workspace's: captures work, a restore is refused whole", () => {
+  it("W21 of the workspace: captures work, a restore is refused as a whole", () => {
     inMountSpace(`${FILL}
       mkdir p; mount -t tmpfs none p; echo one > p/a; echo b > p/b; chronicle -C p init; echo two > p/a; rm p/b
       mount -o remount,ro p
@@ -132,7 +137,7 @@ describe.skipIf(!canMount)("a read-only file system", () => {
 });
 
 describe("too few descriptors", () => {
-  it("W21 EMFILE: loud or done, never half; everything works again afterwards", () => {
+  it("W21 EMFILE: a restore is done as a whole or not at all, and everything works again afterwards", () => {
     inMountSpace(`${FILL}
       mkdir -p p/d/e/f/g; for i in $(seq 30); do echo $i > p/d/e/f/g/$i; done
       chronicle -C p init; sums p > before

@@ -7,12 +7,13 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 import { text } from "../helpers/content-text.ts";
 
 /**
- * Workspaces without a folder on a disk that crashes: before, in the middle of and after every operation on it, with every
- * fate of what was not synced, and with every errno. Afterwards what was begun is there, whole, or not at all, and its name
- * is free again; what was acknowledged is there; an archive is one or is none; and everything goes on without any repair.
+ * Hosted workspaces on a simulated disk. The sweep stops the disk at its operations, and lets them fail with errnos (see
+ * `CrashSweep`). Afterwards, a workspace that was being made exists as a whole, or does not exist and its name is free.
+ * Everything that was acknowledged is there. A workspace that was being archived is archived or not. Everything works
+ * without any repair.
  */
 
-/** Without `SWEEP_ALL`, every n-th operation is disturbed, and fewer fates are tried. */
+/** Without `SWEEP_ALL`, disturbs only every n-th operation, with fewer fates and errnos. */
 function thinned(every: number): Partial<CrashSweep> {
   if (process.env["SWEEP_ALL"] !== undefined) return {};
   return { every, fates: ["forget", "keep", { seed: 1 }], errnos: ["ENOSPC", "EIO"] };
@@ -48,10 +49,13 @@ async function withOrigin(): Promise<SimDisk> {
 
 function isExpected({ error }: SweepContext): void {
   if (errnoOf(error) === undefined || error instanceof ChronicleError) return;
-  throw new Error("a bare system error reached the caller", { cause: error });
+  throw new Error("a system error reached the caller that is not wrapped in a ChronicleError", { cause: error });
 }
 
-/** Everything that is listed opens, verifies, and can be worked in; nothing half made is left once something comes or goes. */
+/**
+ * Checks that every listed workspace opens, verifies and, unless it is archived, can be written; and that no folder of a
+ * half-made workspace is left after the next `create`.
+ */
 async function checkStore(disk: SimDisk, store: StoreApi): Promise<string[]> {
   const listed = await store.workspaces();
   for (const { id, problem, archived } of listed) {
@@ -69,8 +73,8 @@ async function checkStore(disk: SimDisk, store: StoreApi): Promise<string[]> {
   return listed.flatMap((one) => one.name ?? []);
 }
 
-describe("a crash while", () => {
-  it("a workspace is made leaves nothing, or a whole one", async () => {
+describe("a crash while a hosted workspace", () => {
+  it("is made: leaves a whole workspace, or nothing", async () => {
     const result = await sweepCrashes<string>({
       ...thinned(5),
       prepare: newDisk,
@@ -95,7 +99,7 @@ describe("a crash while", () => {
     expect(result.points).toBeGreaterThan(20);
   });
 
-  it("one is forked leaves nothing, or all files of that moment", async () => {
+  it("is forked: leaves a fork with all files of that moment, or nothing", async () => {
     const origin = await withOrigin();
     const result = await sweepCrashes<string>({
       ...thinned(9),
@@ -112,7 +116,7 @@ describe("a crash while", () => {
           const names = await checkStore(disk, store);
           expect(names).toContain("origin");
           if (context.acknowledged.length > 0) expect(names).toContain("fork");
-          // Contents of a fork that came to nothing are the origin's: they stay.
+          // A fork shares the contents of its origin, so a collection keeps them, even if the fork was never finished.
           await store.gc();
           for (const name of names) {
             const opened = await store.openById(name, { exact: true });
@@ -126,7 +130,7 @@ describe("a crash while", () => {
     expect(result.points).toBeGreaterThan(20);
   });
 
-  it("one is archived leaves an archive, or none; the list says which", async () => {
+  it("is archived: leaves it archived or not, and the list says which", async () => {
     const origin = await withOrigin();
     await sweepCrashes<string>({
       ...thinned(3),
@@ -151,7 +155,7 @@ describe("a crash while", () => {
     });
   });
 
-  it("one is forgotten leaves it whole, or nothing", async () => {
+  it("is forgotten: leaves it whole, or nothing", async () => {
     const origin = await withOrigin();
     await sweepCrashes<string>({
       ...thinned(3),

@@ -14,19 +14,19 @@ const KINDS = ["all", "store", "copy"] as const;
 /** A desk whose whole state is kept in folders beside it. */
 class Desk extends FollowedOrigin {
   async keep(name: string): Promise<void> {
-    await this.desk.kill();
-    copied(this.desk.userHome, this.#at(name, "home"));
-    copied(this.desk.folder, this.#at(name, "folder"));
+    await this.replica.kill();
+    copied(this.replica.userHome, this.#at(name, "home"));
+    copied(this.replica.folder, this.#at(name, "folder"));
   }
 
   async putBack(name: string, isWhole: boolean): Promise<void> {
-    await this.desk.kill();
-    replaceIn(this.desk.userHome, this.#at(name, "home"));
-    if (isWhole) replaceIn(this.desk.folder, this.#at(name, "folder"));
+    await this.replica.kill();
+    replaceIn(this.replica.userHome, this.#at(name, "home"));
+    if (isWhole) replaceIn(this.replica.folder, this.#at(name, "folder"));
   }
 
   here(path: string): void {
-    put(this.desk.folder, path, `${path}\n`);
+    put(this.replica.folder, path, `${path}\n`);
   }
 
   there(path: string): void {
@@ -35,7 +35,7 @@ class Desk extends FollowedOrigin {
 
   /** Started; where it has halted as a copy, somebody lets it go on as a new one. Has it? */
   async goOn(): Promise<boolean> {
-    await this.startDesk();
+    await this.startReplica();
     const { state, halted } = await this.until((shape) => shape.state === "halted" || shape.state === "in-sync");
     if (state === "halted") {
       if (halted !== "forked") throw new Error(`it has halted: ${halted}`);
@@ -45,7 +45,7 @@ class Desk extends FollowedOrigin {
   }
 
   #at(name: string, part: string): string {
-    return join(this.desk.base, name, part);
+    return join(this.replica.base, name, part);
   }
 }
 
@@ -61,7 +61,7 @@ it.each(WAYS)(
       both.here(`before-${round}`);
       await both.flush();
       await both.keep("then");
-      await both.startDesk();
+      await both.startReplica();
       // What is answered now, the one that is put back does not know.
       both.here(`later-${round}`);
       both.there(`there-${round}`);
@@ -78,7 +78,7 @@ it.each(WAYS)(
         if (await both.goOn()) halts += 1;
       }
       const all = treeOf(both.origin.project);
-      expect(treeOf(both.desk.folder)).toEqual(all);
+      expect(treeOf(both.replica.folder)).toEqual(all);
       expect(all).toMatchObject({ ...held, [`again-${round}`]: `again-${round}\n` });
       expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0 });
     }

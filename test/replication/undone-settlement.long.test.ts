@@ -11,7 +11,7 @@ import { put } from "../helpers/put-back-files.ts";
 class Desk extends FollowedOrigin {
   run(...typed: readonly string[]): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const { folder, env } = this.desk;
+    const { folder, env } = this.replica;
     execFile(process.execPath, [chronicleBin(), "-C", folder, ...typed], { env }, (error, out) =>
       error === null ? resolve(out) : reject(error),
     );
@@ -23,7 +23,7 @@ class Desk extends FollowedOrigin {
     await this.start();
     await this.run("sync", "pause");
     put(this.origin.project, "a.txt", "theirs\n");
-    put(this.desk.folder, "a.txt", "mine\n");
+    put(this.replica.folder, "a.txt", "mine\n");
     await this.run("sync", "resume");
     await this.until(({ conflicts }) => conflicts === 1);
   }
@@ -58,7 +58,7 @@ it.each(["there", "gone"])(
     });
     expect(await both.run("conflicts")).toContain("no conflict is open");
     expect(await both.run("status")).not.toContain("waits for a decision");
-    expect(readFileSync(join(both.desk.folder, "a.txt"), "utf8")).toBe("mine\n");
+    expect(readFileSync(join(both.replica.folder, "a.txt"), "utf8")).toBe("mine\n");
   },
   180_000,
 );

@@ -9,7 +9,7 @@ import { FollowedOrigin } from "../helpers/followed-origin.ts";
 
 const SECRET = "a token that got in\n";
 const both = new FollowedOrigin("--connect");
-const { origin, desk } = both;
+const { origin, replica: desk } = both;
 
 function chronicle(who: "origin" | "desk", ...args: readonly string[]): string {
   const [base, more, cwd] =

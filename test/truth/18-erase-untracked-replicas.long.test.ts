@@ -33,11 +33,11 @@ describe("Truth 18: what the origin leaves out and erases", { timeout: 600_000 }
     await using closing = new AsyncDisposableStack();
     const client = closing.adopt(createClient({ url: both.origin.socketUrl }), (one) => one.close());
     const there = await only(client);
-    const { home, userHome, folder } = both.desk;
+    const { home, userHome, folder } = both.replica;
     const store = await openFileStore({ home, configFolder: join(userHome, ".config", "chronicle") }, storeBackends());
     closing.defer(() => store.close());
     const here = closing.adopt(await store.open({ folder }), (one) => one.close());
-    const at = (name: string): string => join(both.desk.folder, name);
+    const at = (name: string): string => join(both.replica.folder, name);
     expect(readFileSync(at("keys.txt"), "utf8")).toBe(SECRET);
 
     await leaveOut(there, both.origin.project);
@@ -72,18 +72,18 @@ describe("Truth 18: what the origin leaves out and erases", { timeout: 600_000 }
     await using closing = new AsyncDisposableStack();
     const client = closing.adopt(createClient({ url: both.origin.socketUrl }), (one) => one.close());
     const there = await only(client);
-    await both.desk.kill("SIGINT");
+    await both.replica.kill("SIGINT");
     await there.configure({ excludeGlobs: ["keys*"] });
     expect(await there.erase({ what: "keys.txt" })).toMatchObject({ untracked: ["keys.txt"] });
     await there.deleteFile("gone.txt");
     await there.compact({ dropArchive: true });
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
 
-    const at = (name: string): string => join(both.desk.folder, name);
+    const at = (name: string): string => join(both.replica.folder, name);
     expect(readFileSync(at("keys.txt"), "utf8")).toBe(SECRET);
     expect(existsSync(at("gone.txt"))).toBe(false);
-    const { home, userHome, folder } = both.desk;
+    const { home, userHome, folder } = both.replica;
     const store = await openFileStore({ home, configFolder: join(userHome, ".config", "chronicle") }, storeBackends());
     closing.defer(() => store.close());
     const here = closing.adopt(await store.open({ folder }), (one) => one.close());

@@ -14,7 +14,7 @@ function write(folder: string, path: string, content: string): void {
 describe("Truth 18: git's own state in a folder of another name, beside an origin", { timeout: 120_000 }, () => {
   test("the origin writes no hook into it, and gets nothing of it; both sides are told", async () => {
     await using both = new FollowedOrigin("--connect");
-    const { origin, desk } = both;
+    const { origin, replica: desk } = both;
     write(origin.project, "a", "1");
     mkdirSync(desk.folder, { recursive: true });
     execFileSync("git", ["init", "-q", "--separate-git-dir=meta", "."], { cwd: desk.folder });
@@ -44,7 +44,7 @@ describe("Truth 18: git's own state in a folder of another name, beside an origi
     await vi.waitFor(() => expect(readFileSync(join(origin.project, "work/a"), "utf8")).toBe("2"), PATIENCE);
     // And it says the same when it begins anew.
     await desk.kill();
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
     expect(existsSync(join(desk.folder, "meta/hooks/pre-commit"))).toBe(false);
     expect(existsSync(join(origin.project, "meta/hooks/pre-commit"))).toBe(true);

@@ -10,7 +10,7 @@ import { endProcess } from "../helpers/end-process.ts";
 
 /** An origin without a folder, whose history has a repository's own state. */
 const both = new FollowedOrigin("--connect", ["--workspace", "old"]);
-const { origin, desk } = both;
+const { origin, replica: desk } = both;
 
 /** A command of the origin's user. */
 function atOrigin(args: readonly string[]): string {
@@ -65,7 +65,7 @@ describe("Truth 18: a replica of a history with git's own state", { timeout: 120
 
   it("says so after its process was started again", async () => {
     await desk.kill();
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
     expect(await both.status()).toMatchObject(NAMED);
   });

@@ -13,27 +13,27 @@ class PutBack extends FollowedOrigin {
   }
 
   get kept(): string {
-    return join(this.desk.base, "kept");
+    return join(this.replica.base, "kept");
   }
 
   /** As a snapshot of the whole machine would keep it. */
   async keep(kept = this.kept): Promise<void> {
-    await this.desk.kill("SIGINT");
+    await this.replica.kill("SIGINT");
     for (const [from, to] of [
-      [this.desk.userHome, "home"],
-      [this.desk.folder, "folder"],
+      [this.replica.userHome, "home"],
+      [this.replica.folder, "folder"],
     ] as const)
       copied(from, join(kept, to));
   }
 
   async putBack(what: "all" | "store", kept = this.kept): Promise<void> {
-    await this.desk.kill();
-    replaceIn(this.desk.userHome, join(kept, "home"));
-    if (what === "all") replaceIn(this.desk.folder, join(kept, "folder"));
+    await this.replica.kill();
+    replaceIn(this.replica.userHome, join(kept, "home"));
+    if (what === "all") replaceIn(this.replica.folder, join(kept, "folder"));
   }
 
   write(side: "origin" | "desk", path: string, text: string | undefined): void {
-    put(side === "origin" ? this.origin.project : this.desk.folder, path, text);
+    put(side === "origin" ? this.origin.project : this.replica.folder, path, text);
   }
 }
 
@@ -49,7 +49,7 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       await both.flush();
       await both.keep();
       // What follows is answered by the origin, and then forgotten by the desk.
-      await both.startDesk();
+      await both.startReplica();
       for (let n = 0; n < 6; n += 1) both.write("desk", `later-${n}.txt`, `later ${n}\n`);
       both.write("desk", "base.txt", "changed by the desk\n");
       both.write("desk", "gone.txt", undefined);
@@ -61,12 +61,12 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       // New work, whose events get the numbers of those that were answered.
       for (let n = 0; n < 8; n += 1) both.write("desk", `again-${n}.txt`, `again ${n}\n`);
       both.write("desk", "base.txt", "changed again\n");
-      await both.startDesk();
+      await both.startReplica();
       const halted = await both.until(({ state }) => state === "halted" || state === "in-sync");
       expect(halted).toMatchObject({ state: "halted", halted: "forked" });
       expect(halted.hint).toContain("adopt-as-new");
       // Whoever waits at the origin for its work is told as well.
-      await vi.waitFor(() => expect(both.diagnostics).toContain(`replica ${both.desk.id} of workspace`), 60_000);
+      await vi.waitFor(() => expect(both.diagnostics).toContain(`replica ${both.replica.id} of workspace`), 60_000);
       expect(treeOf(both.origin.project)).toEqual(held);
       await both.adoptAsNew();
       const there = treeOf(both.origin.project);
@@ -75,43 +75,43 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
       for (let n = 0; n < 8; n += 1) expect(there[`again-${n}.txt`]).toBe(`again ${n}\n`);
       // Both have changed it: each has its own until somebody decides.
       expect(there["base.txt"]).toBe("changed by the desk\n");
-      expect(readFileSync(join(both.desk.folder, "base.txt"), "utf8")).toBe("changed again\n");
+      expect(readFileSync(join(both.replica.folder, "base.txt"), "utf8")).toBe("changed again\n");
       expect(await both.status()).toMatchObject({ conflicts: 1 });
-      const { "base.txt": _mine, ...here } = treeOf(both.desk.folder);
+      const { "base.txt": _mine, ...here } = treeOf(both.replica.folder);
       const { "base.txt": _theirs, ...equal } = there;
       expect(here).toEqual(equal);
-      expect(existsSync(join(both.desk.folder, "gone.txt"))).toBe(false);
+      expect(existsSync(join(both.replica.folder, "gone.txt"))).toBe(false);
     },
     300_000,
   );
 
   it("two copies of one replica, online in turns: nobody's file is lost, and both go on", async () => {
     await using both = new PutBack(way);
-    const other = join(both.desk.base, "other");
+    const other = join(both.replica.base, "other");
     both.write("origin", "base.txt", "base\n");
     await both.start();
     both.write("desk", "before.txt", "before\n");
     await both.flush();
     await both.keep();
-    await both.startDesk();
+    await both.startReplica();
     for (let n = 0; n < 3; n += 1) both.write("desk", `first-${n}.txt`, `first ${n}\n`);
     await both.flush();
     await both.keep(other);
     await both.putBack("all");
     for (let n = 0; n < 3; n += 1) both.write("desk", `second-${n}.txt`, `second ${n}\n`);
     both.write("desk", "before.txt", undefined);
-    await both.startDesk();
+    await both.startReplica();
     expect(await both.until(({ state }) => state === "halted")).toMatchObject({ halted: "forked" });
     await both.adoptAsNew();
-    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
+    expect(treeOf(both.replica.folder)).toEqual(treeOf(both.origin.project));
     const all = treeOf(both.origin.project);
     // Nobody knows who has deleted that: it comes back.
     expect(all["before.txt"]).toBe("before\n");
     await both.putBack("all", other);
     both.write("desk", "first-0.txt", "changed\n");
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
-    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
+    expect(treeOf(both.replica.folder)).toEqual(treeOf(both.origin.project));
     expect(treeOf(both.origin.project)).toEqual({ ...all, "first-0.txt": "changed\n" });
   }, 300_000);
 
@@ -122,15 +122,15 @@ describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)
     both.write("desk", "before.txt", "before\n");
     await both.flush();
     await both.keep();
-    await both.startDesk();
+    await both.startReplica();
     both.write("origin", "base.txt", "changed\n");
     await both.flush();
     await both.putBack("all");
     both.write("desk", "mine.txt", "mine\n");
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
     expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0 });
-    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
-    expect(treeOf(both.desk.folder)).toMatchObject({ "base.txt": "changed\n", "mine.txt": "mine\n" });
+    expect(treeOf(both.replica.folder)).toEqual(treeOf(both.origin.project));
+    expect(treeOf(both.replica.folder)).toMatchObject({ "base.txt": "changed\n", "mine.txt": "mine\n" });
   }, 180_000);
 });

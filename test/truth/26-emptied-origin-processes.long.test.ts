@@ -13,13 +13,13 @@ describe("Truth 26: as programs, with real folders", () => {
     "`rm -rf` at the origin while the desk is away and saves a file: nothing goes (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
-      const { origin, desk } = both;
+      const { origin, replica: desk } = both;
       for (const [name, content] of Object.entries(BEGIN)) writeFileSync(join(origin.project, name), content);
       await both.start();
       await desk.kill("SIGINT");
       for (const name of Object.keys(BEGIN)) rmSync(join(origin.project, name));
       writeFileSync(join(desk.folder, "new"), "mine\n");
-      await both.startDesk();
+      await both.startReplica();
       const shape = await both.until(({ state }) => state === "halted");
       expect(shape).toMatchObject({ halted: "root-emptied" });
       for (const [name, content] of Object.entries({ ...BEGIN, new: "mine\n" }))

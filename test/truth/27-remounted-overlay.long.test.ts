@@ -62,7 +62,7 @@ describe.runIf(process.platform === "linux" && canMount())("Truth 27: as program
     "it halts while it runs, and the documented way goes on: %s",
     async (accept) => {
       await using both = new FollowedOrigin("--connect");
-      const { origin, desk } = both;
+      const { origin, replica: desk } = both;
       mkdirSync(desk.folder, { recursive: true });
       using unmounting = new DisposableStack();
       unmounting.defer(() => spawnSync("umount", ["-l", desk.folder]));
@@ -94,7 +94,7 @@ describe.runIf(process.platform === "linux" && canMount())("Truth 27: as program
     "mounted anew, the folder is the same, and is listed as present (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
-      const { origin, desk } = both;
+      const { origin, replica: desk } = both;
       using overlay = new Overlay(desk.base, desk.folder);
       overlay.mount();
       for (let i = 0; i < 10; i += 1) writeFileSync(join(origin.project, `f${i}`), `content ${i}\n`);
@@ -105,7 +105,7 @@ describe.runIf(process.platform === "linux" && canMount())("Truth 27: as program
       const after = statSync(desk.folder, { bigint: true });
       expect([after.ino, after.dev === before.dev]).toEqual([before.ino, false]);
       writeFileSync(join(desk.folder, "f1"), "edited\n");
-      await both.startDesk();
+      await both.startReplica();
       expect(await both.flush()).toMatchObject({ state: "in-sync" });
       expect(readFileSync(join(origin.project, "f1"), "utf8")).toBe("edited\n");
       const listed = execFileSync(process.execPath, [chronicleBin(), "workspaces", "--json"], { env: desk.env });

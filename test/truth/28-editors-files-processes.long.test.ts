@@ -10,7 +10,7 @@ describe("Truth 28: as programs, with real folders", () => {
     "somebody's files go both ways, an editor's stay, and the status names them (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
-      const { origin, desk } = both;
+      const { origin, replica: desk } = both;
       writeFileSync(join(origin.project, "a.txt"), "a\n");
       await both.start();
       for (const [folder, name] of [
@@ -41,7 +41,7 @@ describe("Truth 28: as programs, with real folders", () => {
       ];
       expect(await both.status()).toMatchObject({ kept_back: 2, left_out: 2, left_out_paths: left, conflicts: 0 });
       await desk.kill("SIGINT");
-      await both.startDesk();
+      await both.startReplica();
       await both.flush();
       expect(await both.status()).toMatchObject({ kept_back: 2, left_out: 2, left_out_paths: left, conflicts: 0 });
       expect(readFileSync(join(origin.project, "a.txt~"), "utf8")).toBe("of there\n");

@@ -13,7 +13,7 @@ describe("Truth 28: what a desk's rules leave out", () => {
     "neither leaves the desk nor is replaced when the origin makes files of the same names (%s)",
     async (way) => {
       await using both = new FollowedOrigin(way);
-      const { origin, desk } = both;
+      const { origin, replica: desk } = both;
       writeFileSync(join(origin.project, ".gitignore"), "build/\nprivate/\n*.local\n");
       await both.start();
       for (const folder of ["private/deep", "build", "folder.local", "open"])

@@ -18,19 +18,19 @@ class Restored extends FollowedOrigin {
 
   /** As a backup has it. */
   async keep(): Promise<void> {
-    await this.desk.kill("SIGINT");
+    await this.replica.kill("SIGINT");
     await this.origin.kill("SIGTERM");
     copied(this.origin.home, join(this.#kept, "store"));
     // The signed heads stand apart from the store: where they are newer, a person accepts the older history first.
     copied(this.origin.configFolder, join(this.#kept, "config"));
     copied(this.origin.project, join(this.#kept, "project"));
     await this.origin.start();
-    await this.startDesk();
+    await this.startReplica();
     await this.flush();
   }
 
   async putBack(what: "all" | "store"): Promise<void> {
-    await this.desk.kill("SIGINT");
+    await this.replica.kill("SIGINT");
     await this.origin.kill("SIGTERM");
     replaceIn(this.origin.home, join(this.#kept, "store"));
     replaceIn(this.origin.configFolder, join(this.#kept, "config"));
@@ -43,13 +43,13 @@ class Restored extends FollowedOrigin {
   }
 
   here(path: string, text: string | undefined): void {
-    put(this.desk.folder, path, text);
+    put(this.replica.folder, path, text);
   }
 
   /** What `chronicle` prints in the folder of the desk. */
   async run(...typed: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
     const { promise, resolve } = Promise.withResolvers<{ code: number; text: string }>();
-    const { folder, env } = this.desk;
+    const { folder, env } = this.replica;
     execFile(process.execPath, [chronicleBin(), "-C", folder, ...typed], { env }, (error, out, err) =>
       resolve({ code: error === null ? 0 : Number(error.code), text: `${out}${err}` }),
     );
@@ -61,7 +61,7 @@ class Restored extends FollowedOrigin {
   }
 
   get mine(): Record<string, string> {
-    return treeOf(this.desk.folder);
+    return treeOf(this.replica.folder);
   }
 }
 
@@ -110,7 +110,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     both.here("new-here.txt", "new here\n");
     both.here("before.txt", undefined);
     const [there, mine] = [both.there, both.mine];
-    await both.startDesk();
+    await both.startReplica();
     await isHalted(both);
     expect([both.there, both.mine]).toEqual([there, mine]);
     await both.rejoin();
@@ -147,7 +147,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     await both.flush();
     await both.putBack("store");
     both.here("new.txt", "new\n");
-    await both.startDesk();
+    await both.startReplica();
     await isHalted(both);
     await both.rejoin();
     expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0 });
@@ -167,7 +167,7 @@ describe.each(WAYS)("Truth 29: an origin that is put back to an older state (%s)
     await both.keep();
     await both.putBack("all");
     both.at("new.txt", "new\n");
-    await both.startDesk();
+    await both.startReplica();
     await both.flush();
     expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0 });
     expect(both.mine).toEqual({ "base.txt": "base\n", "new.txt": "new\n" });
@@ -193,7 +193,7 @@ describe("Truth 29: what is disputed while the origin goes back", () => {
     await both.run("sync", "resume");
     await both.until(({ conflicts }) => conflicts === 2);
     await both.putBack("all");
-    await both.startDesk();
+    await both.startReplica();
     await isHalted(both);
     const refused = await both.run("sync", "rejoin");
     expect(refused.text).toContain("a.txt");
@@ -224,9 +224,9 @@ describe("Truth 29: what is disputed while the origin goes back", () => {
     await both.putBack("all");
     // A file stands by now in the place of the folder in which it would be.
     both.here("d/lost.txt", undefined);
-    rmdirSync(join(both.desk.folder, "d"));
+    rmdirSync(join(both.replica.folder, "d"));
     both.here("d", "a file\n");
-    await both.startDesk();
+    await both.startReplica();
     await isHalted(both);
     expect(await both.run("sync", "rejoin")).toMatchObject({ text: expect.stringContaining("d/lost.txt") as unknown });
     expect(await both.run("sync", "resolve", "d/lost.txt", "--keep-local")).toMatchObject({ code: 0 });

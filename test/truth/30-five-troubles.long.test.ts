@@ -13,7 +13,7 @@ const PATIENCE = { timeout: 60_000, interval: 100 };
 const MIB = 1024 ** 2;
 
 const both = new FollowedOrigin("--ws-connect");
-const { origin, desk } = both;
+const { origin, replica: desk } = both;
 let workspace = "";
 /** Has the desk's folder a small file system of its own? */
 const isMounted = mountSmall(desk.folder);

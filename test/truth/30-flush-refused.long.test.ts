@@ -10,7 +10,7 @@ import { FollowedOrigin } from "../helpers/followed-origin.ts";
 import { endProcess } from "../helpers/end-process.ts";
 
 const both = new FollowedOrigin("--connect");
-const { origin, desk } = both;
+const { origin, replica: desk } = both;
 /** A second folder of the desk's user, whose token may only read. */
 const reading = join(desk.base, "reading");
 
@@ -75,7 +75,7 @@ describe("Truth 30: a flush of a folder of which the origin has refused somethin
 
   it("does so after the process that runs it was started again", async () => {
     await desk.kill();
-    await both.startDesk();
+    await both.startReplica();
     expect(flushed(desk.folder)).toMatchObject({ status: 1, shape: { refused: REFUSED } });
   });
 

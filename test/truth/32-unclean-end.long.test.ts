@@ -177,7 +177,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     mkdirSync(join(project, "in"));
     fill((path, content) => writeFileSync(join(project, path), content), project);
     await sides.flush();
-    const { folder } = sides.desk;
+    const { folder } = sides.replica;
     writeFileSync(join(folder, "own.txt"), "written here\n");
     writeFileSync(join(folder, "emptied.txt"), "to be emptied\n");
     writeFileSync(join(folder, "edited.txt"), "first\n");
@@ -189,7 +189,7 @@ describe("Truth 32: a replica after an unclean end", () => {
   }
 
   it("puts back what was cut short, lost, or is an earlier state, and nothing of it goes to the origin", async () => {
-    const { origin, desk } = await started();
+    const { origin, replica: desk } = await started();
     await desk.kill();
     goDown(desk.home);
     cutShort(join(desk.folder, "own.txt"));
@@ -202,7 +202,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     utimesSync(join(desk.folder, "c.txt"), LONG_AGO + 60, LONG_AGO + 60);
     // Emptied by somebody since.
     truncateSync(join(desk.folder, "emptied.txt"));
-    await sides?.startDesk();
+    await sides?.startReplica();
     await sides?.flush();
     const expected = {
       ...FILES,
@@ -218,7 +218,7 @@ describe("Truth 32: a replica after an unclean end", () => {
   });
 
   it("does so also where an operation was interrupted in the folder", async () => {
-    const { desk } = await started();
+    const { replica: desk } = await started();
     await desk.kill();
     const parts = await storeParts(desk.home, join(desk.userHome, ".config", "chronicle"));
     const open = () => openContext(parts, desk.id, { tasks: storeTasks(parts, desk.id) });
@@ -241,7 +241,7 @@ describe("Truth 32: a replica after an unclean end", () => {
   });
 
   it("takes deletions and edits for those of people where the sync had ended properly", async () => {
-    const { origin, desk } = await started();
+    const { origin, replica: desk } = await started();
     expect(await desk.kill("SIGINT")).toBe(0);
     goDown(desk.home);
     rmSync(join(desk.folder, "d.txt"));
@@ -250,7 +250,7 @@ describe("Truth 32: a replica after an unclean end", () => {
     writeFileSync(join(desk.folder, "edited.txt"), "first\n");
     utimesSync(join(desk.folder, "edited.txt"), LONG_AGO, LONG_AGO);
     cutShort(join(desk.folder, "own.txt"));
-    await sides?.startDesk();
+    await sides?.startReplica();
     await sides?.flush();
     expect(existsSync(join(origin.project, "d.txt"))).toBe(false);
     expect(readFileSync(join(origin.project, "edited.txt"), "utf8")).toBe("first\n");

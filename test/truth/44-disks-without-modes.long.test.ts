@@ -48,7 +48,7 @@ describe.skipIf(whyNot !== undefined)(
       both = new FollowedOrigin("--connect", [], disk.folder);
       await both.origin.start();
       fill(both.origin.project);
-      await both.startDesk();
+      await both.startReplica();
       await both.flush();
     }, 60_000);
     afterAll(async () => {
@@ -114,10 +114,10 @@ describe.skipIf(whyNot !== undefined)(
     });
 
     it("is the same after a restart, and after the disk was mounted anew", async () => {
-      await both.desk.kill();
+      await both.replica.kill();
       disk.umount();
       disk.mount();
-      await both.startDesk();
+      await both.startReplica();
       await both.flush();
       expect(modesIn(both.origin.project)).toEqual(MODES);
       expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0, not_held: 2 });

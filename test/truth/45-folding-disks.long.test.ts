@@ -145,7 +145,7 @@ describe.each(KINDS)("Truth 45: names of case only, on %s", (kind) => {
       await both.origin.start();
       const here = (path: string) => join(both.origin.project, path);
       writeFileSync(here("foo.txt"), "content\n");
-      await both.startDesk();
+      await both.startReplica();
       await both.flush();
       renameSync(here("foo.txt"), here("FOO.txt"));
       await both.until(() => names().join() === "FOO.txt");

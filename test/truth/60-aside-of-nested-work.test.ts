@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ClockedProject } from "../helpers/clocked-project.ts";
 
-/** What only a run within an action has kept aside comes back with whatever the run belongs to. */
+/**
+ * Files that were kept aside only for a run within an action come back when the action, or the transaction around it, is
+ * undone.
+ */
 
 async function nested(inTransaction: boolean) {
   const project = new ClockedProject();
@@ -26,21 +29,24 @@ async function nested(inTransaction: boolean) {
   return { project, workspace, transaction, action, isThere };
 }
 
-test.each([true, false])("in a transaction: %s", async (inTransaction) => {
-  const { project, workspace, transaction, action, isThere } = await nested(inTransaction);
-  await using _ = project;
-  const id = inTransaction ? transaction : action;
-  const { operation, skipped, notes } = await workspace.undo();
-  expect([operation?.id, skipped]).toEqual([id, []]);
-  expect([project.read(".env"), project.read("app.log"), isThere("b.txt")]).toEqual(["KEY=1", "one", false]);
-  // What had come to be within the work does not come back with its undo.
-  expect(isThere("new.log")).toBe(false);
-  expect(notes.join()).not.toContain("cannot be brought back");
-  await workspace.redo();
-  expect([isThere(".env"), isThere("app.log"), isThere("b.txt")]).toEqual([false, false, true]);
-});
+test.each([true, false])(
+  "an undo brings back what the nested run kept aside, and a redo removes it again (in a transaction: %s)",
+  async (inTransaction) => {
+    const { project, workspace, transaction, action, isThere } = await nested(inTransaction);
+    await using _ = project;
+    const id = inTransaction ? transaction : action;
+    const { operation, skipped, notes } = await workspace.undo();
+    expect([operation?.id, skipped]).toEqual([id, []]);
+    expect([project.read(".env"), project.read("app.log"), isThere("b.txt")]).toEqual(["KEY=1", "one", false]);
+    // `new.log` was made and removed within the action, so the undo does not bring it back.
+    expect(isThere("new.log")).toBe(false);
+    expect(notes.join()).not.toContain("cannot be brought back");
+    await workspace.redo();
+    expect([isThere(".env"), isThere("app.log"), isThere("b.txt")]).toEqual([false, false, true]);
+  },
+);
 
-test("an undo of the action by its name", async () => {
+test("an undo of the action by its id brings the same files back", async () => {
   const { project, workspace, action } = await nested(true);
   await using _ = project;
   const { notes } = await workspace.undo({ action });

@@ -42,8 +42,8 @@ describe("Truth 83: a redo by the id of work that was undone by a selection", ()
     for (const dryRun of [true, false])
       await expect(workspace.redo({ operation: first, dryRun })).rejects.toMatchObject({
         code: "REFUSED",
-        message: "it was undone together with other work",
-        hint: expect.stringContaining(`\`chronicle redo ${undo.slice(0, 8)}\` brings all of that again`) as string,
+        message: "this work was undone together with other work",
+        hint: expect.stringContaining(`\`chronicle redo ${undo.slice(0, 8)}\` redoes all of it together`) as string,
         data: { undo },
       });
     expect(await workspace.head()).toEqual(head);

@@ -12,8 +12,8 @@ async function isUndone(workspace: WorkspaceApi, id: string): Promise<boolean | 
   return (await workspace.operations()).find((one) => one.id === id)?.undone;
 }
 
-describe("Truth 84: work whose redo and later undo are both undone", () => {
-  it("is undone, as it was before: by the rollback of a transaction around them", async () => {
+describe("Truth 84: work that was redone and undone within a transaction", () => {
+  it("is undone, as before the transaction, once the transaction is rolled back", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -31,7 +31,7 @@ describe("Truth 84: work whose redo and later undo are both undone", () => {
     expect(await isUndone(workspace, run)).toBe(false);
   });
 
-  it("is in force, if the undo before them is undone, too", async () => {
+  it("is not undone, if the rollback takes back an earlier undo of it, too", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -47,7 +47,7 @@ describe("Truth 84: work whose redo and later undo are both undone", () => {
     expect(await isUndone(workspace, run)).toBe(true);
   });
 
-  it("is undone as before, if nothing is left of what the redo wrote, also where it wrote nothing", async () => {
+  it("is undone again, once every path that a redo of it wrote is undone, even if the redo did not have to write all of its paths", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { seq } = await workspace.head();
@@ -68,27 +68,30 @@ describe("Truth 84: work whose redo and later undo are both undone", () => {
 });
 
 describe("Truth 84: work that was undone in two parts", () => {
-  it.each([["the first"], ["the second"]])("is in force again in part, once %s is redone", async (which) => {
-    await using project = new Project();
-    const workspace = await project.init();
-    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
-    await workspace.undo({ file: "a" });
-    const first = (await workspace.operations()).at(-1)?.id ?? "";
-    await workspace.undo({ file: "b" });
-    const second = (await workspace.operations()).at(-1)?.id ?? "";
-    expect(await isUndone(workspace, run)).toBe(true);
-    await workspace.redo({ operation: which === "the first" ? first : second });
-    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([
-      which === "the first",
-      which === "the second",
-    ]);
-    expect(await isUndone(workspace, run)).toBe(false);
-    await workspace.undo({ operation: run });
-    expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
-    expect(await isUndone(workspace, run)).toBe(true);
-  });
+  it.each([["the first"], ["the second"]])(
+    "does not count as undone, once %s of the two undos is redone",
+    async (which) => {
+      await using project = new Project();
+      const workspace = await project.init();
+      const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+      await workspace.undo({ file: "a" });
+      const first = (await workspace.operations()).at(-1)?.id ?? "";
+      await workspace.undo({ file: "b" });
+      const second = (await workspace.operations()).at(-1)?.id ?? "";
+      expect(await isUndone(workspace, run)).toBe(true);
+      await workspace.redo({ operation: which === "the first" ? first : second });
+      expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([
+        which === "the first",
+        which === "the second",
+      ]);
+      expect(await isUndone(workspace, run)).toBe(false);
+      await workspace.undo({ operation: run });
+      expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([false, false]);
+      expect(await isUndone(workspace, run)).toBe(true);
+    },
+  );
 
-  it("is refused by its id, and names the redo of each part", async () => {
+  it("cannot be redone by its id: the error names both undos", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
@@ -98,7 +101,7 @@ describe("Truth 84: work that was undone in two parts", () => {
     const second = (await workspace.operations()).at(-1)?.id ?? "";
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
-      message: "it was undone by several undos",
+      message: "this work was undone by several undos",
       data: { undos: [second, first] },
     });
     await workspace.redo({ operation: second });
@@ -107,7 +110,7 @@ describe("Truth 84: work that was undone in two parts", () => {
     expect(await isUndone(workspace, run)).toBe(false);
   });
 
-  it("is brought again by its id, if an undo of one path undid all of it but a folder", async () => {
+  it("can be redone by its id, if an undo of one path undid everything except a folder", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "mkdir d; echo 1 > d/a");
@@ -121,7 +124,7 @@ describe("Truth 84: work that was undone in two parts", () => {
     expect(await isUndone(workspace, run)).toBe(false);
   });
 
-  it("is refused by its id, if an undo of one path undid an edit by hand, too", async () => {
+  it("cannot be redone by its id, if an undo of one path undid an edit by hand, too", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -134,7 +137,7 @@ describe("Truth 84: work that was undone in two parts", () => {
     expect(project.read("a")).toBe("2\n");
   });
 
-  it("is refused by its id, if two undos hold the same change", async () => {
+  it("cannot be redone by its id, if two undos hold the same change", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -150,15 +153,15 @@ describe("Truth 84: work that was undone in two parts", () => {
     expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
-      message: "it was undone by several undos",
-      hint: `\`chronicle redo ${whole.slice(0, 8)}\`, then \`chronicle redo ${part.slice(0, 8)}\`: each brings all that this undo took back`,
+      message: "this work was undone by several undos",
+      hint: `\`chronicle redo ${whole.slice(0, 8)}\`, then \`chronicle redo ${part.slice(0, 8)}\`: each redoes everything that one of these undos had undone`,
       data: { undos: [whole, part] },
     });
     await workspace.redo({ operation: whole });
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
   });
 
-  it("is refused by its id, if an undo of one path undid other work of the same transaction, too", async () => {
+  it("cannot be redone by its id, if an undo of one path undid other work of the same transaction, too", async () => {
     await using project = new Project();
     const workspace = await project.init();
     const { id } = await workspace.beginTransaction();
@@ -184,8 +187,8 @@ describe("Truth 84: work that was undone in two parts", () => {
   });
 });
 
-describe("Truth 84: an undo that was redone and done once more", () => {
-  it.each(["the undo", "the redo"])("is redone by the id of %s", async (which) => {
+describe("Truth 84: work that was undone, redone and undone again", () => {
+  it.each(["the first undo", "the redo"])("can be redone by the id of %s", async (which) => {
     await using project = new Project();
     const workspace = await project.init();
     const run = await ran(workspace, project, "echo 1 > a");
@@ -195,7 +198,7 @@ describe("Truth 84: an undo that was redone and done once more", () => {
     const redo = (await workspace.operations()).at(-1)?.id ?? "";
     await workspace.undo();
     expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
-    await workspace.redo({ operation: which === "the undo" ? undo : redo });
+    await workspace.redo({ operation: which === "the first undo" ? undo : redo });
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
     await workspace.undo();
     expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);

@@ -142,12 +142,12 @@ describe("Truth 85: a redo by its id of work of which only a part is undone", ()
     const undo = await lastId(workspace);
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
-      message: "a part of it was undone together with other work",
+      message: "a part of this work was undone together with other work",
       data: { undo },
     });
     await workspace.undo({ file: "b" });
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
-      message: "a part of it was undone by several undos",
+      message: "a part of this work was undone by several undos",
     });
   });
 
@@ -181,7 +181,7 @@ describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of
     expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "undo", false]);
     await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
       code: "REFUSED",
-      message: "it was undone together with other work",
+      message: "this work was undone together with other work",
       data: { undo },
     });
     await workspace.redo({ operation: undo });

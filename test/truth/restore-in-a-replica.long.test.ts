@@ -82,7 +82,7 @@ describe("Truth: a restore in a replica deletes nothing that the origin may have
 
   it("with programs: `restore latest` without a terminal takes the own edit back and nothing else", async () => {
     await using both = new FollowedOrigin("--connect");
-    const { origin, desk } = both;
+    const { origin, replica: desk } = both;
     for (const name of ["f1", "f2", "f3"]) writeFileSync(join(origin.project, name), `${name}\n`);
     await both.start();
     await both.flush();

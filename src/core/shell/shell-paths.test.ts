@@ -139,15 +139,15 @@ test.each([
   ["find . -type f -delete", [{ deep: true }]],
   ["find . -not -path './.git/*' -delete", [{ deep: true, spares: ".git" }]],
   ["find . -name '*.pyc' -delete; chown -R me .", undefined],
-] as const)("%s sweeps away whatever has these names in its folder", (line, expected) => {
+] as const)("the names that %s removes in the working folder", (line, expected) => {
   expect(shellPaths(line, { cwd: "/w" }).find((one) => one.path === "/w")?.sweeps).toEqual(expected);
 });
 
-test("what is not known before a cd of an unknown folder stays known after an absolute one", () => {
+test("after a cd to an unknown folder, a cd to an absolute path makes the folder known again", () => {
   expect(paths("cd $X; cd /a; rm b")).toBe("/a/b");
 });
 
-test("no line makes it throw, and every path is absolute and normalised", () => {
+test("shellPaths never throws, and all its paths are absolute and normalised", () => {
   const words = fc.constantFrom(
     ..."rm mv cp -rf -- ; && | ( ) { } > >> < << <<< $ $( ${ ' \" ` \\ \n # * ? [ ~ / .. . a b/c /etc cd sed -i -e dd of= find -delete sh -c eval sudo = & 2>&1 <<EOF EOF".split(
       " ",
@@ -188,7 +188,7 @@ test.each([
   "\\\n",
   "> \\\n",
   "curl -oa ",
-])("a line of nothing but %j takes no more than its length", (piece) => {
+])("a line that repeats %j up to the longest length is read in less than a second", (piece) => {
   const line = piece.repeat(MAX_SHELL_LINE);
   const spent = processorTime();
   shellPaths(line, { cwd: "/w" });

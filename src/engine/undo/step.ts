@@ -78,8 +78,8 @@ function undoAround(
   if (isReversed(undo)) {
     const later = reverserOf(undo, operations);
     if (later === undefined) return undefined;
-    throw new ChronicleError("REFUSED", "its undo was undone itself, together with other work", {
-      hint: `${redo(later.id)} takes that back; then ${redo(operation.id)} can bring this again`,
+    throw new ChronicleError("REFUSED", "the undo of this work was itself undone, together with other work", {
+      hint: `${redo(later.id)} takes that back; then ${redo(operation.id)} can redo this work`,
       data: { undo: later.id },
     });
   }
@@ -141,20 +141,20 @@ function undoneBySeveral(work: Undone, undos: readonly LoggedOperation[]): Chron
   const ways = [...ids].slice(0, MOST_NAMED).map((id) => `\`chronicle redo ${id.slice(0, 8)}\``);
   const more = ids.size > ways.length ? `, and ${ids.size - ways.length} more (\`chronicle list\` shows them)` : "";
   return new ChronicleError("REFUSED", `${undonePart(work)} undone by several undos`, {
-    hint: `${ways.join(", then ")}${more}: each brings all that this undo took back`,
+    hint: `${ways.join(", then ")}${more}: each redoes everything that one of these undos had undone`,
     data: { undos: undos.map(({ id }) => id) },
   });
 }
 
 function togetherWithOthers(work: Undone, undo: string): ChronicleError {
   return new ChronicleError("REFUSED", `${undonePart(work)} undone together with other work`, {
-    hint: `\`chronicle redo ${undo.slice(0, 8)}\` brings all of that again`,
+    hint: `\`chronicle redo ${undo.slice(0, 8)}\` redoes all of it together`,
     data: { undo },
   });
 }
 
 function undonePart({ operation, stack }: Undone): string {
-  return isStep(operation) || isUndone(operation, stack) ? "it was" : "a part of it was";
+  return isStep(operation) || isUndone(operation, stack) ? "this work was" : "a part of this work was";
 }
 
 /**

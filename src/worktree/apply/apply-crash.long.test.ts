@@ -131,7 +131,10 @@ function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRe
   });
 }
 
-/** Each file that was there or will be is old, new or (between the two) not there: never a mixture. */
+/**
+ * Checks that each file that exists has its old or its new content, never a mixture. A file can be missing between the
+ * two.
+ */
 function expectWhole(disk: SimDisk): void {
   for (const [path, node] of Object.entries(treeOf(disk))) {
     if (path.includes(".chronicle-tmp") || node.kind === "dir") continue;
@@ -146,7 +149,7 @@ for (const [where, staging] of [
   ["in the store", "/store/staging"],
   ["in the root", undefined],
 ] as const) {
-  test(`cut off anywhere and finished, an apply ends exactly at its goal; staging ${where}`, async () => {
+  test(`an apply that is cut off anywhere and then resumed makes exactly the wanted tree; staging ${where}`, async () => {
     const result = await sweepCrashes({
       prepare: () => SimDisk.fromTree(plant(BEFORE)),
       run: async (disk) => {
@@ -167,7 +170,7 @@ for (const [where, staging] of [
 
 const LOG = "/store/log";
 
-/** Returns a `begin` that appends a line to a log for each change. */
+/** Returns a `begin` that durably appends one line to a log. */
 function beginOn(disk: SimDisk): () => Promise<void> {
   return async () => {
     const fd = disk.open(LOG, "append");
@@ -185,7 +188,7 @@ for (const [where, staging] of [
   ["in the store", "/store/staging"],
   ["in the root", undefined],
 ] as const) {
-  test(`cut off anywhere, nothing was changed that was not begun durably; staging ${where}`, async () => {
+  test(`an apply that is cut off anywhere has changed files only if its begin is durable; staging ${where}`, async () => {
     const result = await sweepCrashes({
       prepare: () => SimDisk.fromTree(plant(BEFORE)),
       run: async (disk) => void (await apply(disk, staging, { begin: beginOn(disk) })),
@@ -194,7 +197,8 @@ for (const [where, staging] of [
         const files = Object.entries(treeOf(disk)).filter(([path]) => !path.includes(".chronicle-tmp"));
         if (!isBegun) expect(Object.fromEntries(files)).toEqual({ ...BEFORE });
         else expectWhole(disk);
-        // Also by the same token, though it has left something there: a replica's is the same until something is recorded.
+        // The token is the same, and the first apply may have left staged files under it. This happens in replicas:
+        // their token stays the same until an event is recorded.
         const report = await apply(disk, staging, isBegun ? { resume: true } : { begin: beginOn(disk) });
         expect(report.blocked).toEqual([]);
         expect(treeOf(disk)).toEqual({ ...AFTER });
@@ -207,7 +211,7 @@ for (const [where, staging] of [
   });
 }
 
-test("what a run has left that nobody knows of is removed a day later", async () => {
+test("staging of an apply that failed before it began is removed a day later", async () => {
   let hours = 500_000;
   const disk = SimDisk.fromTree(plant(BEFORE), { clock: () => BigInt(hours) * 3_600_000_000_000n });
   const begin = () => Promise.reject(new Error("cut off"));
@@ -222,7 +226,8 @@ test("what a run has left that nobody knows of is removed a day later", async ()
   const left = () =>
     [disk.lstat("/store/staging/GONE"), disk.lstat("/base/.chronicle-tmp/AWAY")].map((one) => one?.kind);
   expect(left()).toEqual(["dir", "dir"]);
-  // Staging in a user's folder is removed sooner if only one process can have put it there.
+  // The staging place in a user's folder that the store's own staging notes (GONE) is removed by the next apply. The
+  // one that only the tracked folder notes (AWAY) may belong to another process, so it stays for a day.
   const places = () => ["GONE", "AWAY"].map((token) => disk.lstat(`/base/kept/.chronicle-tmp-${token}`)?.kind);
   expect(places()).toEqual(["dir", "dir"]);
   hours += 1;
@@ -236,7 +241,7 @@ test("what a run has left that nobody knows of is removed a day later", async ()
   expect([...left(), ...places()]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
-test("a place of which the note is lost is removed a day later, once a look has met it", async () => {
+test("a staging place without a note is removed a day later, if a scan has found it", async () => {
   let hours = 500_000;
   const lost = ["/base/.chronicle-tmp-LOST-1", "/base/kept/.chronicle-tmp-LOST-2"];
   const disk = SimDisk.fromTree(plant(BEFORE), { clock: () => BigInt(hours) * 3_600_000_000_000n });
@@ -256,7 +261,7 @@ test("a place of which the note is lost is removed a day later, once a look has 
   expect(there()).toEqual([]);
 });
 
-test("what is reported as applied survives the power going right after", async () => {
+test("what is reported as applied survives a loss of power right after", async () => {
   const disk = SimDisk.fromTree(plant(BEFORE));
   const report = await apply(disk, "/store/staging");
   expect(report).toMatchObject({ blocked: [], conflicts: [] });
@@ -264,7 +269,7 @@ test("what is reported as applied survives the power going right after", async (
   expect(treeOf(after)).toEqual({ ...AFTER });
 });
 
-test("a disk that runs full changes nothing", async () => {
+test("an apply changes nothing if the disk runs full", async () => {
   for (const capacityBytes of [140, 150, 160, 170, 180]) {
     const disk = SimDisk.fromTree(plant(BEFORE), { capacityBytes });
     const report = await apply(disk, "/store/staging").catch((error: unknown) => error);
