@@ -44,7 +44,7 @@ export interface ConflictShape {
     | "collision";
   /** With `blocked`: the reason why the upstream's side cannot be written. */
   detail?: string;
-  /** The undo that caused the conflict; empty for a sync's conflict. */
+  /** The undo or redo that caused the conflict; empty for the conflict of a sync. */
   undo_id: string;
   /**
    * `current_hash`: the hash of the content at the time of the conflict. `undo_hash`: the hash of the content that the

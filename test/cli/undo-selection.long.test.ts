@@ -29,7 +29,7 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
 
   const done = box.run(["undo", "--session", id]);
   expect(done.code).toBe(1);
-  expect(done.stdout).toMatch(/b\.txt +the same or adjacent lines were edited later +now 6 B, the undo wanted 2 B/);
+  expect(done.stdout).toMatch(/b\.txt +the same or adjacent lines were edited later +now 6 B, wanted 2 B/);
   expect(text(box, "a.txt")).toBe("1\n2\n3\n4\nfive\n");
 
   const listed = await box.must(["conflicts"]);

@@ -50,7 +50,7 @@ function sides(conflict: ConflictShape): string {
   const differ = now !== undefined && then !== undefined && now !== then;
   const current = side(conflict.current_kind, conflict.current_size, differ ? now : undefined);
   const other = side(conflict.undo_kind, conflict.undo_size, differ ? then : undefined);
-  return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, the undo wanted ${other}`;
+  return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, wanted ${other}`;
 }
 
 /**

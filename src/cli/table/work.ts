@@ -72,7 +72,7 @@ export const RESOLVE: CommandSpec = {
   args: [{ name: "<conflict>", description: "an id, its beginning, or the path" }],
   options: [
     { flags: "--keep-current", description: "the file stays as it is now" },
-    { flags: "--take-undo", description: "the file becomes what the undo wanted, or what the origin has" },
+    { flags: "--take-undo", description: "the file becomes what the undo or redo wanted, or what the origin has" },
     { flags: "--merged <file>", description: "the file gets the content of this one", completes: "path" },
   ],
   examples: [

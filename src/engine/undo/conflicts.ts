@@ -252,7 +252,7 @@ async function givenTarget(
 ): Promise<Target> {
   if (present !== undefined && present.kind !== "file") {
     throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now: a content cannot be put there`, {
-      hint: "--keep-current leaves it; --take-undo brings what the undo wanted",
+      hint: "--keep-current leaves it; --take-undo brings what the undo or redo wanted",
     });
   }
   const known = [present, current, wanted].find((entry) => entry?.kind === "file");
