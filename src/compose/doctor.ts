@@ -86,8 +86,8 @@ function sharedStoreCheck(disk: Disk, home: string): DoctorCheck[] {
 }
 
 /**
- * Checks the key. That it is missing is a fault if the configuration folder has signed heads, or if a history needs the
- * key. Otherwise, no key has been made yet.
+ * Checks the key. A missing key is a fault if the configuration folder has signed heads, or if a history needs the key.
+ * Otherwise, no key has been made yet.
  */
 function keyCheck(disk: Disk, folder: string, faults: readonly HistoryFault[]): DoctorCheck {
   const file = `${folder}/key.pem`;
@@ -128,7 +128,7 @@ async function watcherCheck(): Promise<DoctorCheck> {
   }
 }
 
-/** Checks the mirrors of all syncs, including stopped ones. Reports only the first mirror that has a contradiction. */
+/** Checks the mirrors of all syncs, including stopped syncs. Reports only the first mirror that has a contradiction. */
 function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
   const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
   const copies = ids
@@ -264,6 +264,7 @@ async function folderChecksOf(parts: StoreParts, id: string): Promise<DoctorChec
   }
 }
 
+/** The maximum number of paths that one check names. */
 const MOST_NAMED = 3;
 
 /**
@@ -346,7 +347,7 @@ async function faultOf(parts: StoreParts, id: string): Promise<HistoryFault | un
   } catch (error) {
     const known = codedError(error);
     if (!(known instanceof ChronicleError)) throw error;
-    // `LOCKED` means that another process holds the lock. It says nothing about the history.
+    // `LOCKED` means that another process holds the lock. The error says nothing about the history.
     if (known.code === "LOCKED") return undefined;
     return (await isUnbegun(parts, { id, known }))
       ? { check: unbegunCheck(id), reason: null }

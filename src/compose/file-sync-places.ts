@@ -294,8 +294,8 @@ interface Placed {
 
 /**
  * Returns a halt for a folder that would contain copies of itself without end. Such a folder is nested with the folder
- * of its origin, or with another folder that follows the same origin. The origin's folder is the one that the origin's
- * history records. This folder is checked only if both of these conditions hold:
+ * of its origin, or with another folder that follows the same origin. The origin's folder is the folder that the
+ * origin's history records. It is checked only if both of these conditions hold:
  * - The origin is in this store, or its address is a socket or a loopback address.
  * - The folder at the recorded path is still the folder that was recorded.
  */

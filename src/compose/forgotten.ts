@@ -54,7 +54,7 @@ export interface ForgottenShape {
   /** The time at which the history or part was given up; `null` if unknown. */
   forgotten: string | null;
   /**
-   * The first `gc` after this time frees the history or part. `null` if the note is lost: no `gc` frees such a history.
+   * The first `gc` after this time frees the history or part. `null` if the note is lost. No `gc` frees such a history.
    */
   until: string | null;
 }

@@ -52,6 +52,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly roots: RootsCache;
   readonly heads: HeadKeeper;
   readonly headPace: HeadPace;
+  /** The actor with whom the store was opened. */
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   /**
@@ -69,6 +70,7 @@ export interface StoreParts extends OpenedBlobs {
   readonly decided: Signal<RecordedInStore>;
   /** Emits contents before they are recorded: see `Context.foreseen`. */
   readonly foreseen: Signal<AnnouncedInStore>;
+  /** The maximum time to wait for a lock, in milliseconds. */
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;

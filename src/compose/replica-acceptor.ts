@@ -76,6 +76,7 @@ function admitReplica(cursors: ReplicaCursors, replica: string, { id, isOperator
 
 type Admitted = Pick<ReplicaAdmission, "readOnly" | "actor" | "presenter">;
 
+/** Returns the options of an origin's session, limited to the rights of an admission. */
 export function optionsFor(options: OriginOptions, admission: Admitted): OriginOptions {
   const { writeBack, ...rest } = options;
   const { readOnly } = admission;

@@ -18,7 +18,10 @@ import { emptyWorktree, refuseFilled } from "../store/empty-worktree.ts";
 
 /** The number of contents that are fetched concurrently. */
 const AT_ONCE = 8;
-/** Contents of up to this many bytes are fetched into memory. Larger contents are read while they are written. */
+/**
+ * The size in bytes up to which a content is fetched into memory as a whole. A larger content is read while it is
+ * written.
+ */
 const SMALL = 256 * 1024;
 
 /** A workspace that may be on another machine. */

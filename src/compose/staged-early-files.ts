@@ -19,7 +19,10 @@ export interface StagedEarlyFilesOptions {
   readonly stage: EarlyStage;
   /** The threads that write. Without them, this thread writes. */
   readonly pools: KeptStagePool | undefined;
-  /** Files are written early only if there are at least this many files or at least this many bytes. */
+  /**
+   * The least number of files, and the least total size in bytes, for which files are written early. One of the two is
+   * enough.
+   */
   readonly least: { readonly files: number; readonly bytes: number };
 }
 
@@ -100,7 +103,7 @@ export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
     else this.#options.stage.end();
   }
 
-  /** Waits for the writes, and removes all early files, because nobody uses them any more. */
+  /** Waits for the writes, and removes all early files, because no apply will use them. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rest();
     this.#options.stage.clear();

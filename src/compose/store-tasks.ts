@@ -194,7 +194,7 @@ function marker(parts: StoreParts): Marker {
       const begins = await oldestSeq(log);
       const end = ends.get(key);
       // The whole history is read again if lines were dropped with an archive since the last mark. It is also read
-      // again if a pruning or an erasure was withdrawn, because its contents are needed again.
+      // again if a pruning or an erasure was withdrawn, because the contents that were given up are needed again.
       const isSame = end?.begins === begins && !(await isSomeWithdrawnIn(log, workspaceId, end.position));
       const from = isSame ? end : undefined;
       const anchors = from === undefined ? await history.known() : [];
@@ -281,7 +281,7 @@ async function neededElsewhere(parts: StoreParts, own: string, asked: AskedNeeds
 
 /**
  * Returns the asked contents that the histories of one workspace need, except for the history `own`. Returns
- * `undefined` if the workspace has no history but `own`. `isForgotten`: true if the workspace is a forgotten one.
+ * `undefined` if the workspace has no history but `own`. `isForgotten`: true if the workspace is forgotten.
  */
 async function neededBy(
   parts: StoreParts,
@@ -402,7 +402,10 @@ function hintForForgotten(id: string): string {
   return `\`chronicle unforget\` says until when it is kept; to give it up before: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``;
 }
 
-/** True if the store has a folder of this id. A half-removed workspace, or a half-made hosted one, has another name. */
+/**
+ * True if the store has a folder of this id. The folder of a half-removed workspace, or of a half-made hosted
+ * workspace, has another name.
+ */
 export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }

@@ -13,8 +13,8 @@ import { optional } from "../util/optional.ts";
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
 /**
- * True if the folder of a workspace still exists and is the recorded one. Programs replace a single file when they save
- * it, so for a single file the folder that holds it is compared. A hosted workspace has no folder, and is always
+ * True if the folder of a workspace still exists and is the recorded folder. Programs replace a single file when they
+ * save it, so for a single file the folder that holds it is compared. A hosted workspace has no folder, and is always
  * present.
  */
 export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {

@@ -4,13 +4,14 @@ import type { Disk } from "../disk/disk.ts";
 
 /** The names of programs that may run between an agent and its hook, and that end with the hook. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
+/** The maximum number of processes that are examined. */
 const MOST_STEPS = 6;
 
 /**
- * Returns the id of the agent's process, which is the process that started a hook (`parent`) or one of its ancestors.
- * The agent's open actions are abandoned when the agent's process has ended. Returns `null` if the process cannot be
- * found (no /proc, a different PID namespace). Open actions are then abandoned only at the agent's next turn or at the
- * end of its session.
+ * Returns the id of the agent's process. This is the process that started a hook (`parent`), or an ancestor of that
+ * process. The agent's open actions are abandoned when the agent's process has ended. Returns `null` if the process
+ * cannot be found (no /proc, a different PID namespace). Open actions are then abandoned only at the agent's next turn
+ * or at the end of its session.
  */
 export function agentProcess(disk: Disk, parent: number | undefined): number | null {
   let pid = parent;

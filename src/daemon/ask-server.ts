@@ -22,7 +22,10 @@ export interface ServerAnswer {
   readonly problem: string | undefined;
 }
 
-/** Sends a request to the long-lived process. Returns `undefined` if the process does not answer. */
+/**
+ * Sends a request to the long-lived process. Resolves to `undefined` if the process does not answer in time. Never
+ * rejects.
+ */
 export function askServer(question: Question): Promise<ServerAnswer | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
   const { address, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
@@ -58,7 +61,7 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
   return promise;
 }
 
-/** A malformed text is returned as it is: the answer may be another program's. */
+/** Decodes percent-encoded text. Returns malformed text unchanged, because the answer may come from another program. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -81,8 +84,8 @@ export interface LivingServer {
 }
 
 /**
- * Returns the server that answers at `address`; `undefined` if none does. If the server is older than `version`, it
- * leaves and the result is `undefined`.
+ * Resolves to the server that answers at `address`; `undefined` if none does within `answerMs` milliseconds (default
+ * 2,000). If the server is older than `version`, it leaves, and the result is `undefined`.
  */
 export async function whoAnswers(
   address: string,

@@ -19,8 +19,8 @@ export const COMMAND_ENDED_PATH = "/command/ended";
 
 /**
  * The environment variable that passes the outcome of the request (`Asked`) to the whole program. A command line first
- * runs only the code that sends the request (`ask-main.ts`). It starts the whole program if the process has not carried
- * out the command.
+ * runs only the code that sends the request (`ask-main.ts`). It then starts the whole program, if the long-lived
+ * process has not carried out the command.
  */
 export const ASKED_VARIABLE = "CHRONICLE_ASKED";
 
@@ -64,6 +64,7 @@ export const RESIDENT_COMMANDS: readonly string[] = [
   "versions",
 ];
 
+/** The properties of stdout or stderr of a command line. */
 export interface Terminal {
   readonly isTerminal: boolean;
   readonly colours: boolean;
@@ -73,7 +74,7 @@ export interface Terminal {
 
 /** A command line, with all parts of its surroundings on which the command can depend. */
 export interface CommandCall {
-  /** The program of the command line (`programMark`). */
+  /** The mark of the program that the command line runs (`programMark`). */
   readonly program: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -144,7 +145,7 @@ function spacesOf(disk: Disk): string | null {
 /** A part of the output: the file descriptor (1 or 2) and the bytes. */
 export type OutputPart = readonly [fd: 1 | 2, bytes: Uint8Array];
 
-/** The command of a run. The command line must start it. */
+/** The command of a run, which the command line must start. */
 export interface RunOrder {
   /** Names the run in the report of its end. */
   readonly token: string;

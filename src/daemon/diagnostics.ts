@@ -4,7 +4,10 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { readSmall } from "./run-folder.ts";
 
-/** Above this size, the file is renamed to `.1` and a new one is begun, so that only recent lines are kept. */
+/**
+ * The size in bytes above which the file is renamed to `.1` and a new file is begun, so that only recent lines are
+ * kept.
+ */
 const MOST_BYTES = 256 * 1024;
 
 const NEWLINE = 0x0a;
@@ -46,9 +49,9 @@ function isFull(disk: Disk, path: string): boolean {
 }
 
 /**
- * Renames the full file to `.1`. Another process may do the same at this moment. Therefore, the file is first moved to
- * a name of this process, and is examined there. If it is a new file that the other process has begun, it is put back,
- * and the full file stays at `.1`.
+ * Renames the full file to `.1`. Another process may rename the file at the same moment. Therefore, the file is first
+ * moved to a name of this process, and is examined there. If it is a new file that the other process has begun, it is
+ * put back, and the full file stays at `.1`.
  */
 function beginAnew(disk: Disk, path: string): void {
   const taken = `${path}.${process.pid}`;
@@ -125,6 +128,7 @@ interface ServerDiagnosticsOptions {
   readonly disk: Disk;
   /** `<store>/run`. */
   readonly folder: string;
+  /** Called with a line that cannot be written to the disk. */
   readonly say?: (line: string) => void;
 }
 
@@ -160,7 +164,7 @@ export class ServerDiagnostics {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(`${line} (at ${new Date().toISOString()})`);
   }
 
-  /** Adds a line, unless the same line was added less than `AGAIN_MS` ago. */
+  /** Adds a line, unless this method added the same line less than `AGAIN_MS` ago. */
   addOnce(line: string): void {
     const now = performance.now();
     if (now - (this.#told.get(line) ?? -Infinity) < AGAIN_MS) return;

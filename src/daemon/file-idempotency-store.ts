@@ -11,7 +11,11 @@ import { readSmall } from "./run-folder.ts";
  */
 const MOST_BYTES = 16 * 1024 ** 2;
 
-/** A line of the file. It has the beginning of a change (`print` and `at`), its end (`reply` or `nothing`), or both. */
+/**
+ * A line of the file. It records the beginning of a change (`print` and `at`), its end (`reply` or `nothing`), or both.
+ * `print` is the fingerprint of the request. `at` is in epoch milliseconds. `nothing` means that the change was not
+ * made, so that the key can be used again.
+ */
 interface Line {
   readonly key: string;
   readonly print?: string;

@@ -99,8 +99,8 @@ export class KeptNotes implements SessionNotes {
 
 /**
  * Returns the part of a note that must be durable. If the session has several agents (`hasLanes`), the part includes
- * the open calls. The log does not record which agent began a call, and the calls of one agent must be ended without
- * those of the other agents.
+ * the open calls. The log does not record which agent began a call, but the calls of one agent must be ended without
+ * ending the calls of the other agents.
  */
 function durableOf({ workspace, turn, isIdle, hasLanes, unsaid, ends, open, doubted }: SessionNote): string {
   return JSON.stringify({

@@ -7,8 +7,9 @@ import { readSmall } from "./run-folder.ts";
 
 /**
  * Stores each token in its own file, `<folder>/<id>.json` (0600), so that tokens can be created and revoked
- * concurrently. The folder is read again when its time has changed. If it is changed twice in one tick of the file
- * system's clock, its time changes only once. Therefore the result of a read within `TICK_MS` of a change is not kept.
+ * concurrently. The folder is read again when its modification time has changed. If the folder is changed twice in one
+ * tick of the file system's clock, its modification time changes only once. Therefore, the result of a read within
+ * `TICK_MS` of a change is not kept.
  */
 export class FileTokenStore implements TokenStore {
   readonly #disk: Disk;
@@ -77,7 +78,10 @@ export class FileTokenStore implements TokenStore {
   }
 }
 
-/** A time that is longer than one tick of any file system's clock, in milliseconds. */
+/**
+ * The age in milliseconds from which the folder's modification time is relied on. It is longer than one tick of any
+ * file system's clock.
+ */
 const TICK_MS = 2_000;
 
 /** Creates a folder that only this user can enter, and its missing parents. */

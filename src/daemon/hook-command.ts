@@ -19,7 +19,7 @@ import { launcherPath } from "./program-paths.ts";
 import { printable } from "../process/printable.ts";
 import { optional } from "../util/optional.ts";
 
-/** The time to wait for a lock. It is short, because agents stop hooks after about a minute. */
+/** The time to wait for a lock. The time is short, because agents stop hooks after about a minute. */
 const WAIT_MS = 20_000;
 
 interface HookWords {

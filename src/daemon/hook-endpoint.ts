@@ -26,6 +26,9 @@ interface HookEndpointOptions {
   readonly diagnose: (line: string) => void;
 }
 
+/**
+ * Answers the calls of agents' hooks. Removes old notes when it is created, and records the last call of each agent.
+ */
 export class HookEndpoint {
   readonly route: ServerRoute;
   readonly #options: HookEndpointOptions;

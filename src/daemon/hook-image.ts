@@ -34,7 +34,7 @@ export function hookImagePath(home: string): string {
  * Returns a mark of the files from which an image was made. The mark changes when Node or the hook is replaced. It
  * includes the inode and the ctime of the hook, because packages are unpacked with the same modification times in every
  * version. It does not include the ctime of Node's file, because new hard links change that time, and because Node
- * itself compares its version with that of the image.
+ * itself compares its version with the version in the image.
  */
 export function programMark(disk: Disk): string {
   const node = disk.lstat(process.execPath);

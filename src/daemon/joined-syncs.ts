@@ -186,7 +186,7 @@ function isGone(error: unknown): boolean {
   return error instanceof ChronicleError && (error.code === "UNAVAILABLE" || error.code === "NOT_FOUND");
 }
 
-/** Merges several streams of events into one stream, and numbers the events anew. */
+/** Merges several streams of events into one stream, and numbers the events anew, from 1. */
 class JoinedFeed {
   readonly #ended: AbortSignal;
   readonly #waiting: SyncEventShape[] = [];

@@ -7,7 +7,9 @@ import { readSmall, writeSmall } from "./run-folder.ts";
 export interface LastCall {
   /** ISO-8601. */
   readonly at: string;
+  /** The kind of the call (`HookCall.kind`). */
   readonly event: string;
+  /** The version of Chronicle that answered the call. */
   readonly version: string;
 }
 
@@ -31,6 +33,7 @@ export function rememberCall(disk: Disk, folder: string, agent: string, call: La
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }
 
+/** Returns the last recorded call of an agent; `undefined` if there is none or its file is malformed. */
 export function lastCall(disk: Disk, folder: string, agent: string): LastCall | undefined {
   const text = readSmall(disk, fileOf(folder, agent));
   if (text === undefined) return undefined;

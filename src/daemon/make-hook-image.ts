@@ -5,7 +5,7 @@ import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
 import { ownUid, removeSmall } from "./run-folder.ts";
 
-/** The time limit for making or testing an image. Making one takes half a second of processor time. */
+/** The time limit for making or testing an image, in milliseconds. Making one takes half a second of processor time. */
 const PATIENCE_MS = 60_000;
 /** The age in milliseconds from which a partial image of another process is removed as abandoned. */
 const LEFT_BEHIND_MS = 600_000;

@@ -9,7 +9,8 @@ const MOST_BYTES = 512 * 1024 ** 2;
 const MOST_PART = 1 / 8;
 
 /**
- * Tells whether a process has more memory or watches in use than it should, so that it should close open workspaces.
+ * Tells whether this process uses more memory or more file watches than it should. It should then close open
+ * workspaces.
  */
 export class ProcessLoad implements Disposable {
   readonly #disk: Pick<Disk, "watchUse">;

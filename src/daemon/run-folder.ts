@@ -5,7 +5,10 @@ import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { quotePath } from "../core/shell/quote-command.ts";
 
-/** The size of `sun_path` on macOS without the NUL. On Linux, it is four bytes longer (sockaddr_un(7)). */
+/**
+ * The longest path of a socket, in bytes. This is the size of `sun_path` on macOS without the NUL. On Linux, `sun_path`
+ * is four bytes longer (sockaddr_un(7)).
+ */
 const LONGEST_SOCKET_PATH = 103;
 
 /**
@@ -17,6 +20,7 @@ export interface RunFolder {
   readonly folder: string;
   /** The path to which clients connect. It is the socket or a link to the socket. */
   readonly address: string;
+  /** The path of the socket itself. */
   readonly socket: string;
 }
 
@@ -63,8 +67,8 @@ function runFolderNamed(
 }
 
 function fits(path: string): boolean {
-  // Nine bytes are left free, although nothing needs them: the server first creates the socket under the temporary name
-  // `.<process id>` in the same folder (`openSocket`), and this name is shorter than the final one.
+  // Nine bytes are left free, although nothing needs them. The server first creates the socket in the same folder under
+  // the temporary name `.<process id>` (`openSocket`), but that name is shorter than the final one.
   return Buffer.byteLength(path) + 9 <= LONGEST_SOCKET_PATH;
 }
 
@@ -118,8 +122,9 @@ export function folderTrouble(
 }
 
 /**
- * Returns true unless `address` is a link into a folder that is missing or that others can enter. A socket in such a
- * folder can be another user's.
+ * Returns false if `address` is a link into a folder that is missing, belongs to another user, or can be entered by
+ * others. A socket in such a folder may belong to another user. Otherwise returns true, even if nothing is at
+ * `address`.
  */
 export function isOwnAddress(disk: Disk, { address }: RunFolder, uid: number): boolean {
   if (disk.lstat(address)?.kind !== "symlink") return true;

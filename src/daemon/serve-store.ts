@@ -40,6 +40,7 @@ import { optional } from "../util/optional.ts";
 /** The maximum interval of the regular checks, in milliseconds. */
 const LOOK_MS = 1_000;
 
+/** The default of `ServeOptions.watchMost`. */
 const WATCH_MOST = 32;
 
 /**
@@ -48,9 +49,10 @@ const WATCH_MOST = 32;
  */
 const CLOSE_AFTER_MS = 120_000;
 
+/** The reason why the process leaves. */
 type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
-/** Answers hooks and clients of a store, keeps workspaces open, and leaves when it is idle. */
+/** Answers hooks and clients of a store, and keeps workspaces open. Leaves when it is idle, unless `idleMs` is 0. */
 export class StoreServer {
   readonly #options: ServeOptions;
   readonly #limits: ServerLimits;
@@ -119,7 +121,10 @@ export class StoreServer {
     this.#code = codeMark(this.#options.disk);
   }
 
-  /** Resolves when the process leaves. Every accepted request is answered first. */
+  /**
+   * Listens on the socket and the ports. Resolves to the reason for leaving when the process leaves. Every accepted
+   * request is answered first. Rejects if the process cannot listen.
+   */
   async serve(): Promise<Leaving> {
     const { disk, run, idleMs, onListening } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });

@@ -88,6 +88,10 @@ export class ServedSyncs {
     }
   }
 
+  /**
+   * Resolves to the runner of syncs. On first use, loads its code and continues the active syncs. Rejects if that
+   * fails; the next call then tries again.
+   */
   get(): Promise<SyncRunner> {
     if (this.#running !== undefined) return this.#running;
     const running = this.#load();

@@ -6,7 +6,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** The default of `againMs`. It prevents every hook from starting a process that cannot run. */
+/** The default of `againMs`. Without this pause, every hook would start a process that cannot run. */
 const AGAIN_MS = 15_000;
 /** The time without requests after which the process leaves, in seconds. */
 const IDLE_SECONDS = 900;

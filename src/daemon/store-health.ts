@@ -9,14 +9,16 @@ const LITTLE_SPACE = 1024 * 1024;
 /** The time for which the result of a test write is used again, in milliseconds. */
 const HOLDS_MS = 1_000;
 /**
- * Some errors end only when the log is opened anew. Such an error is reported for this time, in milliseconds. By the
- * end of that time, an unused workspace has been closed, and the next use opens its log anew.
+ * The time for which an error is reported that ends only when the log is opened anew, in milliseconds. By the end of
+ * that time, an unused workspace has been closed, and the next use opens its log anew.
  */
 const STAYS_MS = 150_000;
 
 export interface StoreTrouble {
   readonly errno: string;
+  /** The trouble in words, for people. */
   readonly reason: string;
+  /** The hint for people; `undefined` if there is none. */
   readonly next: string | undefined;
   /** The time (from `performance.now`) until which the trouble is reported without a test write. */
   readonly staysUntil?: number;
@@ -58,7 +60,10 @@ export class StoreHealth {
     else if (!stays(this.#troubles.get(folder))) this.#troubles.set(folder, trouble);
   }
 
-  /** Returns the trouble of the store or of a part of it; `undefined` if all of it can be written. */
+  /**
+   * Returns the trouble of the store or of a part of the store; `undefined` if all of the store can be written. Makes
+   * test writes at most once in `HOLDS_MS`, and calls `onHealed` if they show that the trouble has ended.
+   */
   look(): StoreTrouble | undefined {
     const { disk, home, onHealed } = this.#options;
     if (performance.now() - this.#lookedAt >= HOLDS_MS) {

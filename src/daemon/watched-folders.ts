@@ -14,14 +14,15 @@ const LIST_MS = 1_000;
 const BUSY_FACTOR = 20;
 
 /**
- * A time that is longer than one tick of any file system's clock, in milliseconds. A second change within a tick may
- * not change a folder's time.
+ * The age in milliseconds from which the modification time of `<store>/workspaces` is relied on. A second change within
+ * one tick of the file system's clock may leave the modification time of a folder unchanged, and no file system has a
+ * longer tick than this.
  */
 const TICK_MS = 2_000;
 
 /**
- * A workspace whose log exists can be missing in the store's list. The store is then listed again, until the log has
- * been unchanged for this time, in milliseconds.
+ * The store's list can lack a workspace whose log exists. Such a workspace makes new listings due, until its log has
+ * been unchanged for this number of milliseconds.
  */
 const NEW_MS = 60_000;
 
@@ -39,8 +40,12 @@ interface WatchedFoldersOptions {
   readonly disk: Disk;
   /** Opens workspaces, and follows the folder of each workspace that it opens. */
   readonly workspaces: OpenWorkspaces;
+  /** The maximum number of workspaces that are watched. */
   readonly most: number;
-  /** Returns the id of the workspace that `HostedFolder` watches. */
+  /**
+   * Returns the id of the workspace that `HostedFolder` watches, and that is not watched here; `undefined` if there is
+   * none.
+   */
   readonly except: () => string | undefined;
   readonly onError: (error: unknown) => void;
   /**
@@ -51,27 +56,38 @@ interface WatchedFoldersOptions {
 }
 
 /**
- * The workspaces whose folders a server watches as long as it runs. These are the most recently used ones, up to a
- * limit. New workspaces are detected by their folders in the store, so that most calls of `keepUp` need not list the
+ * The workspaces whose folders a server watches as long as it runs. These are the most recently used workspaces, up to
+ * a limit. New workspaces are detected by their folders in the store, so that most calls of `keepUp` need not list the
  * workspaces.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
   readonly #leases = new Map<string, Lease>();
-  /** The ids of workspaces for which no new listing is needed. */
+  /** The ids of the folders in `<store>/workspaces` that do not make a new listing due. */
   #listed: ReadonlySet<string> = new Set();
+  /** The names of the folders in `<store>/workspaces`, as they were last listed. */
   #ids: readonly string[] = [];
   /**
-   * The workspaces whose folders cannot be watched, with a mark that changes with the hindrance (see `#hindranceOf`).
+   * The workspaces that could not be watched at the last listing, by id. `hindrance`: the text that `#hindranceOf`
+   * returned then.
    */
   #away: ReadonlyMap<string, { readonly shape: WorkspaceShape; readonly hindrance: string }> = new Map();
+  /** The earliest time of the next check of `#away` (from `performance.now`). */
   #lookAtAwayAt = 0;
   /** Workspaces that were archived or removed while they were watched. The next listing looks at them again. */
   readonly #ended = new Set<string>();
-  /** The time of the next try to open workspaces that could not be opened (from `performance.now`). */
+  /**
+   * The time of the next try to watch the workspaces that have a problem or could not be opened (from
+   * `performance.now`).
+   */
   #retryAt = Infinity;
   #retryMs = RETRY_MS;
+  /**
+   * The inode and the modification time of `<store>/workspaces` at the last listing of `#ids`; `undefined` if the
+   * folder must be listed again.
+   */
   #mark: string | undefined;
+  /** The earliest time of the next listing of the store (from `performance.now`). */
   #listAgainAt = 0;
   #working: Promise<void> | undefined;
   #isChosen = false;
@@ -82,8 +98,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Begins to watch new workspaces, and takes new leases of watched workspaces that were reopened. Never rejects. A
-   * call during another call waits for that call.
+   * Begins to watch new workspaces. Replaces the lease of a watched workspace that was closed or reopened. Gives back
+   * the lease of a workspace whose history was removed. Never rejects, because errors are passed to `onError`. A call
+   * during another call does no work of its own, and ends with the other call.
    */
   keepUp(): Promise<void> {
     this.#working ??= this.#work().finally(() => (this.#working = undefined));
@@ -119,8 +136,9 @@ export class WatchedFolders {
   }
 
   /**
-   * True if the store must be listed now. A new folder counts only once it has a log, because the log is created after
-   * the folder.
+   * Returns true if the store must be listed now. That is so on the first call, when a new workspace exists, and when
+   * `#isSomeBack` returns true. Returns false before `#listAgainAt`, and while `most` workspaces are watched. A new
+   * folder counts only once it has a log, because the log is created after the folder. Updates `#ids` and `#mark`.
    */
   #isDue(): boolean {
     const { disk, store, most } = this.#options;
@@ -135,7 +153,10 @@ export class WatchedFolders {
     return this.#isSomeBack();
   }
 
-  /** True if a workspace that was archived, removed or could not be watched may be watched now. */
+  /**
+   * Returns true if a workspace that was archived, removed or could not be watched can perhaps be watched now. Checks
+   * `#away` at most once in `AWAY_MS`.
+   */
   #isSomeBack(): boolean {
     const now = performance.now();
     if (now >= this.#retryAt || [...this.#ended].some((id) => this.#isFree(id))) return true;
@@ -149,9 +170,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns a text for a workspace that could not be watched. If the text changes, it may be possible to watch the
-   * workspace again. For a workspace that is archived or has a problem, the text is the mark of its log. For other
-   * workspaces, it identifies the folder.
+   * Returns a text that stands for the reason why a workspace cannot be watched. When the text changes, the workspace
+   * can perhaps be watched. If the workspace is archived or has a problem, the text is the mark of its log. Otherwise,
+   * the text has the device and the inode of the workspace's folder, and is empty if the folder is missing.
    */
   #hindranceOf({ id, path, archived, problem }: WorkspaceShape): string {
     const { disk, store } = this.#options;
@@ -200,9 +221,9 @@ export class WatchedFolders {
   }
 
   /**
-   * Notes the workspaces whose folders cannot be watched, and sets the time of the next try anew. Returns the ids of
-   * the workspaces that were archived at the previous listing. If this method throws, it has changed nothing, so that a
-   * later listing is still due.
+   * Notes in `#away` the workspaces that cannot be watched, and reports new problems. If a workspace has a problem,
+   * schedules the next try; otherwise, schedules none. Returns the ids of the workspaces that were archived at the
+   * previous listing. If `#hindranceOf` throws, nothing is changed, so the next listing is still due.
    */
   #noteAway(all: readonly WorkspaceShape[]): ReadonlySet<string> {
     const before = [...this.#away].filter(([, { shape }]) => shape.archived === true).map(([id]) => id);
@@ -249,8 +270,8 @@ export class WatchedFolders {
       const lease = await workspaces.openKey(id);
       this.#leases.set(id, lease);
       this.#retryMs = RETRY_MS;
-      // The lease is given back at once if the workspace is archived or removed. If its folder was moved, the next
-      // `keepUp` takes a new lease.
+      // If the workspace is archived or removed, the lease is given back at once. If the folder of the workspace was
+      // moved, the lease is kept, and the next `keepUp` replaces it.
       const end = (): void => {
         if (wasMoved(lease.gone.reason)) return;
         lease[Symbol.dispose]();
@@ -284,12 +305,12 @@ interface HostedFolderOptions {
   readonly folder: string;
 }
 
-/** The workspace of the folder, while the workspace is not open. */
+/** The workspace of the folder in which the server was started, while that workspace is not open. */
 interface Lost {
   readonly id: string;
   /**
-   * The mark of the workspace's log when the workspace was found archived or removed. The workspace is not opened until
-   * the mark changes.
+   * The mark of the workspace's log (`logMark`) when the workspace was found archived or removed. `HostedFolder` does
+   * not open the workspace while the log has this mark. If absent, the workspace was not found archived or removed.
    */
   readonly mark?: string;
   /** The earliest time at which the workspace is opened again (from `performance.now`). */
@@ -321,7 +342,7 @@ export class HostedFolder {
 
   /**
    * Replaces the lease if the workspace was reopened, because its settings have changed or its folder was moved. Opens
-   * the workspace again if it was closed, unless it is archived or removed. Throws if that fails; a later call tries
+   * the workspace again if it was closed, unless it is archived or removed. Rejects if that fails; a later call tries
    * again.
    */
   keepUp(): Promise<void> {
@@ -351,14 +372,16 @@ export class HostedFolder {
     const { store, disk, workspaces } = this.#options;
     const mark = logMark({ disk, home: store.home }, id);
     if (mark === lost.mark) return;
-    // The mark is kept until the workspace is open, because the following steps can fail.
+    // `#lost` keeps the old mark until the workspace is open. If one of the following steps fails, a later call tries
+    // again.
     this.#lost = { ...lost, notBefore: performance.now() + REOPEN_MS };
     const found = (await store.workspaces()).find((one) => one.id === id);
     if (found === undefined || found.archived === true) {
       this.#settle({ id, mark, notBefore: 0 });
       return;
     }
-    // If the workspace was opened while it was archived, its folder is not followed. It is closed and opened again.
+    // If the workspace was opened while it was archived, its folder is not followed. So the workspace is closed and
+    // opened again.
     if (lost.mark !== undefined) workspaces.letGo(id);
     const lease = await workspaces.openKey(id);
     // `close` was called while the workspace was being opened.
@@ -379,8 +402,8 @@ export class HostedFolder {
   #keep(lease: Lease): void {
     this.#lease = lease;
     this.#lost = undefined;
-    // The lease is given back at once if the workspace is archived or removed. If its folder was moved, the next
-    // `keepUp` takes a new lease.
+    // If the workspace is archived or removed, the lease is given back at once. If the folder of the workspace was
+    // moved, the lease is kept, and the next `keepUp` replaces it.
     const end = (): void => {
       if (wasMoved(lease.gone.reason)) return;
       lease[Symbol.dispose]();

@@ -8,6 +8,7 @@ export interface FileStat {
   readonly kind: NodeKind;
   /** Permission bits, 0..0o7777. */
   readonly mode: number;
+  /** In bytes. */
   readonly size: number;
   /**
    * In ns since 1970. A time before 1677 or after 2262 does not fit 64 bits, and becomes the nearest time that does.
@@ -55,15 +56,15 @@ export interface FileSystem {
   /** True for a native file system of Linux, which supports all of POSIX. */
   readonly isLinux: boolean;
   /**
-   * The device and mount of the file system. What was found out about the file system stays valid while this text is
-   * the same.
+   * The device and mount of the file system. Knowledge about the file system stays valid while this text does not
+   * change.
    */
   readonly mount: string;
 }
 
 /**
- * The narrow port through which Chronicle reads and writes files, both those of the store and those of the user. It
- * does not cover SQLite's databases, which SQLite opens itself.
+ * The narrow port through which Chronicle reads and writes files, both the files of the store and the files of the
+ * user. It does not cover SQLite's databases, which SQLite opens itself.
  *
  * The port is synchronous, because bulk work runs in worker threads. Only slow operations that must not block their
  * thread are asynchronous.
@@ -108,9 +109,11 @@ export interface Disk {
   fstat(fd: number): FileStat;
   /** Returns `undefined` if nothing has that name (`ENOENT`, `ENOTDIR`). */
   lstat(path: DiskPath): FileStat | undefined;
+  /** Lists the names in a folder, in any order. */
   list(path: DiskPath): FolderItem[];
   /** Returns some of the names in a folder, at most `most`. The cost does not grow with the size of the folder. */
   someNames(path: DiskPath, most: number): Buffer[];
+  /** Makes a folder; `EEXIST` if the name is taken. Default mode: 0o700. */
   makeFolder(path: DiskPath, mode?: number): void;
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
@@ -152,8 +155,8 @@ export interface Disk {
    */
   makesAlike(folders: readonly string[], like: string): Promise<ReadonlySet<string> | undefined>;
   /**
-   * Sets the modification time of an open file or folder, in nanoseconds since the epoch. It is as exact as the file
-   * system and this machine allow. A later `fstat` shows the time that was set.
+   * Sets the modification time of an open file or folder, in nanoseconds since the epoch. The stored time is as exact
+   * as the file system and this machine allow. A later `fstat` shows the time that was set.
    */
   setMtime(fd: number, mtimeNs: bigint): void;
   /**

@@ -28,8 +28,8 @@ interface Pipe {
 
 /**
  * Returns the open descriptors from 3 up that this process inherited, with their targets. Call this before the program
- * opens anything. Until then, every descriptor that does not look like one of Node's own is inherited. Empty if there
- * is no `/proc`.
+ * opens anything. Until then, every descriptor that does not look like a descriptor of Node's own is inherited. Empty
+ * if there is no `/proc`.
  */
 export function inheritedDescriptors(): ReadonlyMap<number, string> {
   const open = descriptorsOf("self").filter(({ fd }) => fd > 2);
@@ -45,8 +45,8 @@ export function stillOpen(descriptors: ReadonlyMap<number, string>): readonly nu
 }
 
 /**
- * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes: one blocking pipe, and some
- * non-blocking ones. A parent may pass on a similar pipe (the job tokens of `make` are a blocking pipe). The parent
+ * Returns the targets of Node's own pipes. Node keeps both ends of a few pipes open: one blocking pipe, and some
+ * non-blocking pipes. A parent may pass on a similar pipe (the job tokens of `make` are a blocking pipe). The parent
  * then has the same pipe open.
  */
 function pipesOfNode(open: readonly Descriptor[]): ReadonlySet<string> {
@@ -90,8 +90,8 @@ function descriptorsOf(pid: string): Descriptor[] {
       const info = readFileSync(`/proc/${pid}/fdinfo/${name}`, "latin1");
       return [{ fd: Number(name), target, flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) }];
     } catch {
-      // The descriptor was closed since the folder was listed. Usually, it is the one through which the folder itself
-      // was read.
+      // The descriptor was closed since the folder was listed. Usually, this is the descriptor through which the folder
+      // itself was read.
       return [];
     }
   });

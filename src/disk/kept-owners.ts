@@ -26,8 +26,7 @@ export class KeptOwners {
 
   /**
    * Returns the user to whom a new file at a path must belong, with the folder that is bound to this user. Returns
-   * `undefined` if the path is in no bound folder, if the user is that of this process, or if the path is given as
-   * bytes.
+   * `undefined` if the path is in no bound folder, if this process runs as that user, or if the path is given as bytes.
    */
   otherOwnerOf(path: DiskPath): KeptOwner | undefined {
     if (typeof path !== "string") return undefined;

@@ -433,7 +433,10 @@ function hasOwnBirth(path: string): boolean {
   return birthtimeNs > 0n && birthtimeNs !== ctimeNs;
 }
 
-/** The names are absolute, because the programs that run here must not depend on anybody's PATH. */
+/**
+ * The folders in which programs are looked for. They are absolute, because the programs that run here must not depend
+ * on anybody's PATH.
+ */
 const PROGRAM_FOLDERS = ["/usr/bin", "/bin"];
 
 /** The arguments with which `sync` syncs the file system of its standard input. */
@@ -441,6 +444,7 @@ const OPERANDS = ["-f", "/proc/self/fd/0"];
 
 /** The program that can sync one file system. It is looked for only once. `path` is `undefined` if there is none. */
 let program: { readonly path: string | undefined } | undefined;
+/** GNU's `touch`, which can set exact times. It is looked for only once. `path` is `undefined` if there is none. */
 let touch: { readonly path: string | undefined } | undefined;
 
 /**
@@ -495,9 +499,9 @@ function isTouch(path: string): boolean {
  * Makes everything durable on the file system of an open folder (`syncfs`). Returns false if this system cannot do
  * that. Throws `EIO` if the sync fails. As after every failed sync, it is then unknown what is durable.
  *
- * Node has no `syncfs`, but GNU coreutils (8.24 and later) do: `sync -f`. The folder is passed as an open descriptor,
- * so that this folder is synced even if its name now leads to another folder. Since Linux 5.8 `syncfs` reports earlier
- * failed writes.
+ * Node has no `syncfs`, but GNU coreutils (8.24 and later) have the command `sync -f`. The folder is passed as an open
+ * descriptor, so that this folder is synced even if its name now leads to another folder. Since Linux 5.8 `syncfs`
+ * reports earlier failed writes.
  */
 export function syncFileSystem(fd: number): boolean {
   program ??= { path: findProgram("sync", isSync) };

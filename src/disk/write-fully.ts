@@ -58,6 +58,7 @@ export function writeFileDurably(
   disk.syncFolder(folderOf(path));
 }
 
+/** Returns the path of the folder that contains an absolute path. */
 export function folderOf(path: DiskPath): DiskPath {
   if (typeof path === "string") return path.slice(0, Math.max(1, path.lastIndexOf("/")));
   return path.subarray(0, Math.max(1, path.lastIndexOf(0x2f)));
@@ -77,7 +78,7 @@ function removeLeftover(disk: Disk, path: DiskPath): void {
   try {
     disk.unlink(path);
   } catch {
-    // The first failure is the one to report. The next write replaces the leftover.
+    // The caller reports the first failure. The next write replaces the leftover.
   }
 }
 

@@ -16,8 +16,8 @@ export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   /**
-   * Runs the queries of `work` on one state of the index, several times faster than with a transaction for each. `work`
-   * must not change the index.
+   * Runs the queries of `work` on one state of the index, several times faster than with a transaction for each query.
+   * `work` must not change the index.
    */
   together<T>(work: () => T): T;
   packs(): readonly PackRow[];
@@ -83,6 +83,7 @@ export interface BlobPlaces {
   readonly packs: readonly PackRow[];
 }
 
+/** A content in a file of its own, for `IndexChange`. Lengths are in bytes. */
 export interface LargeRow {
   readonly hash: Hash;
   readonly packed: boolean;

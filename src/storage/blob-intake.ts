@@ -20,7 +20,9 @@ export interface BlobIntake {
   isSound(hash: Hash): boolean;
   /** Opens a sink in this thread. `known`: returns true for a content that the sink only hashes, and does not store. */
   openSink(known: (hash: Hash) => boolean): Promise<BlobSink>;
-  /** Opens sinks for worker threads, one for each. `undefined` if the backend takes contents in this thread only. */
+  /**
+   * Opens one sink for each of `count` worker threads. `undefined` if the backend takes contents in this thread only.
+   */
   readonly openThreadSinks: ((count: number) => Promise<ThreadSinks>) | undefined;
 }
 
@@ -68,6 +70,6 @@ export interface SinkResult {
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];
-  /** True if some of these contents replace damaged ones. */
+  /** True if some of these contents replace damaged contents. Default: false. */
   readonly replaces?: boolean;
 }

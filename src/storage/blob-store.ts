@@ -167,7 +167,7 @@ export interface BlobProblem {
 
 /** The files to move, and the contents that must not be lost with them. */
 export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitMs"> {
-  /** The files, as `BlobProblem.file` names them. Missing ones are skipped. */
+  /** The files, as `BlobProblem.file` names them. Missing files are skipped. */
   readonly files: ReadonlySet<string>;
   /** True for a content whose bytes must be kept even when they are damaged. Called only under the lock. */
   readonly keep: (hash: Hash) => boolean;
@@ -184,7 +184,7 @@ export interface CollectOptions {
    * false.
    */
   readonly thorough?: boolean;
-  /** The time to wait for batches and leases, in ms. Default: that of the store (`lockWaitMs`). */
+  /** The time to wait for batches and leases, in ms. Default: the `lockWaitMs` of the store. */
   readonly waitMs?: number;
 }
 
@@ -199,5 +199,6 @@ export interface CollectReport {
    * damaged.
    */
   readonly pendingBlobs: number;
+  /** The space that the contents of `pendingBlobs` take up, in bytes. */
   readonly pendingBytes: number;
 }

@@ -32,12 +32,12 @@ export const PACK_HEADER_BYTES = 40;
 /** In bytes, without the table. */
 export const BLOCK_HEAD_BYTES = 24;
 const BLOCK_ENTRY_BYTES = 36;
-/** A longer content is a file of its own. In bytes. */
+/** The length above which a content is stored in a file of its own, in bytes. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
 export const MAX_BLOCK_ENTRIES = 0xffff;
 /**
- * The limit of the contents in one shared block, in bytes. Shared blocks were measured to be faster and smaller than a
- * block for each content.
+ * The maximum total length of the contents in one shared block, in bytes. Shared blocks were measured to be faster and
+ * smaller than a block for each content.
  */
 export const SHARED_BLOCK_BYTES = 256 * 1024;
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
@@ -144,7 +144,7 @@ export function compress(raw: Uint8Array): Buffer | undefined {
   return undefined;
 }
 
-/** Unpacks one zstd frame. Returns `undefined` if the bytes are not a frame of exactly this many raw bytes. */
+/** Unpacks one zstd frame. Returns `undefined` if the bytes are not a frame of exactly `rawLength` raw bytes. */
 export function decompress(stored: Uint8Array, rawLength: number): Buffer | undefined {
   try {
     const chunkSize = Math.max(rawLength, LEAST_TO_COMPRESS);

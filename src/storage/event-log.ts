@@ -53,7 +53,7 @@ export interface EventLog {
   quarantine(from: LogPosition): Promise<string>;
   /** Resolves to the length and the hash of a part in quarantine; `undefined` if there is no part of that name. */
   quarantined(name: string): Promise<QuarantinedPart | undefined>;
-  /** Moves the log into the archive, and begins a new one with this line. Atomic. */
+  /** Moves the log into the archive, and begins a new log with the line of `first`. Atomic. */
   rotate(first: SealedEvent): Promise<void>;
   /** Returns the sealed logs, oldest first. */
   archived(): Promise<readonly ArchivedLog[]>;
@@ -79,7 +79,7 @@ export interface RawLine {
   /** The name of the file, for people. */
   readonly file: string;
   readonly offset: number;
-  /** From 1. */
+  /** The number of the line in its file, from 1. */
   readonly lineNumber: number;
   /** The line without its newline. Valid only until the next batch is requested. */
   readonly bytes: Buffer;
@@ -92,7 +92,9 @@ export interface QuarantinedPart {
 
 export interface ArchivedLog {
   readonly name: string;
+  /** The seq of the first event. */
   readonly first: number;
+  /** The seq of the last event. */
   readonly last: number;
   readonly bytes: number;
   /** Throws `PRUNED` if the archive was dropped meanwhile and the log can no longer be read. */

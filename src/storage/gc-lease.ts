@@ -4,7 +4,7 @@ import type { HeldLock, Lock } from "./lock.ts";
 
 /**
  * One store object's use of the lock between writers and the collector. The first lease takes the lock in shared mode,
- * and the end of the last lease releases it. So a lease that is taken while another one is held never waits for a
+ * and the end of the last lease releases it. So a lease that is taken while another lease is held never waits for a
  * collector.
  */
 export class GcLease {
@@ -42,8 +42,8 @@ export class GcLease {
   }
 
   /**
-   * Takes the lock exclusively: waits until all leases have ended, also those of other processes. Throws `LOCKED` after
-   * `waitMs`.
+   * Takes the lock exclusively: waits until all leases have ended, also the leases of other processes. Throws `LOCKED`
+   * after `waitMs`.
    */
   async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {

@@ -29,6 +29,7 @@ export interface IndexStore {
    * Makes the next answers current. Call it after taking a lock, before reading what earlier holders of the lock wrote.
    */
   fresh(): void;
+  /** Empties the index. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;
 
@@ -42,7 +43,7 @@ export interface IndexStore {
   records(prefix: string): Promise<readonly EventRow[]>;
   /** Like `records`, but only events that leave their record open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
-  /** The events whose time is before that of their predecessor, ascending. */
+  /** The events whose time is before the time of their predecessor, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
   /** Every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
@@ -65,7 +66,7 @@ export interface IndexStore {
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /**
    * The last iteration of any path with this content or link target; `undefined` if there is none. `ordinary`: the last
-   * one that is not protected. The first call may be slow.
+   * iteration that is not protected. The first call may be slow.
    */
   withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
   /** The given hashes that are the content or link target of some iteration of any path. For many hashes at once. */
@@ -137,8 +138,8 @@ export interface IndexBatch {
    */
   readonly iterations: Iterable<IterationRow>;
   /**
-   * Work at other copies according to the events. The index merges each row with its own row of the same work. Default:
-   * none.
+   * Work at other copies according to the events. The index merges each row with the row that it has of the same work.
+   * Default: none.
    */
   readonly remoteWork?: readonly RemoteWorkRow[];
   /** The commits that end among the events, ascending. Default: none. */
@@ -204,6 +205,7 @@ export interface EntryPage {
   readonly after?: WorkspacePath;
 }
 
+/** The events with `from <= seq <= to`. Defaults: no limit, ascending. */
 export interface SeqRange {
   readonly from: number;
   readonly to: number;

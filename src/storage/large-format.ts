@@ -19,7 +19,7 @@ import { hashFromBytes, hashToBytes, type Hash } from "../core/values/hash.ts";
  */
 export const LARGE_HEADER_BYTES = 56;
 export const PIECE_HEAD_BYTES = 12;
-/** The maximum of raw bytes in one piece. */
+/** The maximum number of raw bytes in one piece. */
 export const PIECE_BYTES = 1024 * 1024;
 
 const MAGIC = Buffer.from("CHRNLARG", "latin1");

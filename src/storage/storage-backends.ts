@@ -11,9 +11,10 @@ import type { Lock } from "./lock.ts";
 /**
  * Opens the parts of one store by their addresses (`StoreLayout`).
  *
- * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. Its caller
- * gives it the indexes and the locks: on a real disk, those of SQLite. `src/backends/registry.ts` chooses the
- * implementation by the store's URL. No other module names the implementations, except for tests.
+ * Implementations: `fileBackends` and `memoryBackends`. `fileBackends` keeps packs and NDJSON in files. The caller of
+ * `fileBackends` passes the indexes and the locks. On a real disk, it passes the indexes and locks of SQLite.
+ * `src/backends/registry.ts` chooses the implementation by the store's URL. No other module names the implementations,
+ * except for tests.
  *
  * Contract
  * - Each call returns a new object, which must be closed. Two objects of one address behave like those of two
@@ -25,11 +26,11 @@ import type { Lock } from "./lock.ts";
 export interface StorageBackends {
   /** Opens the blob store, which all workspaces of the store share. Creates its missing files and folders. */
   readonly openBlobs: (layout: StoreLayout, how: HowToOpenBlobs) => Promise<OpenedBlobs>;
-  /** Throws `IO` if the log cannot be read. */
+  /** Opens a log, which need not exist. Throws `IO` if the log cannot be read. */
   readonly openLog: (paths: LogPaths, how?: HowToOpenLog) => Promise<EventLog>;
   /**
-   * Opens an index. If it is damaged, discards it first. `tell` is called with a sentence about what the index cannot
-   * do, if its disk takes no writes.
+   * Opens an index, and discards it first if it is damaged. If the disk takes no writes, calls `tell` with a sentence
+   * that says what the index cannot do.
    */
   readonly openIndex: (address: string, tell?: (note: string) => void) => Promise<IndexStore>;
   /** Makes an empty temporary index, which only the returned object uses. */
@@ -44,9 +45,12 @@ export interface StorageBackends {
   readonly lastEvent: (address: string) => LogGlance | undefined;
   /** Removes the files of an index that nobody has open. */
   readonly discardIndex: (address: string) => void;
-  /** Removes a log that nobody has open, if it exists. Not durable before its folder is synced. */
+  /** Removes a log that nobody has open, if it exists. The removal is durable once the folder of the log is synced. */
   readonly removeLog: (address: string) => void;
-  /** Renames a folder of the layout with all that is in it, or one log. Not durable before both folders are synced. */
+  /**
+   * Renames a folder of the layout with all that is in it, or one log. The move is durable once both parent folders are
+   * synced.
+   */
   readonly move: (from: string, to: string) => void;
   readonly removeFolder: (folder: string) => void;
   /** True if the folder on a disk holds a store that `findContents` can read. */

@@ -7,10 +7,12 @@ import { type ByteWords, throughShell } from "./byte-words.ts";
 import { greatestOf } from "./long-lists.ts";
 
 interface CommandOptions {
-  /** The folder in which the command runs. Default: that of this process. */
+  /** The folder in which the command runs. Default: the current folder of this process. */
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Descriptors that the command gets under the same numbers. It always gets 0, 1 and 2. */
+  /**
+   * Descriptors that the command gets under the same numbers. The command always gets 0, 1 and 2. Default: no others.
+   */
   readonly descriptors?: readonly number[];
   /** The words and variables of the command as bytes. Needed if a word or variable is not UTF-8. */
   readonly bytes?: ByteWords;
@@ -256,7 +258,7 @@ class GroupProbe implements Disposable {
     return seen;
   }
 
-  /** This process was notified of the signal. */
+  /** Notes that this process was notified of the signal, so that `seen` no longer returns it. */
   matched(signal: NodeJS.Signals): void {
     this.#seen.delete(signal);
   }

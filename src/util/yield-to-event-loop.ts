@@ -3,7 +3,7 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** After work on at most this many items, no yield is needed. */
+/** The number of items up to which no yield is needed after the work on them. */
 const FEW_ITEMS = 2_000;
 
 /** Yields to the event loop after work on many items. Does nothing after work on few. */
@@ -11,6 +11,7 @@ export async function breatheAfter(items: number): Promise<void> {
   if (items > FEW_ITEMS) await yieldToEventLoop();
 }
 
+/** The number of items between two yields of a `Breather`. */
 const BREATH_ITEMS = 4_096;
 
 /** Yields to the event loop after about every `BREATH_ITEMS` items of work that is done in pieces. */

@@ -23,14 +23,16 @@ import type { BlobIntake, BlobSink, ThreadSinks } from "../storage/blob-intake.t
 import { IngestPool, poolSize, toBatch, toResults } from "./ingest-pool.ts";
 
 /**
- * A capture of at most this many bytes is read before a sink is opened, because often everything is stored already and
- * no sink is needed.
+ * The size in bytes up to which a capture is read into memory before a sink is opened. Often everything is stored
+ * already, and no sink is needed.
  */
 const HELD_BYTES = 1024 * 1024;
 
-/** The most bytes that the main thread reads. For more bytes, starting workers is worth its cost. */
+/**
+ * The maximum number of bytes that the main thread reads. For more bytes, starting worker threads is worth its cost.
+ */
 const INLINE_BYTES = 16 * 1024 * 1024;
-/** The most paths that the main thread reads. */
+/** The maximum number of paths that the main thread reads. */
 const INLINE_PATHS = 1_500;
 
 interface FileIngestOptions {
@@ -65,8 +67,8 @@ class FileIngestRun implements IngestRun {
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
   /**
-   * The caller's `onResult`. The `onResult` of `#given` passes results on to it, but holds back those of databases
-   * until the databases are sorted (`LiveUnits`).
+   * The caller's `onResult`. The `onResult` of `#given` passes results on to this function, but holds back the results
+   * of databases until the databases are sorted (`LiveUnits`).
    */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
@@ -302,7 +304,7 @@ class LiveUnits {
     return true;
   }
 
-  /** Holds the result back if it is that of a database. Returns true if it was held back. */
+  /** Holds a result back if it is the result of a database. Returns true if it was held back. */
   holds(result: IngestResult): boolean {
     if (this.#isSorted || !("entry" in result) || result.isDatabase !== true) return false;
     this.#databases.set(result.path, result);

@@ -7,14 +7,17 @@ import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool, type StagePool } from "./stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 
-/** Threads are started for at least this many files or bytes. Below both limits, the caller writes the files itself. */
+/**
+ * The least number of files, and the least total size in bytes, for which threads are started. One of the two is
+ * enough. Below both limits, the caller writes the files itself.
+ */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
 /** The least number of files for threads that are already running. */
 const LEAST_FOR_KEPT = 256;
 /**
- * A batch is full at this many files or bytes. It may grow beyond these limits to the end of a block, because a block
- * that is split between two batches would be unpacked twice.
+ * The number of files, and the total size in bytes, at which a batch is full. A batch may grow beyond these limits to
+ * the end of a block, because a block that is split between two batches would be unpacked twice.
  */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;

@@ -18,6 +18,10 @@ export interface IngestBatch {
   readonly targets: ReadonlyMap<number, Uint8Array>;
 }
 
+/**
+ * The outcome of reading one path. See `StableRead`; `database` and `unstableDatabase` are files that were read and are
+ * SQLite databases.
+ */
 export const OUTCOME = {
   read: 0,
   unstable: 1,
@@ -112,6 +116,7 @@ export function statOfRow(columns: IngestColumns, row: number, scanned: FileStat
   };
 }
 
+/** Returns a sink that stores the contents. A large file is cloned if the file system can do that. */
 export function storingSink(sink: ContentSink): StableSink {
   return {
     small: (content) => sink.put(content),

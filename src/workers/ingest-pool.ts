@@ -12,12 +12,10 @@ import type { SinkGrant, SinkResult } from "../storage/blob-intake.ts";
 import { WorkerPool } from "./worker-pool.ts";
 import { optional } from "../util/optional.ts";
 
-/**
- * The limits of a batch. They are so low that all workers finish at about the same time. `MAX_WORKERS`: the most worker
- * threads of a pool.
- */
+/** The limits of a batch. They are so low that all workers finish at about the same time. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 const BATCH_PATHS = 256;
+/** The maximum number of worker threads of a pool. */
 const MAX_WORKERS = 8;
 
 /** The number of batches that may wait for a worker before the scan is paused. */

@@ -61,6 +61,7 @@ function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }
 
+/** The maximum number of worker threads of a pool. */
 const MOST_WORKERS = 8;
 
 /**

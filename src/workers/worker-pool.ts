@@ -64,7 +64,7 @@ export class WorkerPool<Request, Reply> implements AsyncDisposable {
     });
   }
 
-  /** Resolves when fewer than this many jobs wait for a worker, or the pool has failed. */
+  /** Resolves when fewer than `below` jobs wait for a worker, or when the pool has failed. */
   async whenRoom(below: number): Promise<void> {
     if (this.#queue.length < below || this.#failure !== undefined) return;
     this.#room ??= { below, found: Promise.withResolvers<void>() };

@@ -32,7 +32,7 @@ export interface OutsideFiles {
   isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
    * Resolves an absolute path in the same way as a tool that writes to it. `name` is the path with the links above it
-   * resolved. `end` is the target if `name` is a link, else the same as `name`. Components that cannot be resolved stay
+   * resolved. `end` is the target if `name` is a link; else it equals `name`. Components that cannot be resolved stay
    * as they are.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
@@ -72,8 +72,8 @@ interface OutsideContent {
 
 export interface OutsideLook {
   /**
-   * The path and, with `deep`, the paths beneath it, each folder before its contents. If nothing is at the path, it is
-   * the only element and has no entry.
+   * The path and, with `deep`, the paths beneath it, each folder before its contents. If nothing is at the path, the
+   * path is the only element and has no entry.
    */
   readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
   /** The paths that were not read. An omitted folder stands for everything beneath it that is not in `found`. */

@@ -109,8 +109,8 @@ export interface Worktree {
    */
   gitTops(): (path: WorkspacePath) => WorkspacePath | undefined;
   /**
-   * Returns the paths that the current rules leave out. They are in path order if the given paths are. Fast for many
-   * paths.
+   * Returns the paths that the current rules leave out. The result is in path order if the given paths are. Fast for
+   * many paths.
    */
   leftOut(paths: readonly WorkspacePath[]): Promise<readonly WorkspacePath[]>;
 
@@ -177,8 +177,8 @@ export interface ScanRequest {
    */
   readonly named?: boolean;
   /**
-   * With `named`: true to take only the paths of `only` themselves whatever the rules say. The rules decide about the
-   * paths beneath them.
+   * With `named`: true to override the rules only for the paths of `only` themselves. The rules decide about the paths
+   * beneath them.
    */
   readonly alone?: boolean;
   /**
@@ -237,7 +237,7 @@ export interface KnownPath {
 export interface LinkedFile {
   readonly path: WorkspacePath;
   /**
-   * A text that is the same for all names of one file, and differs from that of any other file that exists at the same
+   * A text that is equal for all names of one file, and differs from the text of any other file that exists at the same
    * time.
    */
   readonly inode: string;
@@ -270,9 +270,9 @@ export interface ScanReport {
   /** The limits that were exceeded, with the heaviest folders (path, entries, bytes), heaviest first. */
   readonly exceeded: readonly LimitExcess[];
   /**
-   * The time at which the scan began, in ns since the epoch, by the disk's clock. It is cut to whole milliseconds, so a
-   * file that was made just before can have a later time. A path whose times are not more than two seconds older than
-   * that is racily clean.
+   * The time at which the scan began, in ns since the epoch, by the disk's clock. The time is cut to whole
+   * milliseconds, so a file that was made just before can have a later time. A path whose times are not more than two
+   * seconds older than that is racily clean.
    */
   readonly startedAtNs: bigint;
 }
@@ -298,7 +298,7 @@ export interface ApplyRequest {
   /** Names the staging and trash folders of this run, so that a later process can finish the run or clean up. */
   readonly token: string;
   /**
-   * The changes, in any order. `apply` makes folders before their contents. It deletes last, contents before their
+   * The changes, in any order. `apply` makes folders before their contents. `apply` deletes last, contents before their
    * folders.
    */
   readonly changes: readonly Change[];
@@ -355,7 +355,14 @@ export interface ApplyRequest {
 /**
  * The reason why a path was not changed.
  *
+ * - `changed`: the state of the path is not `before`, or somebody changed the path meanwhile.
  * - `no-folder`: the path's folder is missing or is no folder, and no change makes it.
+ * - `not-empty`: a folder to be removed still holds something.
+ * - `not-permitted`: the system does not permit the change, or refuses the name.
+ * - `content-missing`: the new content is missing or damaged in the store.
+ * - `outside`: there is a link, or something else than a folder, on the way to the path.
+ * - `no-space`: the disk has too little space for the new contents.
+ * - `busy`: the path is in use, or another file system is mounted there.
  * - `not-held`: the file system cannot hold the entry. The path stays as it is and is listed, whatever `onBlocked`
  *   says.
  */
@@ -389,19 +396,20 @@ export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /**
-   * Paths that now equal `after`, durably. They are remembered, unless the apply has failed and they are the changes
-   * that it could not undo.
+   * Paths that now equal `after`, durably. They are remembered. Exception: after a failed apply, these are the changes
+   * that it could not undo, and they are not remembered.
    */
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
-  /** Files that somebody wrote while `apply` replaced or removed them. What they wrote is at `keptAt`. */
+  /** Files that somebody wrote while `apply` replaced or removed them. The written file is kept at `keptAt`. */
   readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
   /**
    * Applied folders whose mode differs from the requested mode, because the folder inherited bits or kept its own bits.
    */
   readonly inherited?: readonly Entry[];
   /**
-   * Applied files whose owner or group differs from that of the file that they replaced, each with that file's owner.
+   * Applied files whose owner or group differs from the owner or group of the replaced file, each with the owner of the
+   * replaced file.
    */
   readonly lostOwners?: readonly ({ readonly path: WorkspacePath } & Owner)[];
   /** With `keepMtime`: applied files whose time differs from the wanted time, each with the difference in ns. */

@@ -240,8 +240,8 @@ async function find({ files: { index }, damaged }: BlockSources, hashes: readonl
 }
 
 /**
- * Returns a block as it is stored; `undefined` unless it is short enough, sound, and has only contents that are known
- * (`Wanted.known`). (A block may also hold contents that the collector has removed from the index.)
+ * Returns a block as it is stored. Returns `undefined` if the block is too long or damaged, or has a content that is
+ * not known (`Wanted.known`). A block may hold contents that the collector has removed from the index.
  */
 function wholeBlock(
   packs: PackReader,

@@ -17,7 +17,7 @@ export interface PackListing {
   readonly active: readonly { readonly lane: number; readonly size: number }[];
 }
 
-/** Lists the packs. Sizes of sealed ones are not read, because they never change. */
+/** Lists the packs. The sizes of sealed packs are not read, because they never change. */
 export function listPacks({ disk, layout }: BlobFiles): PackListing {
   const stems = (folder: string): string[] =>
     disk.list(folder).flatMap(({ name, kind }) => {

@@ -103,7 +103,7 @@ interface Waiting extends CommitOptions {
 
 /**
  * Commits the sinks of one writer in groups, one group after the other. The sinks of a group share one sync. A group
- * has the commits that are requested in one turn of the event loop, or during the sync of the group before.
+ * consists of the commits that are requested in one turn of the event loop, or during the sync of the previous group.
  */
 export class CommitGroup {
   readonly #publish: (result: SinkResult) => void;
@@ -128,8 +128,8 @@ export class CommitGroup {
 
   async #run(isBeside: boolean): Promise<void> {
     // Waits until all other work had a turn, so that workspaces of a store that write at the same time share the sync.
-    // With `isBeside` there is no wait, because commits that are requested during the background sync share the next
-    // one.
+    // With `isBeside` there is no wait, because commits that are requested during a background sync share the next
+    // sync.
     if (!isBeside) await othersHadATurn();
     while (this.#waiting.length > 0) await this.#commitAll();
     this.#running = undefined;

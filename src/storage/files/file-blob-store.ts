@@ -100,8 +100,11 @@ export class FileBlobStore implements BlobStore {
   #isScratch: boolean;
   /** The packs from which a scratch index was filled. */
   #foundPacks: FoundPacks | undefined;
+  /** The inode of the index file that is open; `undefined` if there is no file. */
   #indexInode: bigint | undefined;
+  /** Set while the index is being replaced (`#followIndex`). */
   #following: Promise<void> | undefined;
+  /** Set while a read-only or poisoned store is being made writable again. */
   #takingUp: Promise<void> | undefined;
   #poisoned = false;
   #closed = false;
@@ -141,7 +144,7 @@ export class FileBlobStore implements BlobStore {
     return this.#readOnly;
   }
 
-  /** True if nothing is stored yet. Calling `hasSync` for each content is then pointless. */
+  /** True if nothing is stored yet. A caller then need not call `hasSync` for each content. */
   get isEmpty(): boolean {
     return this.#files.index.packs().length === 0 && this.#files.index.large().length === 0;
   }
@@ -439,7 +442,7 @@ export class FileBlobStore implements BlobStore {
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
     if (writing === undefined) return;
-    // A commit may have no caller that still waits for it. It must end before another process gets the lane.
+    // A commit must end before another process gets the lane, even if no caller waits for the commit any more.
     await this.#commits.rest();
     this.#poisoned ||= writing.writer.poisoned;
     this.#writing = undefined;

@@ -60,7 +60,7 @@ export class FileEventLog implements EventLog {
   readonly #scheduler: FsyncScheduler;
   readonly #start: LogEnd;
   #end: LogEnd;
-  /** The seq of the first line; `undefined` if there is no line yet, or the first one is not an event. */
+  /** The seq of the first line; `undefined` if there is no line yet, or if the first line is not an event. */
   #first: number | undefined;
   /** The file's stat when `#end` was found; `undefined` if `#end` must be found again. */
   #seen: FileStat | "missing" | undefined;
@@ -199,7 +199,9 @@ export class FileEventLog implements EventLog {
     this.#mustBeSound();
   }
 
-  /** Writes the waiting events. Events that are appended during a flush are written by the next one. Never rejects. */
+  /**
+   * Writes the waiting events. Events that are appended during a flush are written by the next flush. Never rejects.
+   */
   #flush(): Promise<void> {
     this.#flushing ??= this.#flushGroup().finally(() => {
       this.#flushing = undefined;
@@ -342,7 +344,10 @@ export class FileEventLog implements EventLog {
     return this.#fd;
   }
 
-  /** Needed if the log's name may belong to another file, or if the descriptor must not be synced again. */
+  /**
+   * Closes the descriptor, and forgets what is known of the file. Needed if the log's name may now belong to another
+   * file, or if the descriptor must not be synced again.
+   */
   #forgetFile(): void {
     this.#closeFile();
     this.#first = undefined;
@@ -450,7 +455,7 @@ function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean 
   );
 }
 
-/** The maximum of bytes in one write, unless a single line is longer. */
+/** The maximum number of bytes in one write, unless a single line is longer. */
 const WRITE_BYTES = 64 * 1024 * 1024;
 
 function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {

@@ -24,8 +24,8 @@ export class FsyncScheduler {
   sync(fd: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fd, resolve, reject });
-      // Serve the requests after all other work had a turn. So logs whose contents became durable together are synced
-      // together.
+      // The requests are served after all other work had a turn. So logs whose contents became durable together are
+      // synced together.
       if (this.#waiting.length === 1) setImmediate(() => this.#serve());
     });
   }

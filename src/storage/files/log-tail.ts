@@ -11,7 +11,10 @@ const NEWLINE = 0x0a;
 const WINDOW_BYTES = 64 * 1024;
 const FIRST_WINDOW_BYTES = 2 * 1024;
 
-/** A canonical line begins with its hash, and ends with its seq and time. Its middle need not be parsed. */
+/**
+ * The beginning of a canonical line has the hash of the event, and the end has its seq and time (`ENDING`). The bytes
+ * between them need not be parsed.
+ */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
@@ -60,9 +63,10 @@ export interface OpenLogFile {
 }
 
 /**
- * Finds the end of the log in this open file: the end of the last line that ends a commit. Everything after that line
- * is torn: a line without its newline, lines that cannot be events, or the beginning of a commit. With `anyLine`, any
- * event can be the last, because a copy of another store's history can end in the middle of a commit.
+ * Finds the end of the log in an open file. The log ends after the last line that ends a commit. All bytes after that
+ * line are torn: lines of an unfinished commit, lines that cannot be events, and a last line without its newline. With
+ * `anyLine`, the log ends after the last line that is an event. This is for a copy of another store's history, which
+ * can end in the middle of a commit. If no line qualifies, the log is empty, and the whole file is torn.
  */
 export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
   const { disk, fd, size } = file;
@@ -106,7 +110,7 @@ function headOfLine(disk: Disk, fd: number, line: { readonly from: number; reado
 
 /** Returns the offset of the first newline at or after `from`, or -1. */
 export function newlineAfter(disk: Disk, fd: number, from: number): number {
-  // Most lines are short.
+  // The first window is small, because most lines are short.
   let window = Buffer.allocUnsafe(FIRST_WINDOW_BYTES);
   for (let at = from; ;) {
     const count = readFully(disk, fd, window, at);

@@ -54,7 +54,10 @@ export class PackLeases {
     throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
   }
 
-  /** Takes this lane. Returns `undefined` if it is held already, by this object, another one or another process. */
+  /**
+   * Takes this lane. Returns `undefined` if the lane is already held by this object, by another object or by another
+   * process.
+   */
   async tryTake(lane: number): Promise<PackLease | undefined> {
     if (this.#mine.has(lane)) return undefined;
     const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));

@@ -39,8 +39,8 @@ export class PackReader {
 
   /**
    * Returns the content at a place. Throws `BLOB_CORRUPT` if it is damaged. Returns `undefined` if the pack does not
-   * exist, because a collector has replaced it or it is lost; the caller must then ask the index once more. The bytes
-   * belong to the caller.
+   * exist, because a collector has replaced it or because it is lost. The caller must then ask the index once more. The
+   * bytes belong to the caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
     const content = this.look(hash, place);

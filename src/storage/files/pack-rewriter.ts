@@ -26,7 +26,7 @@ export class PackRewriter {
   /**
    * Seals the given packs that are in free lanes. Returns the ULIDs of all given packs that are sealed afterwards. Must
    * be called before any of these packs is copied, because the copies could otherwise be written to the lane of one of
-   * them.
+   * these packs.
    */
   async sealAll(packs: readonly PackRow[]): Promise<ReadonlySet<string>> {
     const sealed = new Set<string>();

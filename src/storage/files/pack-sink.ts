@@ -125,7 +125,7 @@ export class OpenSink implements PackSink {
     return result;
   }
 
-  /** Passes all contents to the writer, and moves large ones to their places. The caller then syncs the writer. */
+  /** Passes all contents to the writer, and moves large contents to their places. The caller then syncs the writer. */
   flush(): void {
     this.#mustBeOpen();
     this.#filler.flush();

@@ -8,7 +8,7 @@ import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block
 import type { BlobLayout } from "../layout.ts";
 import type { UnsureNames } from "./sure-names.ts";
 
-/** A pack of at least this many bytes is sealed before the next block is appended, or by the next background sync. */
+/** The size in bytes from which a pack is sealed: before the next block is appended, or by the next background sync. */
 const SEAL_BYTES = 64 * 1024 * 1024;
 /**
  * The length up to which the head and the contents of a block are joined for one write, in bytes. For a longer block,

@@ -9,6 +9,7 @@ export class RenewableIndex implements BlobIndex {
     this.#current = first;
   }
 
+  /** Replaces the index, and closes the replaced one. */
   renew(next: BlobIndex): void {
     this.#current.close();
     this.#current = next;

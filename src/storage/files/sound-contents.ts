@@ -63,9 +63,9 @@ function slotOf(key: bigint): number {
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
- * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use; a
- * sound one is remembered for all threads of this process. A damaged content counts as not stored, so that the good
- * bytes replace it.
+ * Finds out whether the stored bytes of a content that is put again are sound. A block is read on its first use. A
+ * sound block is remembered for all threads of this process. A damaged content counts as not stored, so that the good
+ * bytes that are put replace it.
  */
 export class SoundContents {
   readonly #disk: Disk;

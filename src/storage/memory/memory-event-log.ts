@@ -51,7 +51,7 @@ export interface MemoryLogOptions {
   readonly isCopy?: boolean;
   /** The event before the first line, for a log that does not begin at event 1. */
   readonly after?: Head | undefined;
-  /** Called after lines are appended, also by `rotate`. */
+  /** Called after `append` or `rotate` has added lines. `quarantine` does not call it. Default: nothing is called. */
   readonly onChange?: () => void;
 }
 

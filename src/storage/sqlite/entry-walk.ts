@@ -45,6 +45,7 @@ function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   return b === undefined ? -1 : compareNames(a.name, b.name);
 }
 
+/** The walk beneath the folder `path`, which has the number `id`, at the event `seq`. */
 export interface EntryWalk extends EntryPage {
   readonly seq: number;
   readonly id: number;

@@ -10,7 +10,7 @@ import {
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;
-/** The maximum number of folders whose numbers or paths are cached. */
+/** The maximum number of cached folder numbers, and of cached folder paths. A full cache is cleared. */
 const CACHED = 20_000;
 
 /** The numbers of folders. Rows of other tables refer to a folder by its number. */

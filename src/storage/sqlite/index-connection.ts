@@ -242,7 +242,10 @@ class EventTable {
   }
 }
 
-/** UTF-8 has no byte 0xFF. So the prefix followed by 0xFF sorts after all ids with the prefix. */
+/**
+ * Returns the range of the ids with a prefix. Its end is exclusive: UTF-8 has no byte 0xFF, so the prefix followed by
+ * 0xFF sorts after all these ids.
+ */
 function spanOf(prefix: string): [Buffer, Buffer] {
   const from = Buffer.from(prefix);
   return [from, Buffer.concat([from, Buffer.from([0xff])])];

@@ -9,8 +9,9 @@ const FORMAT = 9;
  *   frontier, because heads are signed from these values. `generation` counts resets, so that a connection notices a
  *   reset by another process. `damaged_seq`: the event whose line was found damaged; 0 if none was.
  * - `events`: `open` is 1 only for the last event of an unfinished record: a running session, an open action.
- * - `clock_jumps`: events whose time is before that of the previous event.
- * - `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle root.
+ * - `clock_jumps`: events whose time is before the time of the previous event.
+ * - `commits`: `first` and `last` are the seqs of a commit's events. `rooted`: 1 if the last event states a Merkle
+ *   root.
  * - `folders`: one row for each folder that ever contained something. The top is row 1, and its parent is 0.
  * - `remote_work`: `replica`, `session`, `turn`, `action` and `actor` are bytes, empty if absent.
  * - `iterations`: names are bytes, so that their order is path order. `kind`: 0 is a deletion, 4 a protected file.

@@ -41,7 +41,7 @@ const SOME_IN_FOLDER = 4;
 
 /**
  * The maximum number of rows that one query reads for each wanted row. It bounds the cost of rows that are read in
- * vain: those of other names and of old iterations.
+ * vain: rows of other names and of old iterations.
  */
 const SPARE_ROWS = 4;
 
@@ -145,7 +145,7 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      // If there are more rows than the cache holds, the first ones would be evicted before they are read. In that
+      // If there are more rows than the cache holds, the first rows would be evicted before they are read. In that
       // case, none of the rows is cached.
       if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
       else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
@@ -244,8 +244,8 @@ export class IterationTable {
   }
 
   /**
-   * Reads one page of the rows from the first to the last wanted name. `wanted`: sorted by name. `isAnswered` is true
-   * for a name of which the page has all rows.
+   * Reads one page of the rows from the first to the last wanted name. `wanted`: sorted by name. `isAnswered` returns
+   * true for a name if the page has all rows of that name.
    */
   #between(
     folder: number,
@@ -277,7 +277,7 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
-  /** Yields the entries by name, starting after `behind`. */
+  /** Yields the entries of a folder at a seq, without deletions, by name. Starts after the name `behind`. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With a single max(), SQLite takes the other columns from the row with the maximum.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, mtime_ns, ${HASH}, name FROM iterations
@@ -358,8 +358,8 @@ export class IterationTable {
 }
 
 /**
- * The number of paths put last that are certainly cached, enough for a large commit. The cache holds at most twice as
- * many paths.
+ * The cache holds at least this many of the paths that were put last, which is enough for a large commit. It holds at
+ * most twice as many paths.
  */
 const MOST_LAST_ROWS = 16_384;
 
@@ -378,7 +378,7 @@ export class LastRows {
 
   put({ path, seq, iteration, entry }: IterationRow): void {
     const before = this.#rows.get(path)?.row;
-    // The rows are not in event order, so the cache cannot tell which one is the last.
+    // The rows are not in event order, so the cache cannot tell which row is the last.
     if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
     else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
@@ -405,6 +405,10 @@ interface FolderRows {
 
 /** The number of folders that are queried singly before the first page is read, because most walks are short. */
 const SINGLES = 8;
+/**
+ * The number of rows of the first page. Each further page has four times as many rows, up to `MOST_ROWS`. After a page
+ * that was not worth reading, the next page has this number of rows again.
+ */
 const LEAST_ROWS = 128;
 const MOST_ROWS = 2_048;
 
@@ -426,9 +430,13 @@ class ReadAhead {
   /** The page covers the folders `#first` to `#end - 1`. A covered folder without rows has none in the table. */
   #first = 0;
   #end = 0;
+  /** The number of folders for which the page has answered so far. */
   #answered = WORTH;
+  /** The maximum number of rows of the next page. */
   #limit = LEAST_ROWS;
+  /** The number of folders that are still queried separately before the next page is read. */
   #singles = SINGLES;
+  /** The value of `#singles` after the last page that was not worth reading. It doubles with each such page. */
   #pause = SINGLES;
 
   constructor(rows: FolderRows) {

@@ -260,7 +260,7 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
   createPrivate(disk, path);
   const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
   try {
-    // Hashes are scattered, so a thousand new ones change as many pages. A larger checkpoint interval means fewer
+    // Hashes are scattered, so a thousand new hashes change as many pages. A larger checkpoint interval means fewer
     // checkpoints, each of which waits for the disk twice.
     db.exec(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = MEMORY",
@@ -365,9 +365,7 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-/**
- * The number of contents added last whose places are certainly cached. The cache holds at most twice as many places.
- */
+/** The cache holds at least the places of this many contents that were added last, and at most twice as many places. */
 const MOST_PLACES = 16_384;
 
 /**

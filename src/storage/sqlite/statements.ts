@@ -40,9 +40,10 @@ export class Statements {
 }
 
 /**
- * Returns a LIMIT clause for this many rows, rounded up to a power of two. The caller drops the surplus. The limit is
- * part of the text, because SQLite re-plans a statement whenever another value is bound to its LIMIT, and planning
- * takes longer than most queries. Powers of two keep the number of prepared statements small.
+ * Returns a LIMIT clause for `limit` rows, rounded up to a power of two; empty if there is no limit. The caller drops
+ * the surplus rows. The limit is part of the text, because SQLite re-plans a statement whenever another value is bound
+ * to its LIMIT, and planning takes longer than most queries. Powers of two keep the number of prepared statements
+ * small.
  */
 export function atMost(limit: number | undefined): string {
   return limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(Math.max(1, limit)))}`;

@@ -78,9 +78,9 @@ function keepOwnBits(step: Step): void {
 
 /**
  * Returns the stat of the entry with exactly the step's name; `undefined` if there is none. The disk may find an entry
- * of another name instead, because it takes both names for the same. If that entry is to be removed, notes its removal
- * as the step's `alias`, which must precede the step. Otherwise, blocks the step. A step that is itself a removal
- * ignores the other entry.
+ * of another name instead, because it treats both names as one. If that entry is to be removed, notes its removal as
+ * the step's `alias`, which must precede the step. Otherwise, blocks the step. A step that is itself a removal ignores
+ * the other entry.
  */
 function present(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): FileStat | undefined {
   const { fs, traits } = step.root;
@@ -145,8 +145,8 @@ function isCreated({ todo, blocked }: Step): boolean {
 }
 
 /**
- * Blocks a step that has an alias together with the removal of the alias: if the step, the removal or an entry in the
- * step's new folder is blocked, blocks the step, the removal and the contents of both. Otherwise contents would vanish
+ * Blocks a step that has an alias together with the removal of the alias. If the step, the removal or an entry in the
+ * step's new folder is blocked, blocks the step, the removal and the contents of both. Otherwise, contents would vanish
  * under one name and not appear under the other. Exception: an entry in the new folder that the disk cannot hold
  * (`not-held`) blocks nothing else.
  */

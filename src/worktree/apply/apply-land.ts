@@ -30,8 +30,8 @@ export interface LandContext {
   /** Functions that undo the landed steps, to be called in reverse order. */
   readonly undo: (() => void)[];
   /**
-   * The steps of each unit that was undone because one of its steps failed. The names that the undoing has restored
-   * must be made durable.
+   * The steps of each unit that was undone because a step of the unit failed. The names that were restored must be made
+   * durable.
    */
   readonly givenBack: Step[];
 }
@@ -138,8 +138,8 @@ export function land(context: LandContext, step: Step): void {
 }
 
 /**
- * Puts an alias and its contents back, because the name for which they were removed could not be created. Blocks their
- * steps, and those of that name.
+ * Puts an alias and its contents back, because the name for which they were removed could not be created. Blocks the
+ * steps of the alias and its contents, and the steps of that name and its contents.
  */
 function putBackAlias(context: LandContext, step: Step, { reason, detail }: Blocked): void {
   if (step.alias === undefined) return;
@@ -375,8 +375,8 @@ function removeOne(context: LandContext, step: Step): void {
 }
 
 /**
- * Moves a file from the trash back to its path. Does nothing if the path has an entry that this apply did not put
- * there, or that somebody has changed.
+ * Moves a file from the trash back to its path. Does nothing if the trash does not have the file, or if the path has an
+ * entry that this apply did not put there or that somebody has changed.
  */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
@@ -487,8 +487,8 @@ function copyInto(folder: WorkspacePath, { list, step, trashed }: Copying): Work
 const MAX_ENDING_BYTES = 32;
 
 /**
- * Shortens a name to this many bytes, without splitting a character. Keeps the beginning and the extension, by which
- * secrets are recognized.
+ * Shortens a name to at most `bytes` bytes, without splitting a character. Keeps the beginning and the extension, by
+ * which secrets are recognized.
  */
 function cutTo(bytes: number, name: string): string {
   const dot = name.lastIndexOf(".");

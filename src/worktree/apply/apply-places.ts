@@ -11,8 +11,8 @@ import { receiversOf } from "../files/folder-places.ts";
 // folders that receive them.
 
 /**
- * For at most this many files, the program is run only if files were staged early. Running the program takes about as
- * long as staging 200 files in their folders.
+ * The number of new files up to which the program is run only if files were staged early. Running the program takes
+ * about as long as staging 200 files in their folders.
  */
 const FEW = 256;
 
@@ -49,7 +49,7 @@ function receivers(anew: readonly Step[], root: ApplyRoot): Set<WorkspacePath> {
   return receiversOf(direct.map(({ inner }) => inner));
 }
 
-/** Returns those of the folders in which a new file gets the same attributes as in `staging.fresh`. */
+/** Returns the folders, among the given ones, in which a new file gets the same attributes as in `staging.fresh`. */
 async function plainFolders(
   disk: ApplyContext["disk"],
   { root, staging }: ApplyRoot,
@@ -62,7 +62,10 @@ async function plainFolders(
   return new Set([...(alike ?? [])].flatMap((at) => named.get(at) ?? []));
 }
 
-/** Leaves an early-staged file to no step unless the folder that receives it is one of `plain`. */
+/**
+ * Takes the early-staged file from each step whose folder is not in `plain`. A new folder counts as `plain` if its
+ * parent does.
+ */
 function dropEarly(anew: readonly Step[], root: ApplyRoot, plain: ReadonlySet<WorkspacePath>): void {
   const carried = new Map<WorkspacePath, boolean>();
   for (const step of anew) {

@@ -76,7 +76,7 @@ function newBytesIn(open: OpenRoot, steps: readonly Step[]): number {
 
 /**
  * The most changes whose files are synced while `begin` makes the intent durable. A journaling file system syncs the
- * files and the intent together in hardly more time than one of them. All these files are open meanwhile.
+ * files and the intent together in hardly more time than a single file. All these files are open meanwhile.
  */
 const BESIDE = 64;
 
@@ -176,11 +176,11 @@ interface Failure {
 }
 
 /**
- * Removes the files that applies have set aside, in the background: those of one apply at a time, in the order of
- * `add`.
+ * Removes the files that applies have set aside, in the background. Removes the files of one apply at a time, in the
+ * order of `add`.
  */
 export class TrashBin {
-  /** The promises never reject. */
+  /** The removals that were added and not yet asked for by `emptied`, by token. The promises never reject. */
   readonly #going = new Map<string, Promise<Failure | undefined>>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -220,12 +220,13 @@ async function attempt(empty: () => Promise<void>): Promise<Failure | undefined>
   }
 }
 
-/** Progress is reported in steps of at least this many paths. */
+/** The least number of further paths after which progress is reported again. */
 const STEP = 64;
 
 /**
- * The progress of an apply, for people. At first it is the number of staged files, because staging takes most of the
- * time. Once more paths than that are in their final state, it is the number of these paths. It never decreases.
+ * The progress of an apply, for people. At first, the progress is the number of staged files, because staging takes
+ * most of the time. Once the number of paths in their final state is greater, the progress is that number. The progress
+ * never decreases.
  */
 export class ApplyProgress {
   readonly #tell: ((done: number, total: number) => void) | undefined;

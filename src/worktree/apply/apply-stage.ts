@@ -12,15 +12,18 @@ import { type EarlyTree, adoptEarly, type AdoptedTree } from "./early-stage.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import { isReadableMode, withMode } from "./staging.ts";
 
-/** If there are more files than this, one `syncAllBeside` syncs all of them, if the platform has it. */
+/**
+ * The number of files up to which each file is synced separately. More files are synced by one `syncAllBeside`, if the
+ * platform has it.
+ */
 const FEW = 256;
 
-/** Contents up to this size are read into memory whole, and shared by all steps that need them. */
+/** The size in bytes up to which a content is read into memory as a whole, and shared by all steps that need it. */
 const HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * Yields to other tasks after this many bytes. Each content counts as its bytes plus `CONTENT_COST`, the cost of its
- * name.
+ * The number of bytes after which staging yields to other tasks. Each content counts as its bytes plus `CONTENT_COST`,
+ * the cost of its name.
  */
 const TURN_BYTES = 16 * 1024 * 1024;
 const CONTENT_COST = 16 * 1024;
@@ -78,7 +81,7 @@ function syncFolder({ staged, stagedIn, blocked }: Step): void {
 async function stageWithWorkers(context: StageContext, workers: RestoreWorkers, wanted: Wanted): Promise<void> {
   const { forWorkers, others } = splitForWorkers(wanted);
   releaseAll(context.steps);
-  // Wait for both, because the staging folder must not be emptied while one of them still writes.
+  // Both are awaited, because the staging folder must not be emptied while one of the two still writes.
   const [left, here] = await Promise.allSettled([
     stageByWorkers(workers, forWorkers, context),
     stageContents(context, others, false),

@@ -38,10 +38,12 @@ import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 const DEFAULT_MASK = 0o7000;
 const DEFAULT_FOLDER_MASK = 0o4000;
 
-/** An apply yields to other tasks after this many steps. */
+/** The number of steps after which an apply yields to other tasks. */
 const TURN = 2048;
 
-/** Up to this many folders are synced one by one. More folders are synced with their whole file system. */
+/**
+ * The number of folders up to which they are synced one by one. More folders are synced with their whole file system.
+ */
 const FEW_FOLDERS = 256;
 
 /**

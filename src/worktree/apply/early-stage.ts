@@ -11,7 +11,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 /** No operation has this token, because the token of an operation begins with a generated id. */
 const TOKEN = "early";
 
-/** Each time that this many bytes were written, a sync starts, so that little is left to sync at the end. */
+/** The number of written bytes after which a sync starts, so that little is left to sync at the end. */
 const PORTION_BYTES = 128 * 1024 * 1024;
 
 interface EarlyFile {
@@ -36,13 +36,14 @@ interface EarlyStageOptions {
   readonly disk: Disk;
   /** The root that will receive the files. */
   readonly open: OpenRoot;
+  /** A folder in the store for staging. It is used if it is on the device of the root. */
   readonly candidate: string | undefined;
 }
 
 /**
- * Stages files while their contents are being fetched, before it is decided whether the files come into the folder. No
- * intent covers these files yet, so the next process that begins an early stage removes them. The files do not count as
- * durable: an apply that takes them over syncs them together with its own files. Only the process that follows the
+ * Stages files while their contents are being fetched, before it is decided whether the files are put into the folder.
+ * No intent covers these files yet, so the next process that begins an early stage removes them. The files do not count
+ * as durable: an apply that takes them over syncs them together with its own files. Only the process that follows the
  * origin has an early stage.
  */
 export class EarlyStage {

@@ -20,9 +20,9 @@ const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /**
  * The staging folder of one apply, on the device of the root. It holds the apply's new files (`new/<n>`) and the old
- * files that it set aside (`old/<n>`). It lies in the store's staging folder if that is on the same device, else in
- * `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged in that folder itself
- * (`places`).
+ * files that it set aside (`old/<n>`). It lies in the store's staging folder if that folder is on the device of the
+ * root; else in `<root>/.chronicle-tmp/`. New files that must be made in a particular folder are staged in that folder
+ * itself (`places`).
  */
 export class Staging {
   /**
@@ -64,9 +64,9 @@ export class Staging {
   }
 
   /**
-   * Makes the folders, and empties `new`. `keepsOld`: true for an apply that resumes another one, and needs the old
-   * files of that one. Otherwise also empties `old`: an earlier apply with this token has then changed nothing, so
-   * `old` holds only second names (hard links) of files that are still in place.
+   * Makes the folders, and empties `new`. `keepsOld`: true for an apply that resumes an interrupted one, and needs the
+   * old files of that apply. Otherwise, `prepare` also empties `old`. An earlier apply with this token has then changed
+   * nothing, so `old` holds only second names (hard links) of files that are still in place.
    */
   prepare(keepsOld: boolean): void {
     this.places.clear();
@@ -90,8 +90,9 @@ export class Staging {
   }
 
   /**
-   * True if the file system has hard links. Makes one to find out. The errno of a refused link does not show this: some
-   * file systems without hard links refuse them with `EPERM`, which can also mean that this one link is not permitted.
+   * True if the file system has hard links. Makes a hard link to find out, because the errno of a refused link is
+   * ambiguous. Some file systems without hard links refuse a link with `EPERM`, which can also mean that only this link
+   * is not permitted.
    */
   hasLinks(): boolean {
     this.#hasLinks ??= this.#tryLink();
@@ -267,8 +268,9 @@ function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
 }
 
 /**
- * A time in ns that is longer than any staging lasts. `sweep` compares the time of a staging folder with the last
- * change of the folder that holds it, because both times come from the disk's own clock.
+ * The age in ns from which a staging folder is removed as abandoned. No staging lasts that long. `sweep` compares the
+ * time of a staging folder with the last change of the folder that holds it, because both times come from the disk's
+ * own clock.
  */
 const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
 

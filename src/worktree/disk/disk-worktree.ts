@@ -68,13 +68,16 @@ export interface DiskWorktreeOptions {
   readonly workers?: RestoreWorkers | undefined;
   /** Returns the traits of a folder. Default: the folder can hold everything. */
   readonly traitsOf?: ((folder: string) => FolderTraits) | undefined;
-  /** Returns the seq of the last recorded event, which the same hint names. Default: the hint names no seq. */
+  /**
+   * Returns the seq of the last recorded event, which the hint of the error for a missing tracked folder names.
+   * Default: the hint names no seq.
+   */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /**
    * The open worktrees of this process, of any workspace. This worktree adds itself. Worktrees with the same
-   * `cacheFile` have the same folders. An apply also enters the files that it has put into place into the stat caches
-   * of the other worktrees with the same folders, if their stats are certain (`isCertain`), so that these worktrees
-   * need not read them. Default: there are no other worktrees.
+   * `cacheFile` have the same folders. After an apply, the files that it has put into place are also entered into the
+   * stat caches of the other worktrees with the same folders, if the stats of the files are certain (`isCertain`). So
+   * these worktrees need not read the files. Default: there are no other worktrees.
    */
   readonly openHere?: Set<DiskWorktree> | undefined;
 }
@@ -99,6 +102,7 @@ export class DiskWorktree implements Worktree {
   #unapplied: readonly UnappliedRules[] = [];
   #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
+  /** True if the stat cache has a remembered state, loaded from its file or noted by this object. */
   #remembered = false;
   /** True once an apply of this object has removed what interrupted applies left. */
   #isSwept = false;
@@ -162,8 +166,8 @@ export class DiskWorktree implements Worktree {
   }
 
   /**
-   * Returns a text that changes when an exclude file changes. It is compared, because the watcher does not watch git
-   * folders.
+   * Returns a text that changes when an exclude file changes. The text is compared, because the watcher does not watch
+   * git folders.
    */
   #excludesNow(): string {
     const stats = this.roots.map(({ folder }) => this.#git.files.peek(join(folder, EXCLUDE_FILE)));

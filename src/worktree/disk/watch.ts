@@ -22,12 +22,15 @@ import type { TrackedRoot, WatchHandle, WatchHint } from "../worktree.ts";
 import { isSharedFileSystem } from "../../core/tree/folder-traits.ts";
 
 /**
- * All events within this time, in ms, make one hint. A hint without `paths` is called a hint of everything: the caller
- * must scan everything.
+ * The time in ms for which events are collected into one hint. A hint without `paths` is called a hint of everything:
+ * the caller must scan everything.
  */
 const COALESCE_MS = 40;
 
-/** After a pause, events make a hint after this shorter time, in ms, because usually no further events follow. */
+/**
+ * The time in ms for which events are collected into one hint after a pause. It is shorter, because usually no further
+ * events follow.
+ */
 const TOGETHER_MS = 5;
 
 /** The interval in ms between hints of everything while events may be missed. */
@@ -39,13 +42,16 @@ const RETRY_MS = 10_000;
 /** The maximum delay between two tries, in milliseconds. The delay doubles with each refusal. */
 const LONGEST_RETRY_MS = 600_000;
 
-/** Above this many paths at once, a full scan is cheaper, and the kernel's queue may have overflowed. */
+/** The number of paths at once above which a full scan is cheaper, and the kernel's queue may have overflowed. */
 const MANY = 2000;
 
-/** After more than `MANY` events, a pause of this length, in ms, causes a hint of everything. */
+/** The length in ms of the pause that, after more than `MANY` events, causes a hint of everything. */
 const QUIET_MS = 1500;
 
-/** The most folders that @parcel/watcher is told to ignore. It compares each event with each of these folders. */
+/**
+ * The maximum number of folders that @parcel/watcher is asked to ignore. @parcel/watcher compares each event with each
+ * of these folders.
+ */
 const MOST_IGNORED = 400;
 
 interface WatchOptions {
@@ -100,9 +106,10 @@ class RootsWatch implements RootsWatchHandle {
   readonly #barrier: WatchBarrier;
   readonly #losses: Disposable;
   #everything = false;
+  /** The number of events since the last pause of `QUIET_MS` after many events. */
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
-  /** Runs for `COALESCE_MS` after each hint. Events that come meanwhile are collected for the same time. */
+  /** Runs for `COALESCE_MS` after each hint. Events that come meanwhile are collected for `COALESCE_MS`, too. */
   #restTimer: NodeJS.Timeout | undefined;
   #quietTimer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
@@ -358,7 +365,7 @@ function hintOf(root: TrackedRoot, path: string): WorkspacePath | undefined {
   return pathInRoot(root.id, inner);
 }
 
-/** If the barrier's event does not come within this time, in ms, it counts as lost. */
+/** The time in ms after which the barrier's event counts as lost. */
 const WAIT_MS = 500;
 
 /**
@@ -461,7 +468,7 @@ class WatchBarrier {
   }
 }
 
-/** After this many folders, `FolderWatch` yields to other tasks. */
+/** The number of folders after which `FolderWatch` yields to other tasks. */
 const TURN = 1_000;
 const SLASH = Buffer.from("/");
 

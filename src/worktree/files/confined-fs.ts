@@ -4,7 +4,7 @@ import { ChronicleError, errnoOf } from "../../core/values/errors.ts";
 import { decodeName, nameOf, parentOf, pathToBytes } from "../../core/values/path.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 
-/** The most folders that stay open, so that deep trees do not use up the process's descriptors. */
+/** The maximum number of folders that stay open, so that deep trees do not use up the process's descriptors. */
 const KEPT_OPEN = 32;
 
 /**
@@ -92,7 +92,10 @@ export class ConfinedFs implements Disposable {
     return this.#disk.lstat(path === "" ? this.root : `${this.root}/${path}`);
   }
 
-  /** `undefined` if nothing is there, if a name is too long, or if the path's folder is missing or no real folder. */
+  /**
+   * Returns the stat of a path, without following links. Returns `undefined` if nothing is there, if a name is too
+   * long, or if the path's folder is missing or is no real folder.
+   */
   lstat(path: WorkspacePath): FileStat | undefined {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));

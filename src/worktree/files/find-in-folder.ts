@@ -6,10 +6,13 @@ import type { Disk, NodeKind } from "../../disk/disk.ts";
 import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import { ConfinedFs, type OpenedFile } from "./confined-fs.ts";
 
-/** Found files up to this size stay in memory. Larger files are read again when their contents are requested. */
+/**
+ * The size in bytes up to which a found file stays in memory. A larger file is read again when its content is
+ * requested.
+ */
 const HELD_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
-/** After this many bytes of one file, the search yields to other tasks. */
+/** The number of bytes of one file after which the search yields to other tasks. */
 const YIELD_BYTES = 16 * PIECE_BYTES;
 
 /** A file or link whose content or target had a wanted hash when it was read. */

@@ -96,7 +96,7 @@ const MOST_NAMES = 16;
 
 /**
  * The time 2001-09-09 01:46:41.001953125 UTC. A double with the number of seconds represents it exactly. The number of
- * whole seconds is odd, so that a time step of one second can be told from a step of two.
+ * whole seconds is odd, so that a time step of one second can be distinguished from a step of two seconds.
  */
 const PAST_NS = 1_000_000_001_001_953_125n;
 const SECOND_NS = 1_000_000_000;

@@ -48,8 +48,8 @@ export interface UnitRead {
 const ATTEMPTS = 3;
 const PIECE_BYTES = 1024 * 1024;
 /**
- * Files up to this size are read into memory, which shortens the read. The sink gets them after the last attempt. It
- * gets larger files in every attempt.
+ * The size in bytes up to which a file is read into memory, which shortens the read. The sink gets such a file after
+ * the last attempt. The sink gets a larger file in every attempt.
  */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** The size of a database's header, which contains the change counter. */

@@ -6,7 +6,7 @@ import { errnoOf } from "../../core/values/errors.ts";
 import { isSqliteDatabase } from "../../core/tree/sqlite-unit.ts";
 import { isSameStat } from "./same-stat.ts";
 
-/** The sink gets a content of up to this size, in bytes, as a whole, and a larger content in pieces. */
+/** The size in bytes up to which the sink gets a content as a whole. The sink gets a larger content in pieces. */
 export const SMALL_BYTES = 8 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ export interface StableSink {
  * The result of reading one file.
  *
  * - `read`: the sink got the content; `stat` was read after the last byte. `unstable`: the file changed during every
- *   attempt. The hash is that of the content that the sink got, but perhaps the file never had exactly this content.
+ *   attempt. The hash belongs to the content that the sink got, but perhaps the file never had exactly this content.
  * - `gone`: the path does not exist (any longer), or its parent is not a folder.
  * - `unreadable`: the file cannot be read; `detail` is the errno.
  * - `other`: the path is now a link, a folder or a special file.
@@ -43,7 +43,7 @@ export type StableRead =
       readonly hash: Hash;
       readonly size: number;
       readonly unstable: boolean;
-      /** True if the first bytes of the file are those of an SQLite database. */
+      /** True if the file begins like an SQLite database. */
       readonly isDatabase: boolean;
     }
   | { readonly kind: "gone" }

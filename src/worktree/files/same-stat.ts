@@ -1,8 +1,8 @@
 import type { FileStat } from "../../disk/disk.ts";
 
 /**
- * If a file is read within this time (in ns) after a change, its times may not reveal a further change, because the
- * clocks of file systems are coarse.
+ * The time in ns after a change within which a read of the file is racy: the file's times may not reveal a further
+ * change after the read, because the clocks of file systems are coarse.
  */
 const RACY_NS = 2_000_000_000n;
 
@@ -34,7 +34,10 @@ export function isSameContent(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeNs === b.mtimeNs && a.kind === b.kind;
 }
 
-/** True if a file that was read at this time could have been changed afterwards without its times showing it. */
+/**
+ * True if a file that was read at `readAtNs` (ns since the epoch) could have been changed afterwards without a change
+ * of its times.
+ */
 export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
   const newest = stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs;
   return newest >= readAtNs - RACY_NS;
@@ -42,11 +45,11 @@ export function isRacy(stat: FileStat, readAtNs: bigint): boolean {
 
 /**
  * True if every later write to this file shows in its stat, however soon the write follows. `written` is the stat after
- * the file was written where nobody else could reach it. `named` is the stat after the file got its name, which changed
- * only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every write changes at
- * least one of them. This holds even within one tick of the clock, and even if the clock is set back. (The only
- * exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.) False if the two
- * times may differ only because the file system rounds them differently.
+ * the file was written in a place that no other program could reach. `named` is the stat after the file got its name,
+ * which changed only the ctime. A write sets mtime and ctime to the same time. In `named` the two differ, so every
+ * write changes at least one of them. This holds even within one tick of the clock, and even if the clock is set back.
+ * (The only exception is a writer that sets the mtime to the old nanosecond within the tick of the naming.) False if
+ * the two times may differ only because the file system rounds them differently.
  */
 export function isCertain(written: FileStat, named: FileStat): boolean {
   const { mtimeNs, ctimeNs } = named;

@@ -111,7 +111,7 @@ export class GitFiles {
 
   /**
    * Returns the path with its links resolved; `undefined` if it cannot be resolved. A path that is not UTF-8 is
-   * returned as it is.
+   * returned unchanged.
    */
   real(path: string): string | undefined {
     if (!path.isWellFormed()) return path;

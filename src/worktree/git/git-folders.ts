@@ -10,9 +10,9 @@ export type KnownGitFolders = NotedMap<true, string>;
 
 /**
  * The folders in which git keeps its own state ("git folders"), each known by device and inode. A git folder need not
- * be called `.git`: a repository may be made with `--separate-git-dir`, a bare repository may have separate working
- * trees, and a mount may give a folder a second name. A git folder stays known after the `.git` that led to it is gone,
- * because its contents are still git's own state.
+ * be called `.git`, for three reasons. A repository may be made with `--separate-git-dir`. A bare repository may have
+ * separate working trees. A mount may give a folder a second name. A git folder stays known after the `.git` that led
+ * to it is gone, because its contents are still git's own state.
  */
 export class GitFolders {
   readonly #files: Pick<GitFiles, "peek">;

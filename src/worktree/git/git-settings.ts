@@ -47,8 +47,8 @@ export interface GitSettings {
 }
 
 /**
- * Returns the settings of a repository. The repository's own settings override those of the user, which override those
- * of the system.
+ * Returns the settings of a repository. The repository's own settings override the settings of the user. The user's
+ * settings override the settings of the system.
  */
 export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlaces): GitSettings {
   const reader = new SettingsReader(files, user, places);
@@ -61,7 +61,8 @@ export function readGitSettings(files: GitFiles, user: GitUser, places: GitPlace
 }
 
 /**
- * Who can write a file. `user`: only the user. `repository`: anybody who works in the repository, including an agent.
+ * The people and programs that can write a configuration file. `user`: only the user. `repository`: anybody who works
+ * in the repository, including an agent.
  */
 type Whose = "user" | "repository";
 

@@ -78,8 +78,8 @@ export class RootGit {
   }
 
   /**
-   * Looks for a repository that begins in a folder, only to learn its git folders. It is for roots for which ignore
-   * files do not apply.
+   * Looks for a repository that begins in a folder, only to learn its git folders. Used for roots to which ignore files
+   * do not apply.
    */
   meet(folder: WorkspacePath): void {
     this.#find(folder);
@@ -227,8 +227,8 @@ export class RootGit {
 }
 
 /**
- * The paths that a repository tracks. While the cached state is valid, only its `tracked` paths. Otherwise all paths of
- * the index, which is read when it is first needed, because it may be large.
+ * The paths that a repository tracks. While the cached state is valid, these are only its `tracked` paths. Otherwise,
+ * these are all paths of the index. The index is read when it is first needed, because it may be large.
  */
 class MetPaths implements TrackedPaths {
   readonly #git: RootGit;

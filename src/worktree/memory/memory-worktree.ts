@@ -292,7 +292,7 @@ class MemoryScan {
   readonly gone: WorkspacePath[] = [];
   readonly omitted: Omission[] = [];
   readonly tally: ScanTally;
-  /** The ignore files of the scanned folders, outer ones first. */
+  /** The ignore files of the scanned folders, outer folders first. */
   readonly rules: RuleFile[] = [];
   readonly #files: MemoryFiles;
   readonly #root: TrackedRoot;

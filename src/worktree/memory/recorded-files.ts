@@ -12,7 +12,7 @@ export interface RecordedFiles {
   /** Returns the paths directly in a folder. */
   children(folder: WorkspacePath): Promise<readonly WorkspacePath[]>;
   tally(): Promise<RecordedTally>;
-  /** Returns those of the hashes whose contents are in the store and undamaged. */
+  /** Returns the given hashes whose contents are in the store and undamaged. */
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   content(hash: Hash): Promise<Buffer | undefined>;
 }

@@ -32,7 +32,7 @@ export interface DiskOutsideOptions {
 }
 
 const PIECE = 1024 * 1024;
-/** How often a file that changes while it is read is read again. */
+/** The maximum number of times that a file is read again, because it changed while it was read. */
 const RETRIES = 3;
 /** The maximum number of links that the system follows to resolve one path. */
 const MOST_LINKS = 40;
@@ -318,7 +318,7 @@ class Walk implements OutsideLook {
 
 function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> {
   for (let at = 0; at <= most;) {
-    // Each piece has a new buffer, because the consumer may still need the last one.
+    // Each piece has a new buffer, because the consumer may still need the previous piece.
     const buffer = Buffer.allocUnsafe(at === 0 ? 64 * 1024 : PIECE);
     const count = disk.read(fd, buffer, at);
     if (count === 0) return;

@@ -7,7 +7,7 @@ import { isSameStat } from "../files/same-stat.ts";
 import { type OpenRoot, RULING } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
 
-/** After this many paths, `areStill` yields to other tasks. */
+/** The number of paths after which `areStill` yields to other tasks. */
 const TURN = 2_048;
 
 export interface StillContext {

@@ -12,7 +12,10 @@ import { GITS, type GitsOwn, isTakenIn } from "../git/git-folders.ts";
 import type { GitNow } from "../git/git-repository.ts";
 import { RootGit } from "../git/root-git.ts";
 
-/** What is needed to apply git's rules to one root. `own` finds the paths of the root that are git's own state. */
+/**
+ * The parts that are needed to apply git's rules to one root. `own` finds the paths of the root that are git's own
+ * state.
+ */
 export interface GitOfRoot extends GitNow {
   readonly own: GitsOwn;
 }
@@ -44,7 +47,10 @@ export function judgeOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): 
   };
 }
 
-/** Like `judgeOnDisk`, but is true for a path that is left out, and takes every path for a file. */
+/**
+ * Like `judgeOnDisk`, but the returned function only says whether a path is left out. It treats every path as a file.
+ * In a single-file root, it does not check whether the file is a database.
+ */
 export function leftOutOnDisk(fs: ConfinedFs, root: TrackedRoot, git: GitOfRoot): (inner: WorkspacePath) => boolean {
   const { only } = root;
   if (only !== undefined) return (inner) => !isHeldBy(root, inner) && !isOfUnit(only, inner);

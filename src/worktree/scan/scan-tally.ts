@@ -29,8 +29,8 @@ export class ScanTally {
   bytes: number;
 
   /**
-   * `start`: for a scan of only some paths, which counts only differences, the remembered totals; for a full scan,
-   * zeros.
+   * `start`: the initial number of paths, and their initial total size in bytes. A full scan starts at zeros. A scan of
+   * only some paths starts at the remembered totals, because it counts only the differences from them.
    */
   constructor(limits: CaptureLimits, start: { readonly entries: number; readonly bytes: number }) {
     this.#limits = limits;
@@ -38,7 +38,10 @@ export class ScanTally {
     this.bytes = start.bytes;
   }
 
-  /** Returns the weight to which the contents of a folder are added. `outer`: the weight of the folder above. */
+  /**
+   * Returns the weight to which the contents of a folder are added. This is a new weight for each folder down to
+   * `DEPTH`, and `outer` for a deeper folder. `outer`: the weight of the folder above; `undefined` for the root.
+   */
   weigh(path: WorkspacePath, outer: Weight | undefined): Weight {
     if (outer !== undefined && outer.depth >= DEPTH) return outer;
     const weight = { path, depth: outer === undefined ? 0 : outer.depth + 1, outer, entries: 0, bytes: 0 };
@@ -53,7 +56,10 @@ export class ScanTally {
     weight.bytes += bytes;
   }
 
-  /** True if the limits have room for one more path of this size. Once the result was false, it stays false. */
+  /**
+   * Returns true if one more path of `bytes` bytes fits within the limits. Once this method has returned false, it
+   * always returns false. A limit of 0 means that there is no limit.
+   */
   admits(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#limits;
     const fits = (maxEntries === 0 || this.entries < maxEntries) && (maxBytes === 0 || this.bytes + bytes <= maxBytes);
@@ -61,6 +67,7 @@ export class ScanTally {
     return !this.#isFull;
   }
 
+  /** Returns the limits that the counts exceed, each with the heaviest folders, the heaviest first. */
   exceeded(): LimitExcess[] {
     const found: LimitExcess[] = [];
     const { maxEntries, maxBytes } = this.#limits;

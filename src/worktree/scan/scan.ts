@@ -33,7 +33,7 @@ import { ScanTally } from "./scan-tally.ts";
 /** The approximate number of changed paths in one batch for `onChanged`. */
 const BATCH = 512;
 
-/** After this many paths, a scan yields to other tasks. */
+/** The number of paths after which a scan yields to other tasks. */
 const TURN = 4096;
 
 export interface OpenRoot {
@@ -53,7 +53,10 @@ export interface ScanContext {
   /** The workspace's id, which the hint of the error for a missing root names. */
   readonly workspace: string | undefined;
   readonly git: GitNow;
-  /** Returns the seq of the last recorded event, which the same hint names. Default: the hint names no seq. */
+  /**
+   * Returns the seq of the last recorded event, which the hint of the error for a missing root names. Default: the hint
+   * names no seq.
+   */
   readonly recordedSeq?: (() => Promise<number>) | undefined;
   /** Called with each staging folder that the scan has found in a folder that receives files. */
   readonly onStaging: (path: WorkspacePath) => void;
@@ -346,7 +349,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
 
 /**
  * Returns the folder in which a requested path lies. `parts`: the names that lead to it. Returns `undefined` if the
- * folder cannot be entered, or if the folder or one above it is new and therefore queued as a whole.
+ * folder cannot be entered, or if the folder, or a folder above it, is new and therefore queued as a whole.
  */
 function wayTo(
   scan: RootScan,

@@ -12,7 +12,7 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 const MAGIC = "CHRSTAT2";
 const FORMAT = 1;
 const PREFIX_BYTES = 24;
-/** At most this many changes are appended at once. If there are more, the file is rewritten. */
+/** The maximum number of changes that are appended at once. If there are more, the file is rewritten. */
 const FEW_CHANGES = 2000;
 /**
  * All appended changes together may have about this fraction of the size of the first part, or `APPENDED_BYTES` if that
@@ -39,7 +39,7 @@ const APPENDED_BYTES = 16 * 1024;
  */
 interface Header {
   readonly format: number;
-  /** The byte order of the columns, which is that of the machine that wrote them. */
+  /** The byte order of the columns: the byte order of the machine that wrote them. */
   readonly littleEndian: boolean;
   readonly seq: number;
   readonly rows: number;
@@ -141,7 +141,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
 }
 
 /**
- * True if the first part is still the one that this process knows. Another process may have written a first part that
+ * True if the first part is still the part that this process knows. Another process may have written a first part that
  * lacks rows which this process has saved before. The appended changes would not contain these rows.
  */
 function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {

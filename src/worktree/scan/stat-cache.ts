@@ -44,7 +44,9 @@ export interface KnownChild {
   readonly path: WorkspacePath;
   /** The child's row in the table, or `NO_ROW`. */
   readonly row: number;
-  /** The state of the child that was noted after the table was made. It overrides the row. */
+  /**
+   * The state of the child that was noted after the table was made; `undefined` if there is none. It overrides the row.
+   */
   readonly over: KnownRow | undefined;
 }
 
@@ -81,9 +83,13 @@ export interface Unsaved {
  */
 export class StatCache {
   #table: StatTable;
+  /** The state of each path that was noted after the table was made; `null` for a path that was removed. */
   readonly #changes = new Map<WorkspacePath, KnownRow | null>();
   /** The names in each folder at or beneath which there is a change, by the path of the folder. */
   readonly #changedIn = new Map<string, Set<string>>();
+  /**
+   * The listings that were noted after the table was made, and the listings of the roots, by the path of the folder.
+   */
   readonly #listings = new Map<WorkspacePath, Listing>();
   readonly #notedPaths = new Set<WorkspacePath>();
   readonly #notedListings = new Set<WorkspacePath>();
@@ -99,6 +105,7 @@ export class StatCache {
   /** The git folders of these repositories and of earlier repositories. */
   readonly gitFolders: KnownGitFolders = new NotedMap();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
+  /** The number of pins that are not disposed of (`pin`). */
   #pins = 0;
   /** True if the table has unsaved rows whose paths are not in `#notedPaths`. */
   #isUnnoted = false;

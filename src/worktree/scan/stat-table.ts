@@ -57,7 +57,7 @@ export interface Columns {
   readonly size: Float64Array;
   readonly mtimeMs: Float64Array;
   readonly parent: Int32Array;
-  /** The row after the last one beneath this row. */
+  /** The row after the last row beneath this row. */
   readonly end: Uint32Array;
   /** The end of the name in the bytes of all names. */
   readonly nameEnd: Uint32Array;
@@ -143,7 +143,7 @@ export class StatTable {
     return row + 1;
   }
 
-  /** Returns the row after the last one beneath a row. For a child, this is the row of the next child. */
+  /** Returns the row after the last row beneath a row. For a child, this is the row of the next child. */
   endOf(row: number): number {
     return row === NO_ROW ? this.rows : (this.columns.end[row] ?? 0);
   }
@@ -291,7 +291,7 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    // The size is that of the entry, because an entry that is known only from the record has no real stat.
+    // The size is taken from the entry, because an entry that is known only from the record has no real stat.
     c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.mtimeRestNs[row] = entry.mtimeRestNs ?? 0;
