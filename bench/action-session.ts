@@ -6,7 +6,7 @@ import { openStore } from "../src/open.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 
-/** Nothing is pruned, so that everything recorded is counted. */
+/** Without limits, nothing is pruned, and the measured size includes everything that was recorded. */
 const KEEP_ALL = { max_snapshots: 0, max_age_days: 0 };
 const SHORT = 1_000;
 const LONG = 10_000;
@@ -24,35 +24,36 @@ export const actionSession: Bench = {
     return {
       rows: [
         { what: `written by ${LONG} actions`, unit: "MiB", samples: [mib(long.written)] },
-        { what: "stored for them", unit: "MiB", samples: [mib(long.stored)] },
-        { what: `stored for an action, of ${SHORT}`, unit: "KiB", samples: [short.stored / SHORT / 1024] },
-        { what: `stored for an action, of ${LONG}`, unit: "KiB", samples: [long.stored / LONG / 1024] },
-        { what: `an action, of ${LONG}`, unit: "ms", samples: [long.ms / LONG] },
+        { what: `stored for ${LONG} actions`, unit: "MiB", samples: [mib(long.stored)] },
+        { what: `stored per action, session of ${SHORT}`, unit: "KiB", samples: [short.stored / SHORT / 1024] },
+        { what: `stored per action, session of ${LONG}`, unit: "KiB", samples: [long.stored / LONG / 1024] },
+        { what: `time per action, session of ${LONG}`, unit: "ms", samples: [long.ms / LONG] },
       ],
       ratios: [
         { what: "stored / written", samples: [long.stored / long.written], target: undefined },
         {
-          what: `stored for an action, of ${LONG} / of ${SHORT}`,
+          what: `stored per action, session of ${LONG} / of ${SHORT}`,
           samples: [long.stored / LONG / (short.stored / SHORT)],
           target: { kind: "at-most", value: 1.1 },
         },
       ],
       notes: [
-        `each action writes one of ${FILES} files of about 3 KB anew, one line of ${LINES} different; the space is what the disk gives to the store's files when the store is closed, less what the baseline took`,
+        `each action rewrites one of ${FILES} files of about 3 KB, with one of ${LINES} lines changed. "Stored" is the disk space of the closed store, without the space that the baseline took`,
       ],
     };
   },
 };
 
 interface Found {
-  /** Bytes that the actions wrote. */
+  /** The number of bytes that the actions wrote. */
   readonly written: number;
-  /** Bytes by which the store has grown. */
+  /** The number of bytes by which the store has grown on the disk. */
   readonly stored: number;
+  /** The time from opening the store until it is closed, in milliseconds. */
   readonly ms: number;
 }
 
-/** One session of `actions` actions, in a store of its own. */
+/** Measures a session of `actions` actions in a new store. */
 async function session(context: BenchContext, actions: number): Promise<Found> {
   const tree = context.scratch.fresh("action-session-tree");
   const home = context.scratch.fresh("action-session-store");
@@ -68,7 +69,7 @@ async function session(context: BenchContext, actions: number): Promise<Found> {
   return { written, stored: diskUse(home) - before, ms: performance.now() - started };
 }
 
-/** Returns how many bytes the actions wrote. */
+/** Carries out a session. Resolves to the number of bytes that the actions wrote. */
 async function act(workspace: WorkspaceApi, tree: string, actions: number): Promise<number> {
   await workspace.startSession({ id: "bench", actor: "bench" });
   let written = 0;
@@ -84,7 +85,7 @@ async function act(workspace: WorkspaceApi, tree: string, actions: number): Prom
 
 const pathOf = (file: number): string => `src/part-${file % 10}/file-${file}.ts`;
 
-/** A file's text, with one line that depends on `n`. */
+/** Returns the text of a file, with one line that depends on `n`. */
 function content(file: number, n: number): string {
   const lines = Array.from(
     { length: LINES },
@@ -102,7 +103,7 @@ function manyFiles(tree: string): void {
   }
 }
 
-/** Bytes that the disk gives to everything in a folder. */
+/** Returns the disk space of a folder, in bytes. */
 function diskUse(folder: string): number {
   const du = spawnSync("du", ["-s", "--block-size=1", folder], { encoding: "utf8" });
   if (du.status !== 0) throw new Error(`du failed: ${du.stderr}`);

@@ -24,7 +24,9 @@ export const baseline: Bench = {
         { what: "git / chronicle", samples: ratioInTurn(git, ours), target: { kind: "at-least", value: 5 } },
         { what: "restic / chronicle", samples: ratioInTurn(restic, ours), target: { kind: "at-least", value: 3 } },
       ],
-      notes: ["git's automatic collection is off; git does not sync loose objects, chronicle and restic sync theirs"],
+      notes: [
+        "git's automatic collection is off. git does not sync its loose objects; chronicle and restic sync what they store",
+      ],
     };
   },
 };

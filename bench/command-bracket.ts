@@ -11,14 +11,14 @@ const FILES_PER_COMMAND = 3;
 
 export const commandBracket: Bench = {
   name: "command-bracket",
-  promise: "the bracket around a shell command, with a watcher: at most 30 ms when little changed (corpus M)",
+  promise: "with a watcher, the bracket around a shell command takes at most 30 ms if few files changed (corpus M)",
   async run(context) {
     const tree = copyOfCorpus(context, "command-bracket-tree");
     const files = someFiles(tree);
     const rows: Row[] = [];
     const p50 = await withWorkspace(context.scratch.fresh("command-bracket-store"), tree, async (workspace) => {
-      const alone = await brackets({ workspace, files, count: 6 });
-      rows.push({ what: "without a watcher, p50", unit: "ms", samples: [percentile(alone, 0.5)] });
+      const unwatched = await brackets({ workspace, files, count: 6 });
+      rows.push({ what: "without a watcher, p50", unit: "ms", samples: [percentile(unwatched, 0.5)] });
       await workspace.follow();
       const idle = await brackets({ workspace, files: [], count: BRACKETS });
       rows.push({ what: "with a watcher, nothing changed, p50", unit: "ms", samples: [percentile(idle, 0.5)] });
@@ -46,7 +46,7 @@ export const commandBracket: Bench = {
         },
       ],
       notes: [
-        "snapshot before and record after, without the command itself; in an open process; the command names no paths, so that the whole workspace is bracketed",
+        "the time of the snapshot before the command and of the record after it, without the command itself, in a process that keeps the workspace open. The command names no paths, so the bracket covers the whole workspace",
       ],
     };
   },
@@ -54,12 +54,16 @@ export const commandBracket: Bench = {
 
 interface Brackets {
   readonly workspace: WorkspaceApi;
-  /** Files that the commands change, some each; none: the commands change nothing. */
+  /** The files to change. Each command changes the next few. Empty: the commands change nothing. */
   readonly files: readonly string[];
+  /** The number of commands. */
   readonly count: number;
 }
 
-/** Milliseconds that each bracket adds to its command. */
+/**
+ * Carries out brackets, and resolves to the milliseconds that each adds to its command. Rejects if a bracket records a
+ * wrong number of changes.
+ */
 async function brackets({ workspace, files, count }: Brackets): Promise<number[]> {
   const samples: number[] = [];
   for (let i = 0; i < count; i++) {
@@ -69,7 +73,7 @@ async function brackets({ workspace, files, count }: Brackets): Promise<number[]
     const started = performance.now();
     const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "make all" } });
     const before = performance.now() - started;
-    if (action === null) throw new Error("a command makes a snapshot");
+    if (action === null) throw new Error("no snapshot was made before a command");
     for (const file of changed) appendFileSync(file, `// bracket ${i}\n`);
     const resumed = performance.now();
     const end = await workspace.finishAction(action.id);
@@ -81,7 +85,7 @@ async function brackets({ workspace, files, count }: Brackets): Promise<number[]
   return samples;
 }
 
-/** A few hundred files spread over the tree. */
+/** Returns a few hundred files that are spread over the tree. */
 function someFiles(tree: string): string[] {
   const files = filesOfTree(tree);
   const step = Math.max(1, Math.floor(files.length / 300));

@@ -29,7 +29,7 @@ export const diskUsed: Bench = {
         { what: "chronicle / git's loose objects", samples: [ours / git], target: { kind: "at-most", value: 1 } },
         { what: "chronicle after gc / restic", samples: [oursAfter / restic], target: { kind: "at-most", value: 1.3 } },
       ],
-      notes: ["`du`: whole blocks, as the disk counts them"],
+      notes: ["the sizes are those of `du`, which counts whole blocks"],
     };
   },
 };

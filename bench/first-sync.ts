@@ -10,7 +10,7 @@ import { isInstalled, pairIn, type SyncPair } from "./lib/sync-peer.ts";
 
 export const firstSync: Bench = {
   name: "first-sync",
-  promise: "a replica is filled at most 1.5 × slower than by `rsync -a` over loopback",
+  promise: "a first sync takes at most 1.5 times as long as a copy by `rsync -a` over loopback",
   async run(context) {
     if (!isInstalled("rsync")) return { rows: [], ratios: [], notes: ["left out: rsync is not installed"] };
     const pair = pairIn(context.scratch.fresh("first-sync"));
@@ -38,13 +38,13 @@ export const firstSync: Bench = {
         { what: "chronicle / rsync", samples: ratioInTurn(ours, theirs), target: { kind: "at-most", value: 1.5 } },
       ],
       notes: [
-        "the replica begins with an empty folder and an empty store, and ends with the files, the whole history and all contents, durably; rsync syncs nothing to disk. What came is compared with the corpus, byte by byte, outside of the clock",
+        "the replica begins with an empty folder and an empty store. At the end it durably has the files, the whole history and all contents. rsync syncs nothing to disk. All results are compared with the corpus, byte by byte; this is not timed",
       ],
     };
   },
 };
 
-/** Seconds until a new replica has everything. */
+/** Starts a new replica, and resolves to the seconds until it is in sync. */
 async function filled(context: BenchContext, origin: SyncPair): Promise<number> {
   const pair = pairIn(context.scratch.fresh("replica"));
   context.scratch.settle();
@@ -58,7 +58,7 @@ async function filled(context: BenchContext, origin: SyncPair): Promise<number> 
   return seconds;
 }
 
-/** Seconds of a copy into a new folder. */
+/** Copies with rsync into a new folder, and returns the seconds that this took. */
 function copied(context: BenchContext, url: string): number {
   const target = context.scratch.fresh("copied-by-rsync");
   context.scratch.settle();

@@ -12,19 +12,19 @@ import { copyOfCorpus } from "./lib/rounds.ts";
 
 const WITH_PROCESS = 60;
 const WITHOUT = 15;
-/** The corpus that is as large as many a project: 7,000 files. */
+/** A corpus of the size of an ordinary project (7,000 files). */
 const ORDINARY: CorpusName = "S";
-/** Number of calls that are checked at the end. */
+/** The number of last calls whose actions are checked at the end. */
 const LAST = 30;
 const SESSION = "bench";
 
 export const hookLatency: Bench = {
   name: "hook-latency",
   promise:
-    "an agent's tool call gets at most 25 ms slower by its hooks with the long-lived process, 150 ms without (medians)",
+    "the hooks make an agent's tool call at most 25 ms slower with the long-lived process, and 150 ms without it (medians)",
   async run(context) {
     const { corpus } = context.options;
-    // The promise is for the corpus asked for; beside it the same in a folder of ordinary size.
+    // The bench is also run in a corpus of ordinary size, for comparison.
     const corpora: readonly CorpusName[] = corpus === ORDINARY ? [ORDINARY] : [corpus, ORDINARY];
     const measured: Measured[] = [];
     for (const one of corpora) {
@@ -34,7 +34,7 @@ export const hookLatency: Bench = {
       rows: measured.flatMap(({ rows }) => rows),
       ratios: measured.flatMap(({ ratios }) => ratios),
       notes: [
-        "the hooks before and after a tool call together, started by `sh -c` as Claude Code does; the tool changes one file; without the process each hook starts Node, opens the store and looks at the whole corpus around a shell command",
+        "each time is that of the two hooks of a tool call together, started by `sh -c` as Claude Code does. The tool changes one file. Without the process, each hook starts Node and opens the store; for a shell command, it also looks at the whole corpus",
       ],
     };
   },
@@ -42,7 +42,7 @@ export const hookLatency: Bench = {
 
 type Measured = Pick<Result, "rows" | "ratios">;
 
-/** Both tools with and without the process, in a copy of a corpus. */
+/** Measures both tools with and without the process, in a copy of the corpus. */
 async function measure(context: BenchContext, corpus: CorpusName): Promise<Measured> {
   const tree = copyOfCorpus(context, `hook-latency-${corpus}-tree`);
   const hooks = new Hooks(tree, context.scratch.fresh(`hook-latency-${corpus}-store`));
@@ -75,7 +75,7 @@ async function measure(context: BenchContext, corpus: CorpusName): Promise<Measu
 
 type Tool = "Write" | "Bash";
 
-/** Claude Code's hooks as they are installed in a project, called as it calls them. */
+/** The hooks for Claude Code as `chronicle agents install` installs them, called as Claude Code calls them. */
 class Hooks {
   readonly #tree: string;
   readonly #home: string;
@@ -96,7 +96,7 @@ class Hooks {
     this.#installed = installedHooks(join(tree, ".claude", "settings.json"));
   }
 
-  /** Begins the session, which starts the process, and waits until that answers and has looked around. */
+  /** Begins the session, which starts the process. Resolves when the process answers and has handled some calls. */
   async start(): Promise<void> {
     this.#call("SessionStart", { source: "startup" });
     this.#call("UserPromptSubmit", { prompt_id: "turn-1", prompt: "measure" });
@@ -107,21 +107,21 @@ class Hooks {
     this.calls("Bash", 3);
   }
 
-  /** Ends the process; the hooks do without from now on, and do not start another one. */
+  /** Ends the process. The later hooks neither ask nor start a process. */
   async stop(): Promise<void> {
     const pid = await this.#pid();
-    if (pid === undefined) throw new Error("the long-lived process has ended by itself");
+    if (pid === undefined) throw new Error("the long-lived process has ended too early");
     process.kill(pid);
     while ((await this.#pid()) !== undefined) await sleep(10);
     this.#isDirect = true;
   }
 
-  /** Throws if a hook has started the process again: the calls were not without it. */
+  /** Rejects if a process runs again, because the calls may then have used it. */
   async mustBeWithout(): Promise<void> {
-    if ((await this.#pid()) !== undefined) throw new Error("a hook without the long-lived process has started it");
+    if ((await this.#pid()) !== undefined) throw new Error("a hook has started the long-lived process again");
   }
 
-  /** Milliseconds that the hooks of each tool call take, before and after together. */
+  /** Makes tool calls, and returns the milliseconds that the two hooks of each call take together. */
   calls(tool: Tool, count: number): number[] {
     return Array.from({ length: count }, () => {
       const file = join(this.#tree, "bench-hook-latency.txt");
@@ -133,7 +133,7 @@ class Hooks {
     });
   }
 
-  /** Throws unless the last calls are actions with one change each: older ones may have been pruned. */
+  /** Throws unless each of the last calls is an action with one change. Earlier actions may have been pruned. */
   mustHaveRecorded(): void {
     const { actions } = JSON.parse(runCommand(this.#chronicle("changes", "--session", SESSION, "--json"))) as {
       actions: { state: string; changed: number; tool_call: string }[];
@@ -144,7 +144,7 @@ class Hooks {
     if (last.length !== LAST || !last.every(isWhole)) throw new Error(`not recorded: ${JSON.stringify(last)}`);
   }
 
-  /** Milliseconds of one hook. */
+  /** Runs a hook, and returns the milliseconds that it took. Throws if the hook fails or prints to stderr. */
   #call(event: string, more: Readonly<Record<string, unknown>>): number {
     const input = { session_id: SESSION, cwd: this.#tree, hook_event_name: event, ...more };
     const installed = this.#installed[event] ?? "exit 1";
@@ -167,12 +167,15 @@ class Hooks {
   }
 }
 
-/** The command line of a hook that neither asks nor starts the process. What follows `||` is for a hook that is missing. */
+/**
+ * Adds `--direct` to the command line of a hook, so that the hook neither asks nor starts the process. The option goes
+ * before `||`, which begins the command for the case that the hook's program is missing.
+ */
 function directly(installed: string): string {
   return installed.replace(/( \|\| .*)?$/, " --direct$1");
 }
 
-/** Event → command line. */
+/** Returns the installed hooks: event → command line. */
 function installedHooks(file: string): Record<string, string> {
   const { hooks } = JSON.parse(readFileSync(file, "utf8")) as {
     hooks: Record<string, { hooks: { command: string }[] }[]>;

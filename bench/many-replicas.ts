@@ -10,7 +10,7 @@ const MIB = 2 ** 20;
 
 export const manyReplicas: Bench = {
   name: "many-replicas",
-  promise: "200 replicas of one origin in at most 1 GiB of memory",
+  promise: "an origin with 200 replicas takes at most 1 GiB of memory",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("many-replicas"), ["--replication"]);
     await server.start();
@@ -23,25 +23,25 @@ export const manyReplicas: Bench = {
     return {
       rows: [
         { what: "memory of the origin without replicas", unit: "MiB", samples: [before / MIB] },
-        { what: "a write until all of them hold it, p50", unit: "ms", samples: [percentile(latency, 0.5)] },
-        { what: "a write until all of them hold it, p99", unit: "ms", samples: [percentile(latency, 0.99)] },
+        { what: "from a write until all replicas have it, p50", unit: "ms", samples: [percentile(latency, 0.5)] },
+        { what: "from a write until all replicas have it, p99", unit: "ms", samples: [percentile(latency, 0.99)] },
       ],
       ratios: [
         {
-          what: "most memory of the origin",
+          what: "peak memory of the origin",
           unit: "MiB",
           samples: [server.memory().most / MIB],
           target: { kind: "at-most", value: 1024 },
         },
       ],
       notes: [
-        `${REPLICAS} replicas in a process of their own, which hold in memory what they get; each began with nothing and fetched ${FILES} files; then ${WRITES} writes, one after the other`,
+        `the ${REPLICAS} replicas are in one process of their own, and hold everything in memory. Each began empty and fetched ${FILES} files. Then ${WRITES} writes were made, one after the other`,
       ],
     };
   },
 };
 
 function following(context: BenchContext, { socket }: BenchServer, workspace: string) {
-  context.say(`${REPLICAS} replicas begin`);
+  context.say(`starting ${REPLICAS} replicas`);
   return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: WRITES });
 }

@@ -37,7 +37,7 @@ export const millionEvents: Bench = {
         { what: "open", unit: "s", samples: opens, target: { kind: "at-most", value: 0.3 } },
         { what: "verify --quick", unit: "events/s", samples: rates, target: { kind: "at-least", value: 150_000 } },
       ],
-      notes: ["in an open process; lines of about 600 bytes, as a file's event has"],
+      notes: ["measured within one process. The lines of the log have about 600 bytes, like those of files' events"],
     };
   },
 };
@@ -47,6 +47,7 @@ interface Places {
   readonly configFolder: string;
 }
 
+/** Begins the history of a tree, and resolves to the id of the workspace. */
 async function begin(options: Places, tree: string): Promise<string> {
   const store = await openStore(options);
   const { workspace } = await store.init({ roots: [tree] });
@@ -56,7 +57,7 @@ async function begin(options: Places, tree: string): Promise<string> {
   return id;
 }
 
-/** Appends events to the log as the engine would, all hashes and links included. Returns the log's length in bytes. */
+/** Appends events with valid hashes and links until there are `EVENTS`. Resolves to the log's length in bytes. */
 async function fill(home: string, id: string): Promise<number> {
   const log = new FileEventLog(new NodeDisk(), storeLayout(home).workspace(id));
   let head: Head = { seq: log.head.seq, hash: log.head.hash };
@@ -77,7 +78,7 @@ function draft(n: number): EventDraft {
   return { op: "upsert", recordId: `user:step-${n % 5000}`, record: { step: n, name: `step-${n}`, text } };
 }
 
-/** Seconds from nothing to an open workspace that has answered once. */
+/** Opens the store and the workspace, and reads one event. Resolves to the seconds that this took. */
 async function timeOpen(options: Places, tree: string): Promise<number> {
   const started = performance.now();
   const store = await openStore(options);
@@ -89,7 +90,7 @@ async function timeOpen(options: Places, tree: string): Promise<number> {
   return seconds;
 }
 
-/** Events a second, for each round. */
+/** Verifies the log in each round. Resolves to the speed of each round, in events a second. */
 async function timeVerify(context: BenchContext, options: Places, tree: string): Promise<number[]> {
   const rates: number[] = [];
   const store = await openStore(options);

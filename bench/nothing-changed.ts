@@ -26,7 +26,7 @@ export const nothingChanged: Bench = {
         },
         { what: "chronicle status / git status", samples: ratioInTurn(ownStatus, status), target: undefined },
       ],
-      notes: ["both take the start of a process along; that of Node is about 0.1 s"],
+      notes: ["the times include the start of each process"],
     };
   },
 };

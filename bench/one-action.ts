@@ -16,7 +16,7 @@ const FILE_BYTES = 10_000;
 export const oneAction: Bench = {
   name: "one-action",
   promise:
-    "snapshot, tool and finish for one file of 10 KB, durable, in a program that keeps the workspace open: p50 at most 2 ms, 15 times faster than `git add F && git commit`",
+    "a durable action that writes one file of 10 KB, in a program that keeps the workspace open, has a p50 of at most 2 ms, 15 times faster than `git add F && git commit`",
   async run(context) {
     const tree = copyOfCorpus(context, "one-action-tree");
     const ours = await withWorkspace(context.scratch.fresh("one-action-store"), tree, (workspace) =>
@@ -39,18 +39,18 @@ export const oneAction: Bench = {
         { what: "git / chronicle, p50", samples: [gitP50 / p50], target: { kind: "at-least", value: 15 } },
       ],
       notes: [
-        `${ACTIONS} actions, each writes ${FILE_BYTES} new bytes to one file; three syncs each: the log before the tool, the content and the log after it; ${COMMITS} commits, which git does not sync`,
+        `each of ${ACTIONS} actions writes ${FILE_BYTES} new bytes to the same file. An action needs three syncs: of the log before the tool, and of the content and the log after it. git makes ${COMMITS} commits, which it does not sync`,
       ],
     };
   },
 };
 
-/** 10 KB of lines that differ from action to action. */
+/** Returns 10 KB of lines that are different in each action. */
 function content(n: number): string {
   return `line of action ${n}: ${(n * 7919).toString(36)}\n`.repeat(FILE_BYTES / 16).slice(0, FILE_BYTES);
 }
 
-/** Milliseconds of each action, the tool's own write included. */
+/** Carries out the actions. Resolves to the milliseconds of each, including the tool's own write. */
 async function act(workspace: WorkspaceApi, tree: string): Promise<number[]> {
   const path = "bench-one-action.txt";
   const samples: number[] = [];
@@ -58,7 +58,7 @@ async function act(workspace: WorkspaceApi, tree: string): Promise<number[]> {
     const text = content(i);
     const started = performance.now();
     const action = await workspace.snapshotAction({ type: "write_file", payload: { path, content: text } });
-    if (action === null) throw new Error("a write makes a snapshot");
+    if (action === null) throw new Error("no snapshot was made before a write");
     writeFileSync(join(tree, path), text);
     const end = await workspace.finishAction(action.id);
     samples.push(performance.now() - started);
@@ -67,9 +67,9 @@ async function act(workspace: WorkspaceApi, tree: string): Promise<number[]> {
   return samples;
 }
 
-/** Milliseconds of each `git add F && git commit`. */
+/** Edits and commits a file several times. Returns the milliseconds of each `git add F && git commit`. */
 function commitEdits(tree: string, [add, commit]: readonly Command[]): number[] {
-  if (add === undefined || commit === undefined) throw new Error("git's record is an add and a commit");
+  if (add === undefined || commit === undefined) throw new Error("git's `record` must be an add and a commit");
   const folder = join(tree, "bench-new");
   mkdirSync(folder);
   const file = join(folder, "one-action.txt");

@@ -13,7 +13,7 @@ const COMMITS = 15;
 export const oneFile: Bench = {
   name: "one-file",
   promise:
-    "one file recorded durably by a program that keeps the workspace open: p50 at most 1 ms, 20 times faster than `git add F && git commit`",
+    "a program that keeps the workspace open durably records one file with a p50 of at most 1 ms, 20 times faster than `git add F && git commit`",
   async run(context) {
     const tree = copyOfCorpus(context, "one-file-tree");
     const store = context.scratch.fresh("one-file-store");
@@ -37,13 +37,13 @@ export const oneFile: Bench = {
         },
       ],
       notes: [
-        `${EDITS} edits of a file of about 4 KiB, each made durable; ${COMMITS} commits, which git does not sync`,
+        `a file of about 4 KiB is edited and durably recorded ${EDITS} times. git makes ${COMMITS} commits, which it does not sync`,
       ],
     };
   },
 };
 
-/** Milliseconds of each `record` in an open workspace. */
+/** Edits a file and records each edit in an open workspace. Resolves to the milliseconds of each `record`. */
 async function recordEdits(tree: string, home: string): Promise<number[]> {
   const store = await openStore({ home: join(home, "home"), configFolder: join(home, "config") });
   const { workspace } = await store.init({ roots: [tree], maxEntries: 0, maxBytes: 0, maxFileSize: 0 });
@@ -60,9 +60,9 @@ async function recordEdits(tree: string, home: string): Promise<number[]> {
   return samples;
 }
 
-/** Milliseconds of each `git add F && git commit`. */
+/** Edits and commits a file several times. Returns the milliseconds of each `git add F && git commit`. */
 function commitEdits(tree: string, [add, commit]: readonly Command[]): number[] {
-  if (add === undefined || commit === undefined) throw new Error("git's record is an add and a commit");
+  if (add === undefined || commit === undefined) throw new Error("git's `record` must be an add and a commit");
   const folder = join(tree, "bench-new");
   mkdirSync(folder);
   const file = join(folder, "one-file.txt");

@@ -32,7 +32,7 @@ export const peakMemoryBench: Bench = {
     return {
       rows,
       ratios: [target(`chronicle, corpus ${corpus}`, 250), target("chronicle, one file of 2 GiB", 150)],
-      notes: ["largest resident memory of any of the tool's processes, with pages of mapped files"],
+      notes: ["each value is the peak resident memory of the tool's largest process, including pages of mapped files"],
     };
 
     function target(name: string, value: number) {
@@ -41,6 +41,7 @@ export const peakMemoryBench: Bench = {
   },
 };
 
+/** Measures a tool's first capture of a tree. */
 async function peakOf(context: BenchContext, tool: Tool, what: string, tree: string): Promise<Row> {
   const kept = tool.begin(tree, context.scratch.fresh(`memory-${tool.name}`));
   let peak = 0;

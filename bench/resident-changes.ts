@@ -45,11 +45,12 @@ export const residentChanges: Bench = {
           target: corpusShare(context, { M: 0.4 }),
         },
       ],
-      notes: ["after each snapshot, a look at all files finds nothing that is not recorded"],
+      notes: ["after each snapshot, a `status` that looks at all files must find no change; this is not timed"],
     };
   },
 };
 
+/** Throws if `chronicle status` reports changes. */
 function mustBeRecorded(status: Command): void {
   const { changes } = JSON.parse(runCommand(status)) as { changes: readonly unknown[] };
   if (changes.length > 0) throw new Error(`not recorded: ${JSON.stringify(changes.slice(0, 5))}`);

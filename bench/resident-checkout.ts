@@ -10,7 +10,7 @@ const MOST_MS = 50;
 export const residentCheckout: Bench = {
   name: "resident-checkout",
   promise:
-    "`chronicle status`, carried out by the store's process, takes at most 50 ms, also where the files were written just before they were recorded",
+    "`chronicle status`, carried out by the store's process, takes at most 50 ms, even if the files were written just before they were recorded",
   async run(context) {
     context.say("preparing chronicle and its process, then git");
     const tree = freshCopyOfCorpus(context, "resident-checkout-tree");
@@ -32,7 +32,7 @@ export const residentCheckout: Bench = {
         { what: "chronicle status / git status", samples: ratioInTurn(own, status), target: undefined },
       ],
       notes: [
-        "both tools read a file again that was changed just before it was recorded; git until it writes its index anew",
+        "both tools read a file again if it was changed just before it was recorded. git does so until it rewrites its index",
       ],
     };
   },

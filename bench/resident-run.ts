@@ -7,13 +7,13 @@ const MOST_MS = 100;
 
 export const residentRun: Bench = {
   name: "resident-run",
-  promise: "`chronicle run -- true` takes at most 100 ms where the store's process is there",
+  promise: "`chronicle run -- true` takes at most 100 ms with the store's process",
   async run(context) {
     await using ours = await StoreProcess.ofCorpus(context, "resident-run");
     const rows = inMilliseconds(
       inTurn(manyRounds(context), [
         { name: "chronicle run -- true", prepare: () => [ours.asked("run", "--", "true")] },
-        { name: "the same, with CHRONICLE_DIRECT", prepare: () => [ours.direct("run", "--", "true")] },
+        { name: "chronicle run -- true, with CHRONICLE_DIRECT", prepare: () => [ours.direct("run", "--", "true")] },
       ]),
     );
     const [run = []] = rows.map((row) => row.samples);
@@ -22,7 +22,7 @@ export const residentRun: Bench = {
       ratios: [
         { what: "chronicle run -- true", unit: "ms", samples: run, target: { kind: "at-most", value: MOST_MS } },
       ],
-      notes: ["the command line starts the command, the process records"],
+      notes: ["the command line starts the command, and the process records the run"],
     };
   },
 };

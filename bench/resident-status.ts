@@ -12,7 +12,7 @@ const SHARE_OF_GIT = { M: 0.4, L: 0.1 } as const;
 export const residentStatus: Bench = {
   name: "resident-status",
   promise:
-    "`chronicle status`, carried out by the store's process, takes at most 50 ms; beside `git status` at most 0.4 times as long in corpus M, 0.1 times in L",
+    "`chronicle status`, carried out by the store's process, takes at most 50 ms, and of the time of `git status` at most 0.4 times in corpus M and 0.1 times in L",
   async run(context) {
     await using ours = await StoreProcess.ofCorpus(context, "resident-status");
     const git = recorded(context, repositoryTool);
@@ -40,13 +40,18 @@ export const residentStatus: Bench = {
           samples: ratioInTurn(own, gits),
           target: corpusShare(context, SHARE_OF_GIT),
         },
-        { what: "the same, 18 changes", samples: ratioInTurn(ownChanged, gitsChanged), target: undefined },
+        {
+          what: "chronicle status / git status, 18 changes",
+          samples: ratioInTurn(ownChanged, gitsChanged),
+          target: undefined,
+        },
       ],
       notes: [],
     };
   },
 };
 
+/** Adds a state of the tree to the labels of rows. */
 function labelled(state: string, rows: readonly Row[]): Row[] {
   return rows.map((row) => ({ ...row, what: `${row.what}: ${state}` }));
 }

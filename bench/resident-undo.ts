@@ -38,7 +38,7 @@ export const residentUndo: Bench = {
           check: () => mustEqualCorpus(context, git.tree),
         },
         {
-          name: "chronicle undo, of changes that no snapshot has",
+          name: "chronicle undo, of changes without a snapshot",
           prepare(round) {
             const before = eventOf(ours);
             own.make(context.options.rounds + round);
@@ -54,20 +54,20 @@ export const residentUndo: Bench = {
       ratios: [
         { what: "chronicle / git", samples: ratioInTurn(undo, reset), target: corpusShare(context, { M: 0.4 }) },
         {
-          what: "the same, of changes that no snapshot has",
+          what: "chronicle / git, of changes without a snapshot",
           samples: ratioInTurn(unrecorded, reset),
           target: undefined,
         },
       ],
       notes: [
-        "chronicle records that the changes were taken back, so that it can be redone; git loses them",
-        "each result is compared with the corpus, byte by byte, outside of the clock",
+        "chronicle records the undo, so that it can be redone. git loses the changes",
+        "each result is compared with the corpus, byte by byte; this is not timed",
       ],
     };
   },
 };
 
-/** The latest event of the history. */
+/** Returns the seq of the history's last event. */
 function eventOf(ours: StoreProcess): number {
   const { seq } = JSON.parse(runCommand(ours.asked("status", "--json"))) as { seq: number };
   return seq;

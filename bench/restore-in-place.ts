@@ -19,7 +19,7 @@ export const restoreInPlace: Bench = {
     return {
       rows,
       ratios: [{ what: "chronicle / git", samples: ratioInTurn(ours, git), target: { kind: "at-most", value: 1 } }],
-      notes: ["chronicle records the changes first, durably, so that the restore can be undone; git loses them"],
+      notes: ["chronicle first records the changes durably, so that the restore can be undone. git loses the changes"],
     };
   },
 };

@@ -31,7 +31,7 @@ export const restoreIntoEmpty: Bench = {
         { what: "chronicle / git", samples: ratioInTurn(ours, git), target: { kind: "at-most", value: 1 } },
         { what: "restic / chronicle", samples: ratioInTurn(restic, ours), target: undefined },
       ],
-      notes: ["the result of every round is compared with the corpus, byte by byte, outside of the clock"],
+      notes: ["the result of every round is compared with the corpus, byte by byte; this is not timed"],
     };
   },
 };

@@ -14,7 +14,7 @@ export const serveEvents: Bench = {
     await using server = new BenchServer(context.scratch.fresh("serve-events"));
     await server.start();
     const { workspace } = await server.client.store.create({ name: "bench" });
-    await workspace.putFile("before.txt", Buffer.from("an event that nobody hears of\n"));
+    await workspace.putFile("before.txt", Buffer.from("an event before any subscriber\n"));
     const { url, token } = server;
     const plan = { url, token, workspace: "bench", subscribers: SUBSCRIBERS, perSecond: PER_SECOND };
     await eventLoad({ ...plan, writes: 60 });
@@ -23,23 +23,23 @@ export const serveEvents: Bench = {
     return {
       rows: [
         {
-          what: "from the request of the write to the event, p50",
+          what: "from the request of a write to its event, p50",
           unit: "ms",
           samples: [percentile(fromRequest, 0.5)],
         },
-        { what: "from the answer of the write to the event, p99", unit: "ms", samples: [percentile(fromAnswer, 0.99)] },
-        { what: "the write itself, p50", unit: "ms", samples: [percentile(writing, 0.5)] },
+        { what: "from the answer to a write to its event, p99", unit: "ms", samples: [percentile(fromAnswer, 0.99)] },
+        { what: "from the request of a write to its answer, p50", unit: "ms", samples: [percentile(writing, 0.5)] },
       ],
       ratios: [
         {
-          what: "from the request of the write to the event, p99",
+          what: "from the request of a write to its event, p99",
           unit: "ms",
           samples: [percentile(fromRequest, 0.99)],
           target: { kind: "at-most", value: 50 },
         },
       ],
       notes: [
-        `${SUBSCRIBERS} streams of server-sent events in a process of their own, ${WRITES} writes, ${PER_SECOND} a second; every subscriber got every event, once, in order`,
+        `${SUBSCRIBERS} streams of server-sent events are in one process of their own, which also makes ${WRITES} writes, at most ${PER_SECOND} a second. Every subscriber got every event once, in order`,
       ],
     };
   },

@@ -10,12 +10,12 @@ const ITERATIONS = 10_000;
 const AT_ONCE = 50;
 const TIMES = 50;
 const PATH = "src/much-changed.txt";
-/** Default length of a page of the API. */
+/** The default length of a page of the API. */
 const PAGE = 100;
 
 export const serveHistory: Bench = {
   name: "serve-history",
-  promise: "the first page of the history of a file with 10,000 iterations: at most 20 ms",
+  promise: "the first page of the history of a file with 10,000 iterations takes at most 20 ms",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("serve-history"));
     await server.start();
@@ -34,18 +34,19 @@ export const serveHistory: Bench = {
     return {
       rows: [
         { what: "chronicle, p99", unit: "ms", samples: [percentile(samples, 0.99)] },
-        { what: "chronicle, the first request to a server that was just started", unit: "ms", samples: [first] },
+        { what: "chronicle, the first request after the server's start", unit: "ms", samples: [first] },
         { what: "chronicle, the last page", unit: "ms", samples: [lastPage] },
         ...gitLogs(context),
       ],
       ratios: [{ what: "chronicle, p50", unit: "ms", samples: [p50], target: { kind: "at-most", value: 20 } }],
       notes: [
-        `${TIMES} requests one after the other over TCP with a token; a page has ${PAGE} iterations, oldest first`,
+        `${TIMES} requests, one after the other, over TCP with a token. A page has ${PAGE} iterations, the oldest first`,
       ],
     };
   },
 };
 
+/** Writes all iterations of the file, `AT_ONCE` at a time. */
 async function change(workspace: WorkspaceApi): Promise<void> {
   let n = 0;
   const writer = async (): Promise<void> => {
@@ -54,7 +55,10 @@ async function change(workspace: WorkspaceApi): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, writer));
 }
 
-/** Milliseconds from the request to the parsed answer. Throws unless it is that page. */
+/**
+ * Requests a page, and resolves to the milliseconds until the answer was parsed. Rejects unless the page begins with
+ * the iteration `from` and is full.
+ */
 async function ask(url: string, token: string, from = 1): Promise<number> {
   const started = performance.now();
   const reply = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
@@ -67,7 +71,7 @@ async function ask(url: string, token: string, from = 1): Promise<number> {
   );
 }
 
-/** `git log` of a file that each of as many commits changed, in a repository that is packed. */
+/** Times `git log` of a file, in a packed repository with one commit for each iteration of the file. */
 function gitLogs(context: BenchContext): Row[] {
   const tree = context.scratch.fresh("serve-history-git-tree");
   const kept = gitTool.begin(tree, context.scratch.fresh("serve-history-git"));
@@ -96,6 +100,7 @@ function times(command: Command): number[] {
   return Array.from({ length: 10 }, () => 1000 * timeCommands([command]));
 }
 
+/** Returns a commit in the format of `git fast-import`. */
 function commitOf(n: number): string {
   const text = `iteration ${n}\n`;
   const who = `bench <bench@example.com> ${1_790_000_000 + n} +0000`;

@@ -4,13 +4,13 @@ import { BenchServer } from "./lib/bench-server.ts";
 import { percentile } from "./lib/result.ts";
 
 const WORKSPACES = 1_000;
-/** A server closes workspaces that were unused for two minutes. */
+/** The pause that makes all workspaces idle. A server closes a workspace that was unused for two minutes. */
 const IDLE_MS = 125_000;
 const MIB = 2 ** 20;
 
 export const serveMany: Bench = {
   name: "serve-many",
-  promise: "1,000 hosted workspaces in at most 500 MiB of memory; an idle one holds no file open",
+  promise: "1,000 hosted workspaces take at most 500 MiB of memory, and an idle workspace holds no file open",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("serve-many"));
     await server.start();
@@ -19,25 +19,25 @@ export const serveMany: Bench = {
     const read = await readAll(server);
     const ours = (): number => server.openFiles().filter((id) => made.ids.has(id)).length;
     const busy = ours();
-    context.say("waiting until they are idle");
+    context.say("waiting until the workspaces are idle");
     await server.client.close();
     await sleep(IDLE_MS);
     const idle = { ...server.memory(), files: ours() };
     return {
       rows: [
-        { what: "memory of a server that was just started", unit: "MiB", samples: [atStart / MIB] },
-        { what: "memory with all of them idle", unit: "MiB", samples: [idle.now / MIB] },
-        { what: "creating one, p50", unit: "ms", samples: [percentile(made.samples, 0.5)] },
-        { what: "opening one and reading a file of it, p50", unit: "ms", samples: [percentile(read, 0.5)] },
-        { what: "opening one and reading a file of it, p99", unit: "ms", samples: [percentile(read, 0.99)] },
-        { what: "files open with the last ones in use", unit: "files", samples: [busy] },
+        { what: "memory after the server's start", unit: "MiB", samples: [atStart / MIB] },
+        { what: "memory with all workspaces idle", unit: "MiB", samples: [idle.now / MIB] },
+        { what: "creating a workspace, p50", unit: "ms", samples: [percentile(made.samples, 0.5)] },
+        { what: "opening a workspace and reading a file, p50", unit: "ms", samples: [percentile(read, 0.5)] },
+        { what: "opening a workspace and reading a file, p99", unit: "ms", samples: [percentile(read, 0.99)] },
+        { what: "open files after the reads", unit: "files", samples: [busy] },
       ],
       ratios: [
-        { what: "most memory", unit: "MiB", samples: [idle.most / MIB], target: { kind: "at-most", value: 500 } },
-        { what: "files open, all idle", unit: "files", samples: [idle.files], target: { kind: "at-most", value: 0 } },
+        { what: "peak memory", unit: "MiB", samples: [idle.most / MIB], target: { kind: "at-most", value: 500 } },
+        { what: "open files, all idle", unit: "files", samples: [idle.files], target: { kind: "at-most", value: 0 } },
       ],
       notes: [
-        `each was created, written to and read by its name; idle: ${IDLE_MS / 1000} s without a request; files: those of these workspaces; the folder that the server was started in is watched all the time`,
+        `each workspace was created, written to, and read by its name. "Idle" means ${IDLE_MS / 1000} s without a request. Only open files of these workspaces count, because the server watches the folder that it was started in all the time`,
       ],
     };
   },
@@ -45,7 +45,7 @@ export const serveMany: Bench = {
 
 const nameOf = (i: number) => `session-${i}`;
 
-/** Each gets a file of its own. `samples`: milliseconds of each creation. */
+/** Creates the workspaces, each with one file. Resolves to their ids, and to the milliseconds of each creation. */
 async function make(context: BenchContext, server: BenchServer) {
   const samples: number[] = [];
   const ids = new Set<string>();
@@ -60,7 +60,10 @@ async function make(context: BenchContext, server: BenchServer) {
   return { samples, ids };
 }
 
-/** Milliseconds of each read, the oldest first: most of them are closed by then. */
+/**
+ * Reads the file of each workspace, the oldest workspace first, because the server has closed most old workspaces.
+ * Resolves to the milliseconds of each read.
+ */
 async function readAll(server: BenchServer): Promise<number[]> {
   const samples: number[] = [];
   for (let i = 0; i < WORKSPACES; i++) {

@@ -16,7 +16,7 @@ const TEXT = "a line of a small file that is read\n".repeat(40).slice(0, 1024);
 export const serveRead: Bench = {
   name: "serve-read",
   promise:
-    "reads of a file of 1 KiB by 50 connections: 4,000 a second or more with p99 at most 10 ms, a plain static server at most 3 times as fast",
+    "50 connections read a file of 1 KiB at least 4,000 times a second, with p99 at most 10 ms; a plain static server is at most 3 times as fast",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("serve-read"));
     await server.start();
@@ -39,11 +39,11 @@ interface Asked {
   readonly token: string;
 }
 
-/** Rounds of each server; the first is Chronicle's. */
+/** Measures the servers in turn. Resolves to the rounds of each server. The first server is Chronicle. */
 async function inTurn(context: BenchContext, ours: Asked, others: readonly StaticServer[]): Promise<ReadLoad[][]> {
   const sides = [ours, ...others.map(({ url }) => ({ url: `${url}/${PATH}` }))];
   const loads: ReadLoad[][] = sides.map(() => []);
-  // Warms the code up, as in a server that has run for a while.
+  // A first load that is not measured warms up the code, as in a server that has run for a while.
   for (const side of sides) await readLoad({ ...side, connections: CONNECTIONS, seconds: 3, expect: TEXT });
   for (let round = 0; round < context.options.rounds; round++) {
     for (const [i, side] of sides.entries()) {
@@ -83,8 +83,8 @@ function reportOf([ours = [], ...loads]: readonly ReadLoad[][], others: readonly
       })),
     ],
     notes: [
-      `${CONNECTIONS} connections for ${SECONDS} s each round, over TCP with a token; autocannon in a process of its own checks every body; ` +
-        "git's rows are one process for each question, without the web server that `git http-backend` needs around it",
+      `each round has ${CONNECTIONS} connections for ${SECONDS} s, over TCP with a token. autocannon in a process of its own checks every body. ` +
+        "In git's rows, each request is one process, without the web server that `git http-backend` needs",
     ],
   } as const;
 }

@@ -19,20 +19,21 @@ const COMMITS = 30;
 export const serveWrite: Bench = {
   name: "serve-write",
   promise:
-    "durable writes of 1 KiB by 50 clients, with a folder or without: 1,500 a second or more, and none that was acknowledged is lost by kill -9",
+    "50 clients make at least 1,500 durable writes of 1 KiB a second, with a folder or without, and kill -9 loses no acknowledged write",
   async run(context) {
     await using server = new BenchServer(context.scratch.fresh("serve-write"));
     await server.start();
-    const hosted = await server.hosted();
+    const ofFolder = await server.workspaceOfFolder();
     const names = Array.from({ length: CLIENTS }, (_, i) => `bench-${i}`);
     for (const name of names) await (await server.client.store.create({ name })).workspace.close();
     const one = names.map(() => `/v1/workspaces/${names[0]}/files/load`);
     const many = names.map((name) => `/v1/workspaces/${name}/files/load`);
     const inOne = await rounds(context, server, { what: "one workspace", folders: one });
     const inMany = await rounds(context, server, { what: `${CLIENTS} workspaces`, folders: many });
-    const onDisk = names.map(() => `/v1/workspaces/${hosted}/files/load`);
+    const onDisk = names.map(() => `/v1/workspaces/${ofFolder}/files/load`);
     const inFolder = await rounds(context, server, { what: "one workspace with a folder", folders: onDisk });
-    for (const folders of [one, many, onDisk]) context.say(`killed: ${await killed(server, folders)} files are there`);
+    for (const folders of [one, many, onDisk])
+      context.say(`after kill -9: no acknowledged write is lost in ${await killed(server, folders)} files`);
     return {
       rows: [
         latency("one workspace, p50", inOne, ({ p50 }) => p50),
@@ -59,13 +60,14 @@ export const serveWrite: Bench = {
         },
       ],
       notes: [
-        `${CLIENTS} clients on connections of their own for ${SECONDS} s each round, over TCP with a token, each in turn to ${FILES} files, every content another; ` +
-          "afterwards the server was killed under this load, started again, and every file read: what was acknowledged, or what was under way",
+        `each round has ${CLIENTS} clients for ${SECONDS} s, each on a connection of its own, over TCP with a token. Each client writes its ${FILES} files in turn, with a new content each time. ` +
+          "After the rounds, the server was killed under this load and started again. Every file then had its last acknowledged content, or the content of a write without an answer",
       ],
     };
   },
 };
 
+/** Measures the rounds of one load, and checks the written files after each. */
 async function rounds(
   context: BenchContext,
   server: BenchServer,
@@ -84,30 +86,33 @@ async function rounds(
   return loads;
 }
 
-/** Kills the server under load, starts it again and reads everything. Returns how many files it read. */
+/** Kills the server under load, starts it again, and checks the written files. Resolves to their number. */
 async function killed(server: BenchServer, folders: readonly string[]): Promise<number> {
   const plan = { url: server.url, token: server.token, folders, files: FILES, bytes: BYTES, seconds: 30 };
   const writing = writeLoad(plan);
   await sleep(2_000);
   await server.stop("SIGKILL");
   const load = await writing;
-  if (load.acknowledged === 0) throw new Error("it was killed before it wrote anything");
+  if (load.acknowledged === 0) throw new Error("the server was killed before it acknowledged a write");
   await server.start();
   return mustHave(server, load);
 }
 
-/** Throws unless every file is as it was acknowledged, or as it was being written when the server was gone. */
+/**
+ * Checks the files of a load: each must have its last acknowledged content, or that of a write without an answer.
+ * Rejects if one has not. Resolves to the number of files that the load wrote to.
+ */
 async function mustHave(server: BenchServer, { written }: WriteLoad): Promise<number> {
   const headers = { authorization: `Bearer ${server.token}` };
   const targets = Object.entries(written);
   for (const [target, { acknowledged, underWay }] of targets) {
-    // Nothing is known of a file of an earlier round that this one did not come to.
+    // Without an acknowledged write in this load, the file may have a content of an earlier load, or not exist.
     if (acknowledged === undefined) continue;
     const reply = await fetch(server.url + target, { headers });
     const bytes = Buffer.from(await reply.arrayBuffer());
     const hash = reply.ok ? createHash("sha256").update(bytes).digest("hex") : undefined;
     if (hash !== undefined && (hash === acknowledged || hash === underWay)) continue;
-    throw new Error(`${target} was acknowledged as ${acknowledged}, and is ${hash ?? reply.status}`);
+    throw new Error(`${target}: ${acknowledged} was acknowledged, but it has ${hash ?? `status ${reply.status}`}`);
   }
   return targets.length;
 }
@@ -116,11 +121,11 @@ function latency(what: string, loads: readonly WriteLoad[], of: (load: WriteLoad
   return { what, unit: "ms", samples: loads.map(of) };
 }
 
-/** Times git for one file, in its default settings and with everything synced. */
+/** Times `git add` and `git commit` of one file, with the default settings and with everything synced. */
 function gitCommits(context: BenchContext): Row[] {
   const tree = context.scratch.fresh("serve-write-git-tree");
   const [add, commit] = gitTool.begin(tree, context.scratch.fresh("serve-write-git")).record();
-  if (add === undefined || commit === undefined) throw new Error("git's record is an add and a commit");
+  if (add === undefined || commit === undefined) throw new Error("git's `record` must be an add and a commit");
   const file = join(tree, "file.txt");
   const timed = (options: readonly string[]): number => {
     const [git = "", ...words] = commit.argv;
@@ -141,6 +146,7 @@ function gitCommits(context: BenchContext): Row[] {
   ];
 }
 
+/** Returns the median time of a durable append, in milliseconds. */
 function diskP50(context: BenchContext): number {
   return percentile(diskSyncs(join(context.scratch.fresh("serve-write-disk"), "appended")), 0.5);
 }

@@ -28,14 +28,14 @@ export const syncEqual: Bench = {
       { what: "chronicle, both ways", unit: "B", samples: ours, target: { kind: "at-most", value: MOST_BYTES } },
     ];
     const notes = [
-      "chronicle: the replica was away while the origin dropped the events that it lacks, so that both have to be compared; all that goes over the socket until it says that it has everything, beginning with its first word",
+      "chronicle: the replica was not connected while the origin dropped the events that the replica lacks, so the two trees must be compared. All bytes on the socket count, from the connection until the replica reports that it is in sync",
     ];
     for (const { name, equal } of [
       { name: "rsync", equal: betweenRsyncs },
       { name: "unison", equal: betweenUnisons },
     ]) {
       if (!isInstalled(name)) {
-        notes.push(`${name}: left out, it is not installed`);
+        notes.push(`${name}: left out, because it is not installed`);
         continue;
       }
       const samples = await equal(context, served);
@@ -46,7 +46,9 @@ export const syncEqual: Bench = {
   },
 };
 
-/** Bytes of each full reconciliation with a tree that is equal. */
+/**
+ * Fills a replica, and then reconciles it with its origin in each round. Resolves to the bytes of each reconciliation.
+ */
 async function reconciled(context: BenchContext, pair: SyncPair): Promise<number[]> {
   const found: number[] = [];
   const through = join(pair.home, "counted.sock");
@@ -56,16 +58,16 @@ async function reconciled(context: BenchContext, pair: SyncPair): Promise<number
     await inSync(pair);
   }
   for (let round = 0; round < context.options.rounds; round++) {
-    const inTheMeantime = inOrigin(pair);
-    // A replica that lacks nothing before the new beginning would only go on.
-    for (const message of ["once", "twice"]) runCommand(inTheMeantime("snapshot", "-m", message));
-    runCommand(inTheMeantime("compact", "--drop-archive", "--yes"));
+    const origin = inOrigin(pair);
+    // The replica must lack events that the origin drops. Otherwise it would continue without a reconciliation.
+    for (const message of ["once", "twice"]) runCommand(origin("snapshot", "-m", message));
+    runCommand(origin("compact", "--drop-archive", "--yes"));
     const before = timesInSync(pair);
     await using _origin = startOrigin(pair, { isNew: false });
     await using wire = await CountingWire.between({ path: through }, { path: originSocket(pair) });
     await using _replica = startReplica(pair, through);
     await inSync(pair, before);
-    if (!wire.begin.includes('"TreeRequest"')) throw new Error("nothing was reconciled: it only went on");
+    if (!wire.begin.includes('"TreeRequest"')) throw new Error("the replica continued without a reconciliation");
     found.push(wire.bytes);
     context.say(`chronicle: ${wire.bytes} bytes`);
   }
@@ -73,7 +75,7 @@ async function reconciled(context: BenchContext, pair: SyncPair): Promise<number
   return found;
 }
 
-/** Bytes of `rsync -a` from a daemon into a copy that it has made before. */
+/** Runs `rsync -a` from a daemon into an equal copy. Resolves to the bytes of each run. */
 async function betweenRsyncs(context: BenchContext, { from, home }: SyncPair): Promise<number[]> {
   const { daemon, url } = await startRsync(from, home);
   await using _daemon = daemon;
@@ -83,16 +85,16 @@ async function betweenRsyncs(context: BenchContext, { from, home }: SyncPair): P
   copy();
   const found: number[] = [];
   for (let round = 0; round < context.options.rounds; round++) {
-    const said = copy();
+    const output = copy();
     const counted = (way: string) =>
-      Number(new RegExp(`^Total bytes ${way}: ([\\d,]+)`, "m").exec(said)?.[1]?.replaceAll(",", ""));
+      Number(new RegExp(`^Total bytes ${way}: ([\\d,]+)`, "m").exec(output)?.[1]?.replaceAll(",", ""));
     found.push(counted("sent") + counted("received"));
     context.say(`rsync: ${found.at(-1)} bytes`);
   }
   return found;
 }
 
-/** Bytes between two unisons that have the archives of a run before. */
+/** Syncs two equal folders with unison, which has the archives of an earlier run. Resolves to the bytes of each run. */
 async function betweenUnisons(context: BenchContext, { from }: SyncPair): Promise<number[]> {
   const { home, to } = pairIn(context.scratch.fresh("unison"));
   const [port, counted] = [await freePort(), await freePort()];
@@ -102,10 +104,10 @@ async function betweenUnisons(context: BenchContext, { from }: SyncPair): Promis
   for (let round = 0; round <= context.options.rounds; round++) {
     await using wire = await CountingWire.between({ host: "127.0.0.1", port: counted }, { host: "127.0.0.1", port });
     const roots = [from, `socket://127.0.0.1:${counted}/${to}`];
-    // Not `runCommand`: this process has to pass the output on.
+    // `runCommand` would block this process, which must pass the bytes on.
     const [code] = await once(spawn("unison", [...roots, "-batch", "-auto", "-silent"], { env }), "exit");
     if (code !== 0) throw new Error(`unison ended with ${String(code)}`);
-    // The first round fills it.
+    // The first round is not counted, because it fills the target folder.
     if (round > 0) found.push(wire.bytes);
     context.say(`unison: ${wire.bytes} bytes`);
   }

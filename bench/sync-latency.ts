@@ -17,22 +17,24 @@ const PEERS: readonly SyncPeer[] = [
   syncthingPeer(10),
 ];
 
-/** Edits per round, and how long they may take: slow tools get fewer. */
+/** The number of edits per round. */
 const EDITS = 25;
+/** The time for all edits of a tool, in milliseconds. A slow tool makes fewer edits. */
 const BUDGET_MS = 40_000;
+/** The number of writes through the API per round. */
 const WRITES = 60;
 
 export const syncLatency: Bench = {
   name: "sync-latency",
   promise:
-    "in a tree of 10,000 files, a write is in the replica's folder within 20 ms (p50) and 100 ms (p99); an edit that the watcher finds within 200 ms and 500 ms, 3 × faster than each other tool",
+    "in a tree of 10,000 files, a write is in the replica's folder within 20 ms (p50) and 100 ms (p99), and an edit that the watcher finds within 200 ms and 500 ms, 3 times faster than with each other tool",
   async run(context) {
     const ours = await edited(context, chroniclePeer);
     const rows: Row[] = [...latencyRows("an edit, chronicle", ours.edits)];
     const writes = ours.writes ?? [];
     const hosted = await writtenHosted(context);
     rows.push(...latencyRows("a write through the API, chronicle", writes));
-    rows.push(...latencyRows("… at an origin without a folder", hosted));
+    rows.push(...latencyRows("a write through the API, chronicle, hosted workspace", hosted));
     const ratios: Ratio[] = [
       atMost("a write through the API, p50", percentile(writes, 0.5), 20),
       atMost("a write through the API, p99", percentile(writes, 0.99), 100),
@@ -40,13 +42,13 @@ export const syncLatency: Bench = {
       atMost("an edit, p99", percentile(ours.edits, 0.99), 500),
     ];
     const notes = [
-      `${TREE_FILES} files, both folders on one machine; an edit is a file written in place, seen when the other folder's file has the content; ${writes.length} writes, ${ours.edits.length} edits`,
-      "lsyncd goes one way only, and keeps nothing of what it overwrites; 15 s and 10 s are the defaults of lsyncd and syncthing",
+      `the tree has ${TREE_FILES} files, and both folders are on one machine. An edit writes a file in place; it has arrived when the file in the other folder has the new content. ${writes.length} writes, ${ours.edits.length} edits`,
+      "lsyncd syncs in one direction only, and does not keep what it overwrites. The default delays of lsyncd and syncthing are 15 s and 10 s",
     ];
     for (const peer of PEERS) {
       const missing = peer.missing();
       if (missing !== undefined) {
-        notes.push(`${peer.name}: left out, ${missing} is not installed`);
+        notes.push(`${peer.name}: left out, because ${missing} is not installed`);
         continue;
       }
       const { edits } = await edited(context, peer);
@@ -69,7 +71,7 @@ function latencyRows(name: string, samples: readonly number[]): Row[] {
   ];
 }
 
-/** Milliseconds of each edit; of Chronicle's, of each write through the origin's API, too. */
+/** Resolves to the milliseconds of each edit, and for Chronicle also of each write through the origin's API. */
 async function edited(context: BenchContext, peer: SyncPeer) {
   const pair = pairIn(context.scratch.fresh("sync"));
   syncTree(pair.from);
@@ -80,16 +82,20 @@ async function edited(context: BenchContext, peer: SyncPeer) {
   return peer === chroniclePeer ? { edits, writes: await written(context, pair) } : { edits };
 }
 
+/** Like `written`, but the origin is a hosted workspace. */
 async function writtenHosted(context: BenchContext): Promise<number[]> {
   const pair = pairIn(context.scratch.fresh("sync-hosted"));
   syncTree(pair.from);
   await using _running = await hostedPeer.start(pair);
   await firstSync(pair);
-  // Awaited here because the peers stop at the end of this block.
+  // `await` is needed, because the peers are stopped at the end of this function.
   return await written(context, pair, HOSTED);
 }
 
-/** `name`: of the workspace that is written to; by default it has none. */
+/**
+ * Writes to the origin through its API. Resolves to the milliseconds until each write is in the replica's folder.
+ * `name`: the name of the origin; by default the origin is the workspace without a name.
+ */
 async function written(context: BenchContext, pair: SyncPair, name?: string): Promise<number[]> {
   const client = createClient({ url: `unix:${originSocket(pair)}` });
   try {

@@ -14,34 +14,35 @@ import { syncthingPeer } from "./lib/syncthing-peer.ts";
 const PER_SECOND = 5_000;
 const SECONDS = 40;
 const MOST_LAG_SECONDS = 2;
-/** Largest ratio of the memory in the last third of the time to that in the third before. */
+/** The promised maximum of the ratio: memory in the last third of the time to memory in the second third. */
 const MOST_GROWTH = 1.15;
 const GIVE_UP_MS = 600_000;
 const MIB = 2 ** 20;
 const PEERS: readonly SyncPeer[] = [rsyncLoopPeer, syncthingPeer(1)];
 
-/** The outcome of the edits. */
+/** The result of the edits with one tool. */
 interface Followed {
   readonly load: EditLoad;
-  /** Seconds after the last edit, until both folders were equal. */
+  /** The time from the last edit until both folders were equal, in seconds. */
   readonly lag: number;
 }
 
 export const syncThroughput: Bench = {
   name: "sync-throughput",
-  promise: "5,000 small changes a second are followed for as long as they go on, with memory that does not grow",
+  promise:
+    "a replica follows 5,000 small changes a second for as long as they continue, and the memory of both sides does not grow",
   async run(context) {
     const ours = await chronicle(context);
     const rows: Row[] = [...ours.rows];
     const ratios: Ratio[] = [...ours.ratios];
     const notes = [
-      `${TREE_FILES} files, of which one program writes ${PER_SECOND} in place each second, round and round, for ${SECONDS} s: it, the origin and the replica share the machine. A change a second is one that was made, from the first until both folders are equal; what is written again before it was looked at counts as followed`,
-      "rsync in a loop goes one way and keeps nothing of what it overwrites",
+      `one program writes ${PER_SECOND} of ${TREE_FILES} files in place each second, one after the other and again from the first, for ${SECONDS} s. The program, the origin and the replica share the machine. "Changes a second" is the number of edits, divided by the time from the first edit until both folders are equal. An edit that is overwritten before a tool has looked at it counts, too`,
+      "rsync in a loop syncs in one direction only, and does not keep what it overwrites",
     ];
     for (const peer of PEERS) {
       const missing = peer.missing();
       if (missing !== undefined) {
-        notes.push(`${peer.name}: left out, ${missing} is not installed`);
+        notes.push(`${peer.name}: left out, because ${missing} is not installed`);
         continue;
       }
       const { load, lag } = await beside(context, peer);
@@ -76,16 +77,16 @@ async function chronicle(context: BenchContext) {
   });
   const rows: Row[] = [
     ...speedRows("chronicle", load, lag),
-    { what: "chronicle: events that came of it, for each change", unit: "", samples: [events / load.edits] },
+    { what: "chronicle: events per change", unit: "", samples: [events / load.edits] },
     ...sides.flatMap(({ name, most, spent }) => [
-      { what: `chronicle, ${name}: most memory`, unit: "MiB", samples: [most / MIB] },
-      { what: `chronicle, ${name}: processor time for an event`, unit: "ms", samples: [(spent * 1000) / events] },
+      { what: `chronicle, ${name}: peak memory`, unit: "MiB", samples: [most / MIB] },
+      { what: `chronicle, ${name}: processor time per event`, unit: "ms", samples: [(spent * 1000) / events] },
     ]),
   ];
   const ratios: Ratio[] = [
     { what: "chronicle, lag", unit: "s", samples: [lag], target: { kind: "at-most", value: MOST_LAG_SECONDS } },
     ...sides.map(({ name, early, late }) => ({
-      what: `memory of the ${name}, last third / the one before`,
+      what: `memory of the ${name}, last third / second third of the time`,
       samples: [late / early],
       target: { kind: "at-most", value: MOST_GROWTH } as const,
     })),
@@ -93,6 +94,7 @@ async function chronicle(context: BenchContext) {
   return { rows, ratios, lag };
 }
 
+/** Measures another tool. */
 async function beside(context: BenchContext, peer: SyncPeer): Promise<Followed> {
   const pair = pairIn(context.scratch.fresh("sync-throughput"));
   syncTree(pair.from);
@@ -103,6 +105,7 @@ async function beside(context: BenchContext, peer: SyncPeer): Promise<Followed> 
   return found;
 }
 
+/** Makes the edits in `from`, and waits until both folders are equal. */
 async function followed(context: BenchContext, pair: SyncPair): Promise<Followed> {
   const load = await editLoad({ folder: pair.from, files: TREE_FILES, perSecond: PER_SECOND, seconds: SECONDS });
   context.say(`${load.edits} edits in ${load.seconds.toFixed(1)} s`);
@@ -114,10 +117,11 @@ async function followed(context: BenchContext, pair: SyncPair): Promise<Followed
 function speedRows(name: string, { edits, seconds }: EditLoad, lag: number): Row[] {
   return [
     { what: `${name}: changes a second`, unit: "/s", samples: [edits / (seconds + lag)] },
-    { what: `${name}: lag after the last one`, unit: "s", samples: [lag] },
+    { what: `${name}: lag after the last change`, unit: "s", samples: [lag] },
   ];
 }
 
+/** Resolves when both folders are equal. Rejects after 10 minutes. */
 async function equal({ from, to }: SyncPair): Promise<void> {
   const until = performance.now() + GIVE_UP_MS;
   for (let i = 0; i < TREE_FILES;) {

@@ -6,7 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ChronicleClient, createClient } from "../../src/client/node.ts";
 import { chronicleCommand } from "./chronicle-tool.ts";
 
-/** `chronicle serve` as users have it, on a port of loopback, in a process of its own: it can be killed and started again. */
+/**
+ * `chronicle serve` as users run it: in a process of its own, on a port of loopback and on a Unix socket. It can be
+ * killed and started again. Disposal stops it.
+ */
 export class BenchServer implements AsyncDisposable {
   readonly token = "the-operator-token-of-the-bench";
   readonly #folder: string;
@@ -15,7 +18,10 @@ export class BenchServer implements AsyncDisposable {
   #port = 0;
   #client: ChronicleClient | undefined;
 
-  /** `folder`: a new one, for its store and the folder that it is started in. `options`: more of `serve`. */
+  /**
+   * Does not start the server. `folder`: a new folder, for the store and for the folder in which the server is started.
+   * `options`: more options of `chronicle serve`.
+   */
   constructor(folder: string, options: readonly string[] = []) {
     this.#folder = folder;
     this.#options = options;
@@ -26,7 +32,7 @@ export class BenchServer implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** On its socket, where no rate is limited. */
+  /** A client on the server's Unix socket, where the rate of requests is not limited. */
   get client(): ChronicleClient {
     this.#client ??= createClient({ url: `unix:${this.socket}` });
     return this.#client;
@@ -40,7 +46,7 @@ export class BenchServer implements AsyncDisposable {
     return join(this.#folder, "run", "s.sock");
   }
 
-  /** Resolves when it listens. A port that it had it gets again. */
+  /** Resolves when the server listens. After a restart, it has the same port as before. */
   async start(): Promise<void> {
     const project = join(this.#folder, "project");
     const options = ["--socket", this.socket, "--port", String(this.#port), "--json", ...this.#options];
@@ -52,29 +58,32 @@ export class BenchServer implements AsyncDisposable {
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.#child = child;
-    let said = "";
+    let output = "";
     for await (const piece of child.stdout) {
-      said += String(piece);
-      if (!said.trimEnd().endsWith("}")) continue;
-      const { urls } = JSON.parse(said) as { urls?: string[] };
+      output += String(piece);
+      if (!output.trimEnd().endsWith("}")) continue;
+      const { urls } = JSON.parse(output) as { urls?: string[] };
       if (urls?.[0] === undefined) break;
       this.#port = Number(new URL(urls[0]).port);
       return;
     }
-    throw new Error(`the server did not start: ${said}`);
+    throw new Error(`the server did not start: ${output}`);
   }
 
-  /** Resolves to the id of the workspace of the folder in which it was started. */
-  async hosted(): Promise<string> {
+  /**
+   * Resolves to the id of the workspace of the folder in which the server was started. Call this before other
+   * workspaces are created, because it takes the store's first workspace.
+   */
+  async workspaceOfFolder(): Promise<string> {
     for (let tries = 0; tries < 100; tries += 1) {
       const [first] = await this.client.store.workspaces();
       if (first !== undefined) return first.id;
       await sleep(100);
     }
-    throw new Error("the server began no history of its folder");
+    throw new Error("the server has not recorded its folder within 10 s");
   }
 
-  /** Ends it, at once or as a person does. */
+  /** Closes the client, and ends the server with a signal. Resolves when the process has ended, or if none runs. */
   async stop(signal: "SIGKILL" | "SIGTERM" = "SIGTERM"): Promise<void> {
     await this.#client?.close();
     this.#client = undefined;
@@ -85,14 +94,14 @@ export class BenchServer implements AsyncDisposable {
     await ended;
   }
 
-  /** Resident memory in bytes, now and the most that it ever was. Linux only. */
+  /** Returns the server's resident memory in bytes: the present value, and the peak since the start. Linux only. */
   memory(): { readonly now: number; readonly most: number } {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
     return { now: bytes("VmRSS"), most: bytes("VmHWM") };
   }
 
-  /** The ids of workspaces of which it holds a file open, once for each file. Linux only. */
+  /** Returns a workspace's id for each open file in the folder of a workspace in the store. Linux only. */
   openFiles(): string[] {
     const folder = join(this.#folder, "home", "workspaces/");
     const targets = readdirSync(`/proc/${this.pid}/fd`).map((fd) => this.#target(fd));
@@ -105,7 +114,7 @@ export class BenchServer implements AsyncDisposable {
     try {
       return readlinkSync(`/proc/${this.pid}/fd/${fd}`);
     } catch {
-      // Closed while this looked.
+      // The file was closed after `readdirSync`.
       return "";
     }
   }

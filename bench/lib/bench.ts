@@ -2,18 +2,18 @@ import type { BenchOptions } from "./options.ts";
 import type { Result } from "./result.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** The input of a bench. */
+/** The options of a run, and the services that a bench uses. */
 export interface BenchContext {
   readonly options: BenchOptions;
   readonly scratch: Scratch;
-  /** Reports progress on stderr. */
+  /** Prints progress to stderr. */
   say(words: string): void;
 }
 
 /** One promise about speed, memory or space, and how it is measured. */
 export interface Bench {
   readonly name: string;
-  /** The promise in words, as in the README. */
+  /** The promise in words, for `--list` and the heading of the report. */
   readonly promise: string;
   run(context: BenchContext): Promise<Result> | Result;
 }

@@ -7,8 +7,8 @@ const CREATIONS = 4;
 const DELETIONS = 4;
 
 /**
- * Makes 18 changes spread over the tree: 10 files edited, 4 created (in a new folder), 4 deleted. Another round changes
- * other files; the same round changes the same ones in every copy.
+ * Makes 18 changes in a tree: edits 10 files and deletes 4, spread over the tree, and creates 4 in a new folder. Each
+ * round changes other files. In all copies of a tree, a round changes the same files.
  */
 export class Changes {
   readonly #tree: string;

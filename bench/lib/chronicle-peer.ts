@@ -8,12 +8,12 @@ import { Background, type SyncPair, type SyncPeer } from "./sync-peer.ts";
 const PATIENCE_MS = 600_000;
 const POLL_MS = 5;
 
-/** The socket of the server of a pair's origin. */
+/** Returns the path of the Unix socket on which the origin of a pair is served. */
 export function originSocket({ home }: SyncPair): string {
   return join(home, "run-origin", "s.sock");
 }
 
-/** Commands of the origin and of the replica: each has a store of its own, as on two machines. */
+/** Makes commands of the origin and of the replica. Each of the two has its own store, as on two machines. */
 function commandsOf({ from, to, home }: SyncPair) {
   const at = (folder: string, name: string) => {
     const command = chronicleCommand(folder, join(home, name));
@@ -31,11 +31,12 @@ export function inOrigin(pair: SyncPair): (...args: string[]) => Command {
   return commandsOf(pair).origin;
 }
 
-/** The name of a workspace without a folder that begins with the files of `from`. */
+/** The name of a hosted workspace that begins with the files of `from`. */
 export const HOSTED = "hosted";
 
 /**
- * Records the files of `from`, unless that was done before, and serves them. `isHosted`: with the workspace `HOSTED`.
+ * Starts a server for the workspace of `from`. Creates this workspace first, unless `isNew` is false. With `isHosted`,
+ * also creates the hosted workspace `HOSTED`.
  */
 export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } = {}): Background {
   const { origin } = commandsOf(pair);
@@ -49,7 +50,8 @@ export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } =
 }
 
 /**
- * Has `to` follow an origin, by default the one of the pair. Its output is JSON, in `replica.log` of the pair's home.
+ * Starts a replica in `to`. It prints JSON to `replica.log` in the pair's home. `socket`: the origin's server, by
+ * default that of the pair. `workspace`: the name of the origin, by default the workspace of the server's folder.
  */
 export function startReplica(pair: SyncPair, socket = originSocket(pair), workspace?: string): Background {
   const which = workspace === undefined ? [] : ["--workspace", workspace];
@@ -57,18 +59,20 @@ export function startReplica(pair: SyncPair, socket = originSocket(pair), worksp
   return new Background(argv, pair.home, { env: env ?? {}, log: "replica.log" });
 }
 
-/** Number of times that the replica of a pair reported to be in sync. */
+/** Returns how many times the replica of a pair has reported that it is in sync. */
 export function timesInSync({ home }: SyncPair): number {
   return readFileSync(join(home, "replica.log"), "utf8").split(/"state": ?"in-sync"/).length - 1;
 }
 
-/** The last event of the origin that the replica of a pair has said to have in its folder. */
+/**
+ * Returns the seq of the origin's last event that the replica of a pair has reported as applied to its folder, or 0.
+ */
 export function appliedBy({ home }: SyncPair): number {
-  const said = readFileSync(join(home, "replica.log"), "utf8").matchAll(/"applied": ?(\d+)/g);
-  return Number([...said].at(-1)?.[1] ?? 0);
+  const reports = readFileSync(join(home, "replica.log"), "utf8").matchAll(/"applied": ?(\d+)/g);
+  return Number([...reports].at(-1)?.[1] ?? 0);
 }
 
-/** Resolves when the replica has said that it has everything, once more than `before`. */
+/** Resolves when the replica has reported more than `before` times that it is in sync. Rejects after 10 minutes. */
 export async function inSync(pair: SyncPair, before = 0): Promise<void> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
     if (timesInSync(pair) > before) return;
@@ -77,7 +81,7 @@ export async function inSync(pair: SyncPair, before = 0): Promise<void> {
   throw new Error("the replica did not get everything");
 }
 
-/** An origin that serves a folder, and a replica that follows it into another one: two processes, as users have them. */
+/** A server whose origin is the workspace of `from`, and a replica in `to`: two processes, as users have them. */
 export const chroniclePeer: SyncPeer = {
   name: "chronicle",
   missing: () => undefined,
@@ -90,7 +94,8 @@ export const chroniclePeer: SyncPeer = {
 };
 
 /**
- * The same with an origin whose files are only in its history: the replica's folder is the only one that writes go to.
+ * Like `chroniclePeer`, with a hosted workspace as the origin. The replica's folder is then the only folder of the
+ * files.
  */
 export const hostedPeer: SyncPeer = {
   name: "chronicle, an origin without a folder",

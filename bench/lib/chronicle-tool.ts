@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { baseEnv, type Command } from "./command.ts";
 import type { Tool } from "./tool.ts";
 
-/** The folder with `bin` and `dist`. */
+/** The folder of Chronicle's package, with `bin` and `dist`. */
 export const PACKAGE = join(import.meta.dirname, "../..");
 
-/** For `init`: no limit of a workspace. */
+/** The options of `init` that turn off all limits of a workspace. */
 export const LIMITS_OFF = ["--max-entries", "0", "--max-bytes", "0", "--max-file-size", "0"];
 
-/** The command line without the long-lived process: launcher and bundle, a process for each command, limits off. */
+/** Chronicle's command line without the store's long-lived process and without limits. Each command is one process. */
 export const chronicleTool: Tool = {
   name: "chronicle",
   begin(tree, store) {
@@ -32,16 +32,17 @@ export const chronicleTool: Tool = {
 };
 
 /**
- * Makes commands of `chronicle` for a tree, with its store, key and heads in folders of their own. They are carried out
- * directly: they neither ask the store's long-lived process nor start it.
+ * Returns a function that makes `chronicle` commands for a tree. The store, the keys and the heads are in `store`. The
+ * commands neither ask the store's long-lived process nor start it.
  */
 export function chronicleCommand(tree: string, store: string): (...args: string[]) => Command {
   return commandsBy(join(PACKAGE, "bin", "chronicle.js"), tree, store);
 }
 
 /**
- * Makes the same commands as users give them: the client asks the store's long-lived process, starts it if it is not
- * there, and does what the process does not do. `packageFolder`: where the client lies, if it is another package.
+ * Like `chronicleCommand`, but with the client that users run. The client asks the store's long-lived process. If there
+ * is no process, or if the process leaves the command to the client, the client runs the whole program. In the first
+ * case the program also starts the process. `packageFolder`: the package of the client, by default `PACKAGE`.
  */
 export function clientCommand(
   tree: string,

@@ -3,19 +3,20 @@ import { closeSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A program to run, with its whole environment. */
+/** A program to run. */
 export interface Command {
   readonly argv: readonly string[];
   readonly cwd: string;
+  /** The whole environment of the program. Default: the environment of the present process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The environment that all measured programs share: nothing of the caller's but the search path. */
+/** Returns the basic environment of all measured programs. Only the search path is taken from the present process. */
 export function baseEnv(home: string): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: home, LC_ALL: "C.UTF-8", NO_COLOR: "1" };
 }
 
-/** Runs one command after the other. Returns the seconds that all took. Throws with the program's words if one fails. */
+/** Runs the commands one after the other. Returns the seconds that they took together. Throws like `runCommand`. */
 export function timeCommands(commands: readonly Command[]): number {
   let seconds = 0;
   for (const command of commands) {
@@ -26,7 +27,10 @@ export function timeCommands(commands: readonly Command[]): number {
   return seconds;
 }
 
-/** Runs a command and returns what it wrote to stdout. Output goes to files, so that no pipe slows it. */
+/**
+ * Runs a command and returns its output on stdout. Throws if the command fails. The error has the end of the output on
+ * stderr. The output goes to files, because a pipe could slow the command down.
+ */
 export function runCommand(command: Command): string {
   const [program = "", ...args] = command.argv;
   const folder = mkdtempSync(join(tmpdir(), "chronicle-bench-out-"));
@@ -36,8 +40,8 @@ export function runCommand(command: Command): string {
     const run = spawnSync(program, args, { cwd: command.cwd, env: command.env, stdio: ["ignore", out, err] });
     if (run.error) throw run.error;
     if (run.status !== 0) {
-      const words = readFileSync(join(folder, "err"), "utf8").slice(-2000);
-      throw new Error(`${command.argv.join(" ")} ended with ${run.status ?? run.signal}: ${words}`);
+      const stderr = readFileSync(join(folder, "err"), "utf8").slice(-2000);
+      throw new Error(`${command.argv.join(" ")} ended with ${run.status ?? run.signal}: ${stderr}`);
     }
     return readFileSync(join(folder, "out"), "utf8");
   } finally {
@@ -50,8 +54,9 @@ export function runCommand(command: Command): string {
 const POLL_MS = 10;
 
 /**
- * Runs a command and returns its peak resident memory in bytes: the largest high-water mark (VmHWM) of the program and
- * of each of its descendants. Linux only. The mark only rises, so at most a peak in the last 10 ms is missed.
+ * Runs a command and resolves to its peak resident memory in bytes: the largest high-water mark (VmHWM) of any of its
+ * processes. Rejects if the command fails. Linux only. The marks are read every 10 ms. They never fall, so the result
+ * can only miss a peak in the last 10 ms of a process.
  */
 export async function peakMemory(command: Command): Promise<number> {
   const [program = "", ...args] = command.argv;
@@ -68,6 +73,7 @@ export async function peakMemory(command: Command): Promise<number> {
   return peak;
 }
 
+/** Returns the ids of a process and of all its descendants. */
 function descendants(pid: number): number[] {
   const found = [pid];
   for (const parent of found) {
@@ -102,7 +108,7 @@ function readProc(path: string): string | undefined {
   }
 }
 
-/** Processes end while they are looked at. */
+/** True if a file of `/proc` could not be read because its process has ended. */
 function isGone(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "ENOENT" || code === "ESRCH";

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { baseEnv } from "./command.ts";
 import type { CorpusName } from "./options.ts";
 
-/** The packages of the corpora: big, well-known and pinned. */
+/** The packages of corpus S, in pinned versions. Those of M are in `MEDIUM`. */
 const SMALL = ["lodash@4.17.21", "rxjs@7.8.1", "core-js@3.37.1", "typescript@5.4.5"];
 const MEDIUM = [
   ...SMALL,
@@ -36,7 +36,7 @@ const MEDIUM = [
   "webpack@5.91.0",
 ];
 
-/** The commits of R, oldest first: successive versions of one package, with the SHA-256 of what is fetched. */
+/** The commits of R, oldest first. Each is a version of one package, with the SHA-256 of the fetched archive. */
 const HISTORY: readonly (readonly [spec: string, sha256: string])[] = [
   ["rxjs@7.0.0", "c813a1178c4aea69000c9d71144f51d61d30c7d44c132222fba9c28a30691696"],
   ["rxjs@7.0.1", "5e6636331aee66c57e1cdb65c2a08e504e44762a3bdc187c63a61afe2606a01e"],
@@ -60,17 +60,21 @@ const HISTORY: readonly (readonly [spec: string, sha256: string])[] = [
   ["rxjs@7.8.2", "2312f8ffd9726ffd7bd53ea12c5f13663d09a3dc3326f448c70b88f5ef6fac82"],
 ];
 
-/** L holds M this many times, each copy with other contents. */
+/** The number of copies of M in L. Each copy has other contents. */
 const LARGE_COPIES = 4;
 
 const CACHE = join(import.meta.dirname, "../.cache");
 
-/** That of whoever started the bench, which deletes from its own what would slow the measured programs: npm may need it. */
+/**
+ * The environment in which the bench was started, for npm. The bench later deletes `NODE_EXTRA_CA_CERTS` from its own
+ * environment, because it would slow down the measured programs, but npm may need this variable behind a proxy.
+ */
 const OWN_ENV = { ...process.env };
 
 /**
- * The folder of a corpus, made at first use and kept in `bench/.cache`. Its content depends on nothing but the pinned
- * list. It is finished or absent: it gets its name when it is whole.
+ * Returns the folder of a corpus, in `bench/.cache`. Makes the corpus at the first call; this needs a package registry.
+ * The content depends only on the pinned lists. A corpus gets its name when it is complete, so that an interrupted call
+ * leaves no incomplete corpus.
  */
 export function corpusFolder(name: CorpusName): string {
   const folder = join(CACHE, `corpus-${name}`);
@@ -84,7 +88,7 @@ export function corpusFolder(name: CorpusName): string {
   return folder;
 }
 
-/** The folder that everything cached lies in. */
+/** Returns the folder of the cache. Makes it if it does not exist. */
 export function cacheFolder(): string {
   mkdirSync(CACHE, { recursive: true });
   return CACHE;
@@ -92,7 +96,7 @@ export function cacheFolder(): string {
 
 const folderOf = (spec: string) => spec.replace(/^@/, "").replace("/", "-");
 
-/** Fetches a package as npm would, once. Returns the path of its archive. */
+/** Returns the path of a package's archive. Fetches it with `npm pack` if it is not in the cache. */
 function tarball(spec: string): string {
   const folder = join(CACHE, "tarballs");
   const file = join(
@@ -111,12 +115,16 @@ function tarball(spec: string): string {
 
 function unpack(file: string, folder: string): void {
   mkdirSync(folder, { recursive: true });
-  // Some packages hold folders without the x bit, and times before 1980 that no tool likes.
+  // Some archives have folders without the x bit, which `chmod` adds. Some have times before 1980, which no tool
+  // handles well and which `--touch` ignores.
   run("tar", ["xzf", file, "--strip-components=1", "--no-same-owner", "--touch", "-C", folder], CACHE);
   run("chmod", ["-R", "u+rwX", folder], CACHE);
 }
 
-/** Fills a folder with M several times; one line more in each file of a copy makes its content a new one. */
+/**
+ * Fills a folder with copies of M. In each copy but the first, every file has one more line, which makes its content
+ * new.
+ */
 function copies(folder: string): void {
   const source = corpusFolder("M");
   for (let copy = 1; copy <= LARGE_COPIES; copy++) {
@@ -132,7 +140,7 @@ function mark(folder: string, line: string): void {
   }
 }
 
-/** Fills a folder with a git repository that has one commit for each version of a package, and the latest one as its tree. */
+/** Makes a git repository with one commit for each entry of `HISTORY`. The last commit is checked out. */
 function commits(folder: string): void {
   const git = (args: readonly string[], date = 0): void => {
     run("git", args, folder, { ...baseEnv(CACHE), ...identityOn(date) });
@@ -144,11 +152,14 @@ function commits(folder: string): void {
     git(["add", "-A"]);
     git(["commit", "-q", "-m", spec], at);
   }
-  // As a clone has it: one pack.
+  // The result is one pack, as in a clone.
   git(["gc", "-q", "--prune=now"]);
 }
 
-/** Variables for git: no settings of the user's, and the same commits each time. One day lies between two commits. */
+/**
+ * Returns the variables with which git makes the same commits each time. They replace the user's settings, and set the
+ * date: successive commits are one day apart.
+ */
 function identityOn(day: number): Record<string, string> {
   const date = `${Date.UTC(2026, 0, 1 + day) / 1000} +0000`;
   const who = { GIT_AUTHOR_NAME: "bench", GIT_COMMITTER_NAME: "bench" };
@@ -157,14 +168,17 @@ function identityOn(day: number): Record<string, string> {
   return { ...who, ...where, ...settings, GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
 }
 
-/** Returns the path of a file that has this SHA-256. Throws for any other. */
+/** Returns `file`. Throws if its content does not have this SHA-256. */
 function pinned(file: string, sha256: string): string {
   const found = createHash("sha256").update(readFileSync(file)).digest("hex");
   if (found !== sha256) throw new Error(`${file} has the SHA-256 ${found} instead of ${sha256}`);
   return file;
 }
 
-/** Makes a file of this many bytes that does not compress, from a seed: the same bytes each time. */
+/**
+ * Makes a file of `bytes` bytes that does not compress. The bytes are the same each time, because the key is fixed.
+ * Throws if openssl is not installed.
+ */
 export function bigFile(path: string, bytes: number): void {
   const key = "0".repeat(64);
   const made = spawnSync("sh", [
@@ -177,7 +191,7 @@ export function bigFile(path: string, bytes: number): void {
   throw new Error(`could not make ${path} (openssl is needed): ${String(made.stderr)}`);
 }
 
-/** Writes the few files of a small project: for benches where the size of the workspace does not matter. */
+/** Writes the 40 files of a small project, for benches that do not depend on the size of the workspace. */
 export function smallProject(folder: string): void {
   for (let i = 0; i < 40; i++) {
     const at = join(folder, "src", `part-${i % 5}`);

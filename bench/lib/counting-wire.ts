@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { connect, createServer, type ListenOptions, type Server, type Socket, type TcpNetConnectOpts } from "node:net";
 
-/** A place that connections are made to: a Unix socket, or a port of loopback. */
+/** The address of a server: a Unix socket, or a TCP host and port. */
 export type WireEnd = { readonly path: string } | Pick<TcpNetConnectOpts, "host" | "port">;
 
-/** Keeps this many bytes of the data sent, or slightly more. */
+/** `begin` grows until it has this many bytes. It can become longer, because the last piece is kept whole. */
 const KEPT_BYTES = 64 * 1024;
 
-/** Passes connections on unchanged, and counts the bytes in both directions. */
+/** A proxy that passes the bytes of all connections on unchanged, and counts them in both directions. */
 export class CountingWire implements AsyncDisposable {
-  /** Bytes to the server. */
+  /** The number of bytes that clients sent to the server. */
   sent = 0;
-  /** Bytes from there. */
+  /** The number of bytes that the server sent to clients. */
   received = 0;
-  /** The first bytes sent. */
+  /** The first bytes that clients sent to the server (about 64 KiB). */
   begin = Buffer.alloc(0);
   readonly #to: WireEnd;
   readonly #server: Server;
@@ -24,7 +24,7 @@ export class CountingWire implements AsyncDisposable {
     this.#server = createServer((client) => this.#join(client));
   }
 
-  /** Resolves when it takes connections. */
+  /** Resolves when the proxy accepts connections. `at`: the address of the proxy; `to`: the address of the server. */
   static async between(at: ListenOptions, to: WireEnd): Promise<CountingWire> {
     const wire = new CountingWire(to);
     wire.#server.listen(at);
@@ -32,7 +32,7 @@ export class CountingWire implements AsyncDisposable {
     return wire;
   }
 
-  /** Bytes both ways. */
+  /** The number of bytes in both directions. */
   get bytes(): number {
     return this.sent + this.received;
   }
@@ -54,7 +54,7 @@ export class CountingWire implements AsyncDisposable {
     server.on("data", (piece: Buffer) => (this.received += piece.length));
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
-      // "close" follows.
+      // Nothing to do, because "close" follows each error.
       socket.on("error", () => undefined);
       socket.on("close", () => this.#sockets.delete(socket));
     }

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { SyncPair } from "./sync-peer.ts";
 
+/** The number of files of `syncTree`. */
 export const TREE_FILES = 10_000;
 const PER_FOLDER = 25;
 
-/** Fills a folder with small files. */
+/** Fills a folder with small files, 25 in each of its folders. */
 export function syncTree(folder: string, files = TREE_FILES): void {
   for (let i = 0; i < files; i++) {
     if (i % PER_FOLDER === 0) mkdirSync(join(folder, folderOf(i)), { recursive: true });
@@ -16,12 +17,12 @@ export function syncTree(folder: string, files = TREE_FILES): void {
 
 const folderOf = (i: number) => `part-${Math.floor(i / 1000)}/at-${Math.floor(i / PER_FOLDER)}`;
 
-/** The path of a file of that tree. */
+/** Returns the path of a file of `syncTree`, relative to its folder. */
 export function nameOf(i: number): string {
   return `${folderOf(i)}/file-${i}.ts`;
 }
 
-/** Waits until a file has this content. Returns the milliseconds of waiting, or undefined after `withinMs`. */
+/** Waits until a file has this content. Resolves to the waiting time in milliseconds; `undefined` after `withinMs`. */
 async function waitForContent(file: string, content: string, withinMs: number): Promise<number | undefined> {
   const started = performance.now();
   for (;;) {
@@ -31,7 +32,7 @@ async function waitForContent(file: string, content: string, withinMs: number): 
   }
 }
 
-/** `undefined`: it is not there yet, or is being replaced. */
+/** Returns the content of a file; `undefined` if it cannot be read, for example because it does not exist yet. */
 export function contentOf(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
@@ -40,20 +41,26 @@ export function contentOf(file: string): string | undefined {
   }
 }
 
-/** Number of edits, and their time limit. */
+/** The plan of `editLatency`. */
 export interface EditPlan {
+  /** The maximum number of edits. */
   readonly edits: number;
-  /** No further edit is begun after this time, in ms. */
+  /** After this time, in milliseconds, no further edit is begun. */
   readonly budgetMs: number;
+  /** The number of files of the tree. Default: `TREE_FILES`. */
   readonly files?: number;
-  /** Instead of writing a file of `from`. */
+  /** Makes an edit. Default: writes the file in `from`. */
   readonly write?: (path: string, content: string) => Promise<void>;
 }
 
 const GIVE_UP_MS = 120_000;
 const FIRST_SYNC_MS = 300_000;
 
-/** Edits files of `from`, one after the other at moments that fit no tool's beat; ms until each is seen in `to`. */
+/**
+ * Edits files one after the other. Resolves to the milliseconds from each edit until its content is in `to`. The pauses
+ * between the edits vary, so that they match the interval of no tool. Rejects if an edit is not in `to` within 2
+ * minutes.
+ */
 export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<number[]> {
   const found: number[] = [];
   const until = performance.now() + plan.budgetMs;
@@ -64,7 +71,7 @@ export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<numbe
     if (plan.write === undefined) writeFileSync(join(pair.from, path), content);
     const writing = plan.write?.(path, content);
     const begun = performance.now() - started;
-    // A write is answered once it is in the origin's folder, too, which may be later.
+    // The answer to a write can come after the content is in `to`, because it waits for the origin's folder.
     const [seen] = await Promise.all([waitForContent(join(pair.to, path), content, GIVE_UP_MS), writing]);
     if (seen === undefined) throw new Error(`${path} was not seen in the other folder within ${GIVE_UP_MS} ms`);
     found.push(begun + seen);
@@ -73,7 +80,10 @@ export async function editLatency(pair: SyncPair, plan: EditPlan): Promise<numbe
   return found;
 }
 
-/** Resolves when the last file of the tree is in `to`, and then the tool has had time to come to rest. */
+/**
+ * Waits until the first, the middle and the last file of the tree are in `to`, and then for 5 s, so that the tool
+ * becomes idle. Rejects if a file is not in `to` within 5 minutes.
+ */
 export async function firstSync(pair: SyncPair, files = TREE_FILES): Promise<void> {
   for (const i of [0, files >> 1, files - 1]) {
     const content = readFileSync(join(pair.from, nameOf(i)), "utf8");

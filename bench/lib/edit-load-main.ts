@@ -1,4 +1,4 @@
-/** The process of `editLoad`: argv has the plan, stdout gets the outcome. */
+/** The process of `editLoad`. Its argument is the plan as JSON. It prints the result as JSON. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,7 +9,7 @@ const BEAT_MS = 10;
 const BYTES = 400;
 
 const { folder, files, perSecond, seconds } = JSON.parse(process.argv[2] ?? "") as EditLoadPlan;
-const padding = "// what stays as it was\n".repeat(BYTES / 24);
+const padding = "// the same every time.\n".repeat(BYTES / 24);
 const all = perSecond * seconds;
 const started = performance.now();
 let edits = 0;

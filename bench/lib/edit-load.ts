@@ -1,7 +1,8 @@
 import { loadProcess } from "./load-process.ts";
 
-/** Edits of the files of a tree (`syncTree`) at a steady rate, round and round. */
+/** Edits of the files of `syncTree` at a constant rate, one file after the other, and again from the first. */
 export interface EditLoadPlan {
+  /** The folder of the tree. */
   readonly folder: string;
   readonly files: number;
   readonly perSecond: number;
@@ -9,12 +10,15 @@ export interface EditLoadPlan {
 }
 
 export interface EditLoad {
+  /** The number of edits that were made. */
   readonly edits: number;
-  /** From the first edit until after the last one. */
+  /** The time from the first edit until after the last one, in seconds. */
   readonly seconds: number;
 }
 
-/** Runs it in a process of its own. Each edit writes a file in place, with a content that there never was before. */
+/**
+ * Makes the edits in a process of their own. Each edit writes a file in place, with a content that no file had before.
+ */
 export function editLoad(plan: EditLoadPlan): Promise<EditLoad> {
   return loadProcess("edit-load-main.ts", plan);
 }

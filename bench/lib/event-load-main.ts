@@ -1,4 +1,4 @@
-/** The process of `eventLoad`: argv has the plan, stdout gets the outcome. */
+/** The process of `eventLoad`. Its argument is the plan as JSON. It prints the result as JSON. */
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventLoad, EventPlan } from "./event-load.ts";
@@ -10,9 +10,11 @@ const { hostname, port } = new URL(plan.url);
 const base = `/v1/workspaces/${plan.workspace}`;
 const authorization = `Bearer ${plan.token}`;
 
-/** A stream of events: when each seq arrived. */
+/** A subscription to the events. Throws if an event is missing, repeated or out of order. */
 class Subscriber {
+  /** Seq → time at which the event arrived. */
   readonly arrived = new Map<number, number>();
+  /** Resolves when the stream has begun. */
   readonly ready = Promise.withResolvers<void>();
   #last: number | undefined;
   #rest = "";
@@ -45,7 +47,7 @@ class Subscriber {
 }
 
 interface Written {
-  /** The event of the file. */
+  /** The seq of the file's event. */
   readonly seq: number;
   readonly sent: number;
   readonly answered: number;

@@ -1,7 +1,8 @@
 import { loadProcess } from "./load-process.ts";
 
-/** Subscribers of a workspace's events, and somebody who writes to it. */
+/** Subscribers to the events of a workspace, and one client that writes to it. */
 export interface EventPlan {
+  /** The address of the server. */
   readonly url: string;
   readonly token: string;
   readonly workspace: string;
@@ -10,16 +11,20 @@ export interface EventPlan {
   readonly perSecond: number;
 }
 
-/** Milliseconds; one for each write and subscriber, `writing` one for each write. */
+/** The measured times in milliseconds. */
 export interface EventLoad {
-  /** From the moment the write was sent until the event of its file was there. */
+  /** From the request of a write until a subscriber has its event. One value for each write and subscriber. */
   readonly fromRequest: readonly number[];
-  /** From the answer to the write; 0 where the event was faster. */
+  /** Like `fromRequest`, but from the answer to the write. 0 if the event came before the answer. */
   readonly fromAnswer: readonly number[];
+  /** From the request of a write to its answer. One value for each write. */
   readonly writing: readonly number[];
 }
 
-/** Runs both in one process of their own. Rejects unless every subscriber got every event, once, in their order. */
+/**
+ * Runs the subscribers and the client in one process of their own. Rejects unless every subscriber gets every event
+ * once, in order.
+ */
 export function eventLoad(plan: EventPlan): Promise<EventLoad> {
   return loadProcess("event-load-main.ts", plan);
 }

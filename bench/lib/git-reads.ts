@@ -9,9 +9,10 @@ import type { Row } from "./result.ts";
 const TIMES = 50;
 
 /**
- * Milliseconds that git needs for the requests to a file server: the content of a path at a commit, the list of paths,
- * and an object from `git http-backend`. The latter serves objects by their hash, packed as stored; its client must
- * first read the commit and the trees to find the hash. One object is the smallest request to it.
+ * Measures in milliseconds how long git takes for the requests that a file server gets: the content of a path at a
+ * commit, the list of paths, and one object from `git http-backend`. This backend serves objects by their hash,
+ * compressed as they are stored. One object is the smallest request, because a client must first read the commit and
+ * the trees to find a file's hash.
  */
 export function timeGitReads(context: BenchContext, path: string, text: string): Row[] {
   const tree = context.scratch.fresh("git-reads-tree");
@@ -49,7 +50,7 @@ function time(what: string, command: Command, isRight: (out: Buffer) => boolean)
     const started = performance.now();
     const out = run(command);
     const ms = performance.now() - started;
-    if (!isRight(out)) throw new Error(`${what}: not the answer`);
+    if (!isRight(out)) throw new Error(`${what}: wrong answer`);
     return ms;
   });
   return { what, unit: "ms", samples };

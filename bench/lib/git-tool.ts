@@ -4,8 +4,8 @@ import { baseEnv, runCommand, type Command } from "./command.ts";
 import type { Kept, Tool } from "./tool.ts";
 
 /**
- * git with its repository beside the tree. Its automatic collection is off: it would run in the background of the next
- * measurement, and the promise compares with git's loose objects.
+ * git with a new repository outside of the tree. Git's automatic collection is off, because it would run during the
+ * next measurement, and because the promise compares with git's loose objects.
  */
 export const gitTool: Tool = {
   name: "git",
@@ -16,7 +16,7 @@ export const gitTool: Tool = {
   },
 };
 
-/** git as people have it in corpus R: with the repository and the history of the tree. In other corpora, as `gitTool`. */
+/** git with the repository that is in the tree (corpus R). In a tree without a repository, the same as `gitTool`. */
 export const repositoryTool: Tool = {
   name: "git",
   begin(tree, store) {

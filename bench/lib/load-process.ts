@@ -2,8 +2,9 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 
 /**
- * Runs a program of this folder in a process of its own, with a plan as its argument, so that the work of the load
- * generator is not measured as the server's. Resolves to the JSON it prints; rejects if it fails.
+ * Runs a program of this folder in a process of its own, so that the load generator does not take the time of the
+ * present process. `plan`: the program's argument, passed as JSON. Resolves to the JSON that the program prints;
+ * rejects if the program fails.
  */
 export async function loadProcess<Found>(program: string, plan: object): Promise<Found> {
   const argv = [join(import.meta.dirname, program), JSON.stringify(plan)];
@@ -12,9 +13,9 @@ export async function loadProcess<Found>(program: string, plan: object): Promise
     child.once("error", reject);
     child.once("exit", resolve);
   });
-  let said = "";
-  for await (const piece of child.stdout) said += String(piece);
+  let output = "";
+  for await (const piece of child.stdout) output += String(piece);
   const code = await ended;
   if (code !== 0) throw new Error(`${program} ended with ${code}`);
-  return JSON.parse(said) as Found;
+  return JSON.parse(output) as Found;
 }

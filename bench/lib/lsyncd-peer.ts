@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
 
 /**
- * lsyncd, which starts rsync for changed files: one way only. `delay`: seconds after the first change; its default is
- * 15.
+ * lsyncd, which starts rsync for changed files. It syncs in one direction only. `delay`: the time from the first change
+ * to the start of rsync, in seconds. lsyncd's default is 15.
  */
 export function lsyncdPeer(delay: number): SyncPeer {
   return {

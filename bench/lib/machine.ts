@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cpus, platform, release, totalmem } from "node:os";
 
-/** The machine of the measurements, and the versions compared with. */
+/** The machine of the measurements, and the versions of the other tools. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -12,7 +12,7 @@ export interface Machine {
   readonly restic: string | undefined;
 }
 
-/** First line of `program ...args`, undefined where it is not installed. */
+/** Returns the first line that the program prints; `undefined` if it is not installed or fails. */
 function versionOf(program: string, ...args: string[]): string | undefined {
   const run = spawnSync(program, args, { encoding: "utf8" });
   return run.status === 0 ? run.stdout.split("\n")[0] : undefined;

@@ -3,8 +3,8 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openStore } from "../../src/open.ts";
 
 /**
- * Records a tree in a new store beneath `home`, without limits, and gives the open workspace to `work`: measures the
- * cost for a program that keeps it open.
+ * Records `tree` in a new store within `home`, without limits, and calls `work` with the open workspace, as in a
+ * program that keeps its workspace open. Then closes the workspace and the store. Resolves to the result of `work`.
  */
 export async function withWorkspace<T>(
   home: string,

@@ -3,30 +3,36 @@ import { parseArgs } from "node:util";
 const CORPORA = ["S", "M", "L", "R"] as const;
 
 /**
- * The corpus of a bench: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. R: a git repository with 20
- * commits of ≈ 2,300 files.
+ * The name of a corpus. S: 7,000 files, 39 MB. M: 51,000 files, 607 MB. L: four times M. R: a git repository with 20
+ * commits, and 2,300 files in the worktree. All numbers are rounded.
  */
 export type CorpusName = (typeof CORPORA)[number];
 
 /** The options of `npm run bench`. */
 export interface BenchOptions {
-  /** Benches by name; empty means all. */
+  /** The names of the benches to run. Empty: all benches. */
   readonly names: readonly string[];
+  /** Default: M. */
   readonly corpus: CorpusName;
-  /** Timed rounds; each round takes every tool once, in turn. */
+  /**
+   * The number of timed rounds, at least 1. Default: 5. Each round measures every tool once. Some benches have a
+   * multiple of this number of rounds, others have a fixed number of samples.
+   */
   readonly rounds: number;
+  /** True: print the report as JSON. */
   readonly json: boolean;
+  /** True: only list the benches. */
   readonly list: boolean;
-  /** The folder for trees and repositories. Undefined: a file system image of its own if possible. */
+  /** The folder for trees and stores. `undefined`: a new file system image if possible, otherwise `bench/.cache`. */
   readonly scratch: string | undefined;
 }
 
 const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L|R] [--rounds N] [--scratch DIR] [--json] [--list]
 
-Without --scratch and as root on Linux, everything happens on a journaled ext4 in a loop-mounted image in bench/.cache,
-because creating files soon after a mass delete is ten times slower on some file systems, and would be measured.`;
+Without --scratch, root on Linux measures on a new, journaled ext4 in a loop-mounted image in bench/.cache. The image is
+deleted as one file, because on some file systems it is ten times slower to create files soon after a mass delete.`;
 
-/** Reads the command line. Throws for unknown words. */
+/** Parses the command line. Throws for unknown options and wrong values. Does not check the names of the benches. */
 export function parseBenchOptions(argv: readonly string[]): BenchOptions {
   const { values, positionals } = parseArgs({
     args: [...argv],

@@ -2,15 +2,17 @@ import type { Bench } from "./bench.ts";
 import type { Machine } from "./machine.ts";
 import { isKept, median, type Ratio, type Result } from "./result.ts";
 
-/** Everything of one run, as `--json` prints it. */
+/** The report of one run, as `--json` prints it. */
 export interface Report {
   readonly machine: Machine;
   readonly corpus: string;
   readonly rounds: number;
+  /** The place of the trees and stores, in words. */
   readonly disk: string;
   readonly benches: readonly { readonly name: string; readonly promise: string; readonly result: Result }[];
 }
 
+/** Returns three lines about the machine, the other tools, and the options of the run. */
 export function machineLine(report: Pick<Report, "machine" | "corpus" | "rounds" | "disk">): string {
   const { machine } = report;
   return [
@@ -20,7 +22,7 @@ export function machineLine(report: Pick<Report, "machine" | "corpus" | "rounds"
   ].join("\n");
 }
 
-/** A bench's findings as a Markdown table. */
+/** Returns the result of a bench as a Markdown table with a heading and notes. */
 export function resultTable(bench: Bench, result: Result): string {
   const rows = result.rows.map((row) => `| ${row.what} | ${spread(row.samples, row.unit)} | |`);
   const ratios = result.ratios.map(

@@ -1,11 +1,19 @@
 import { readFileSync } from "node:fs";
 
-/** Jiffies in a second: USER_HZ, which is the same on all that Node runs on. */
-const HZ = 100;
+/**
+ * The number of clock ticks in a second, in which `/proc` counts processor time (USER_HZ). It is 100 on every
+ * architecture that Node supports on Linux.
+ */
+const TICKS_PER_SECOND = 100;
 
-/** User and system time that a process has taken so far, with its threads. Linux only: /proc/PID/stat, fields 14 and 15. */
+/**
+ * Returns the processor time that a process has used so far, in seconds: user and system time of all its threads. Linux
+ * only. Throws if there is no such process.
+ */
 export function processorSeconds(pid: number): number {
+  // Field 2 of the line is the program's name in parentheses, which can have spaces and parentheses. `after` therefore
+  // begins with field 3, and `utime` and `stime` (fields 14 and 15) are at the indexes 11 and 12.
   const [, after = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(/\) (?!.*\) )/s);
   const fields = after.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / HZ;
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

@@ -1,4 +1,4 @@
-/** The process of `readLoad`: argv has the plan, stdout gets the outcome. */
+/** The process of `readLoad`. Its argument is the plan as JSON. It prints the result as JSON. */
 import autocannon from "autocannon";
 import type { ReadLoad, ReadPlan } from "./read-load.ts";
 

@@ -1,8 +1,9 @@
 import { loadProcess } from "./load-process.ts";
 
-/** Reads of one URL by many connections at once, each asking again as soon as it was answered. */
+/** Reads of one URL over many connections. Each connection sends its next request as soon as it has an answer. */
 export interface ReadPlan {
   readonly url: string;
+  /** Default: no token is sent. */
   readonly token?: string;
   readonly connections: number;
   readonly seconds: number;
@@ -11,10 +12,11 @@ export interface ReadPlan {
 }
 
 export interface ReadLoad {
+  /** Answers a second, of all connections together. */
   readonly perSecond: number;
-  /** Milliseconds. */
+  /** The median of the response times, in milliseconds. */
   readonly p50: number;
-  /** Milliseconds. */
+  /** The 99th percentile of the response times, in milliseconds. */
   readonly p99: number;
 }
 

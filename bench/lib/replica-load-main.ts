@@ -1,4 +1,4 @@
-/** The process of `replicaLoad`: argv has the plan, stdout gets the outcome. */
+/** The process of `replicaLoad`. Its argument is the plan as JSON. It prints the result as JSON. */
 import { createClient } from "../../src/client/node.ts";
 import { NODE_TIMERS } from "../../src/util/timers.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
@@ -13,7 +13,7 @@ const plan = JSON.parse(process.argv[2] ?? "") as ReplicaPlan;
 const url = `unix:${plan.socket}`;
 const stop = new AbortController();
 
-/** One that holds everything in memory. */
+/** Starts a replica that holds everything in memory. */
 async function follow(number: number) {
   const upstream = await Upstream.open(new MemoryEventLog(emptyMemoryLog(), { isCopy: true }));
   const channel = await dialOrigin({ url }, stop.signal);
@@ -27,7 +27,7 @@ async function follow(number: number) {
   });
   const ended = session.run();
   void ended.then(({ error }) => {
-    if (!stop.signal.aborted) throw error ?? new Error("a replica was let go");
+    if (!stop.signal.aborted) throw error ?? new Error("the session of a replica has ended");
   });
   return { upstream, session, ended };
 }
@@ -36,8 +36,8 @@ const replicas: Awaited<ReturnType<typeof follow>>[] = [];
 for (let i = 0; i < plan.replicas; i++) replicas.push(await follow(i));
 const client = createClient({ url });
 const workspace = await client.store.openById(plan.workspace);
-const begun = await workspace.head();
-await Promise.all(replicas.map(({ session }) => session.reaches(begun.seq)));
+const initial = await workspace.head();
+await Promise.all(replicas.map(({ session }) => session.reaches(initial.seq)));
 
 const latency: number[] = [];
 for (let i = 0; i < plan.writes; i++) {

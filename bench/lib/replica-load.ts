@@ -1,23 +1,25 @@
 import { loadProcess } from "./load-process.ts";
 
-/** Replicas that hold their content in memory, and a client that writes to their origin. */
+/** Replicas that hold everything in memory, and a client that writes to their origin. */
 export interface ReplicaPlan {
-  /** The Unix socket of the origin's server. */
+  /** The path of the Unix socket of the origin's server. */
   readonly socket: string;
+  /** The id of the origin. */
   readonly workspace: string;
   readonly replicas: number;
   readonly writes: number;
 }
 
-/** The outcome of the load. */
 export interface ReplicaLoad {
-  /** From the request of a write until the last replica held it, in ms; one for each write. */
+  /**
+   * The time from the request of a write until all replicas have its event, in milliseconds. One value for each write.
+   */
   readonly latency: readonly number[];
-  /** Number of replicas that had the origin's last head at the end. */
+  /** The number of replicas that have the origin's head at the end. */
   readonly equal: number;
 }
 
-/** Runs all of them in one process of their own. */
+/** Runs the replicas and the client in one process of their own. */
 export function replicaLoad(plan: ReplicaPlan): Promise<ReplicaLoad> {
   return loadProcess("replica-load-main.ts", plan);
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const EVERY_MS = 250;
 
-/** Resident memory of processes over time. Linux only. */
+/** Samples the resident memory of processes until it is disposed of. Linux only. */
 export class Resident implements Disposable {
   readonly #samples: number[][];
   readonly #timer: NodeJS.Timeout;
@@ -12,7 +12,10 @@ export class Resident implements Disposable {
     this.#timer = setInterval(() => pids.forEach((pid, i) => this.#samples[i]?.push(residentBytes(pid))), EVERY_MS);
   }
 
-  /** The most that a process had within a part of the time, in bytes: from 0 (the beginning) to 1 (now). */
+  /**
+   * Returns the maximum of the resident memory of a process, in bytes. `process`: its index in `pids`. `from`, `to`:
+   * the part of the time to look at; 0 is the beginning, 1 is the present.
+   */
   most(process: number, from: number, to: number): number {
     const samples = this.#samples[process] ?? [];
     return Math.max(...samples.slice(Math.floor(from * samples.length), Math.ceil(to * samples.length)));

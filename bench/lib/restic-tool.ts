@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { baseEnv, runCommand, type Command } from "./command.ts";
 import type { Tool } from "./tool.ts";
 
-/** restic with a repository on the same disk, and its own cache beside it. */
+/** restic with its repository and its cache on the same disk as the tree. */
 export const resticTool: Tool = {
   name: "restic",
   begin(tree, store) {

@@ -6,17 +6,18 @@ import { corpusFolder } from "./corpus.ts";
 import type { Row } from "./result.ts";
 import type { Kept, Tool } from "./tool.ts";
 
-/** One side of a comparison: `prepare` makes ready (not timed) and gives the commands to time. */
+/** One side of a comparison. Only the commands are timed. */
 export interface Side {
   readonly name: string;
+  /** Prepares a round, and returns the commands to time. `round`: its number, from 0. */
   prepare(round: number): Command[];
-  /** After the clock was stopped: checks that the work was done. */
+  /** Called after the commands of a round. Throws if their result is wrong. */
   check?(round: number): void;
 }
 
 /**
- * Takes the sides in turn (A B A B …), as often as asked for, and gives one row of seconds for each. The order turns
- * round in every second round, and everything is on disk before the clock starts.
+ * Measures the sides in turn, with the order reversed in every second round (A B, B A, …). Everything is on disk before
+ * the commands of a side start. Returns one row for each side, in seconds, with one sample for each round.
  */
 export function inTurn(context: BenchContext, sides: readonly Side[]): Row[] {
   const samples = sides.map((): number[] => []);
@@ -36,18 +37,19 @@ export function inTurn(context: BenchContext, sides: readonly Side[]): Row[] {
   return sides.map((side, i) => ({ what: side.name, unit: "s", samples: samples[i] ?? [] }));
 }
 
-/** For commands that take some hundredths of a second: five times as many rounds. */
+/** Returns a context with five times as many rounds, for commands that take only some hundredths of a second. */
 export function manyRounds(context: BenchContext): BenchContext {
   return { ...context, options: { ...context.options, rounds: 5 * context.options.rounds } };
 }
 
 /**
- * A file that was changed within the last moments is read again by the next capture (git does alike), because a change
- * within one tick of the clock does not show. A tree that people work in has stood still for longer than that.
+ * The time for which a new copy of the corpus is left unchanged, in milliseconds. If a file was changed just before a
+ * capture, the next capture reads the file again, because a second change within the same tick of the clock would not
+ * change the file's time. git does the same. The trees of users have usually been unchanged for longer than this.
  */
 const STAND_STILL_MS = 2_500;
 
-/** A copy of the corpus on the scratch, with its pages in memory. */
+/** Copies the corpus into a new folder of the scratch, so that its pages are in memory, and waits. Returns the copy. */
 export function copyOfCorpus(context: BenchContext, name: string): string {
   const tree = join(context.scratch.fresh(name), "tree");
   const copied = spawnSync("cp", ["-a", corpusFolder(context.options.corpus), tree], { encoding: "utf8" });
@@ -56,7 +58,7 @@ export function copyOfCorpus(context: BenchContext, name: string): string {
   return tree;
 }
 
-/** A copy of the corpus that looks as if it had been checked out a moment ago. */
+/** Like `copyOfCorpus`, but all files look as if they were written at this moment, as after a checkout. */
 export function freshCopyOfCorpus(context: BenchContext, name: string): string {
   const tree = copyOfCorpus(context, name);
   const touched = spawnSync("find", [tree, "-type", "f", "-exec", "touch", "{}", "+"], { encoding: "utf8" });
@@ -64,7 +66,7 @@ export function freshCopyOfCorpus(context: BenchContext, name: string): string {
   return tree;
 }
 
-/** A tool with a copy of the corpus of its own, recorded once. */
+/** Makes a copy of the corpus for a tool, and has the tool record it. */
 export function recorded(context: BenchContext, tool: Tool): Kept {
   context.say(`preparing ${tool.name}`);
   const kept = tool.begin(copyOfCorpus(context, `${tool.name}-tree`), context.scratch.fresh(`${tool.name}-store`));

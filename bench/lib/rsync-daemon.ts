@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freePort } from "./free-port.ts";
 import { Background } from "./sync-peer.ts";
 
-/** An rsync that serves a folder on loopback; resolves when it answers. Its other files are in `home`. */
+/** Starts an rsync daemon that serves a folder on loopback. Resolves when it answers. `home`: for its other files. */
 export async function startRsync(folder: string, home: string): Promise<{ daemon: Background; url: string }> {
   const port = await freePort();
   const config = join(home, "rsyncd.conf");

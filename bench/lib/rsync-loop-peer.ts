@@ -1,6 +1,6 @@
 import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
 
-/** rsync again and again, without a pause: one way only, and it keeps nothing. */
+/** rsync in a loop without a pause. It syncs in one direction only, and keeps no history. */
 export const rsyncLoopPeer: SyncPeer = {
   name: "rsync -a in a loop",
   missing: () => (isInstalled("rsync") ? undefined : "rsync"),

@@ -3,25 +3,33 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "nod
 import { join } from "node:path";
 
 /**
- * Makes the folders for the trees and repositories of one run. `fresh` gives a new folder each time. Nothing is deleted
- * before the end: on some file systems, a mass delete slows down the next process that creates files.
+ * Makes the folders for the trees and stores of one run. Nothing is deleted during the run, because a mass delete slows
+ * down the next process that creates files on some file systems. Disposal deletes all folders, except if the user chose
+ * the place with `--scratch`: then nothing is deleted.
  */
 export interface Scratch extends Disposable {
+  /** The folder that holds all others. */
   readonly folder: string;
-  /** The kind of file system beneath, for the table. */
-  readonly kind: string;
+  /** The place of the folders in words, for the report. */
+  readonly place: string;
+  /** Makes a new folder whose name ends with `name`, and returns its path. */
   fresh(name: string): string;
-  /** Waits until everything written so far is on disk, so that no tool pays for the one before it. */
+  /**
+   * Waits until everything written so far is on disk, so that no tool is slowed down by the writes of the tool before.
+   */
   settle(): void;
 }
 
 const IMAGE_BYTES = 60 * 2 ** 30;
 
-/** A scratch in `folder`, or in an image of its own beneath `cache` where this process may mount one. */
+/**
+ * Opens a scratch in a new folder within `folder`. Without `folder`, the scratch is in a new image in `cache`, or, if
+ * this process cannot mount one, in a new folder in `cache`.
+ */
 export function openScratch(cache: string, folder: string | undefined): Scratch {
   if (folder !== undefined) {
     mkdirSync(folder, { recursive: true });
-    return scratchIn(mkdtempSync(join(folder, "bench-")), "the folder given", () => undefined);
+    return scratchIn(mkdtempSync(join(folder, "bench-")), "the folder of --scratch", () => undefined);
   }
   const image = process.getuid?.() === 0 && process.platform === "linux" ? mountImage(cache) : undefined;
   if (image !== undefined) return image;
@@ -29,7 +37,7 @@ export function openScratch(cache: string, folder: string | undefined): Scratch 
   return scratchIn(plain, "the disk of this checkout", () => rmSync(plain, { recursive: true, force: true }));
 }
 
-/** Mounts a new, sparse, journaled ext4. Undefined where that is not possible. */
+/** Mounts a new image: a sparse file with a journaled ext4. Returns `undefined` if that is not possible. */
 function mountImage(cache: string): Scratch | undefined {
   const file = join(cache, `scratch-${process.pid}.img`);
   const mount = join(cache, `scratch-${process.pid}`);
@@ -55,11 +63,11 @@ function mountImage(cache: string): Scratch | undefined {
   });
 }
 
-function scratchIn(folder: string, kind: string, end: () => void): Scratch {
+function scratchIn(folder: string, place: string, end: () => void): Scratch {
   let count = 0;
   return {
     folder,
-    kind,
+    place,
     fresh(name) {
       const path = join(folder, `${String(++count).padStart(3, "0")}-${name}`);
       mkdirSync(path);

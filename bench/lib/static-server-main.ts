@@ -1,4 +1,4 @@
-/** The process of `nodeStaticServer`: argv has the folder and the port. Does the minimum of a server of plain files. */
+/** The process of `nodeStaticServer`: a minimal server of static files. Its arguments are the folder and the port. */
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { join, normalize } from "node:path";

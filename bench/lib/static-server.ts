@@ -4,13 +4,16 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A server of plain files, in a process of its own. */
+/** A server of static files, in a process of its own. Disposal ends it. */
 export interface StaticServer extends Disposable {
   readonly name: string;
   readonly url: string;
 }
 
-/** `node:http`: stat, read, answer with length, type and validator, and nothing else. */
+/**
+ * Starts a minimal server with `node:http`. For each request it calls `stat`, reads the file, and answers with
+ * `Content-Length`, `Content-Type` and `ETag`.
+ */
 export async function nodeStaticServer(folder: string): Promise<StaticServer> {
   const program = join(import.meta.dirname, "static-server-main.ts");
   const port = await freePort();
@@ -18,13 +21,16 @@ export async function nodeStaticServer(folder: string): Promise<StaticServer> {
   return whenReady("node:http, a file from a folder", port, child);
 }
 
-/** nginx with one worker, as Debian configures it but for the log. Undefined where there is none. */
+/**
+ * Starts nginx with one worker. It is configured as in Debian, but without an access log. `scratch`: a folder for its
+ * other files. Resolves to `undefined` if nginx is not installed.
+ */
 export async function nginxServer(folder: string, scratch: string): Promise<StaticServer | undefined> {
   if (spawnSync("nginx", ["-v"]).error !== undefined) return undefined;
   const port = await freePort();
   const config = join(scratch, "nginx.conf");
   mkdirSync(join(scratch, "logs"), { recursive: true });
-  // For a measurement as root, nginx must be able to read files of root.
+  // As root, nginx would run its worker as another user, who cannot read the files of root.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   writeFileSync(
     config,

@@ -7,27 +7,33 @@ import { clientCommand, LIMITS_OFF, PACKAGE } from "./chronicle-tool.ts";
 import { runCommand, type Command } from "./command.ts";
 import { copyOfCorpus } from "./rounds.ts";
 
-/** The time in which the process must have opened the workspace. */
+/** The time in which the process must carry out its first command, in milliseconds. */
 const READY_MS = 120_000;
-/** The time in which it must have ended. */
+/** The time in which the process must end after SIGTERM, in milliseconds. */
 const ENDED_MS = 30_000;
 const POLL_MS = 50;
-/** What the process does in the background after its first answers is over by then. */
+/** A pause after the first command, in milliseconds, in which the process ends its work in the background. */
 const QUIET_MS = 1_000;
-/** A server of any version answers this one. */
-const ANY_VERSION = "0.0.0";
+/**
+ * The version of the asking program in a health check. It is older than every release, because a process leaves if a
+ * newer program asks.
+ */
+const OLDEST_VERSION = "0.0.0";
 
 type MakeCommand = (...args: string[]) => Command;
 
-/** The long-lived process of a store, which has a workspace open, and commands that are given to it. Ended when disposed of. */
+/**
+ * The long-lived process of a store that has one workspace, and commands for this process. Disposal ends the process,
+ * and rejects if the process does not end.
+ */
 export class StoreProcess implements AsyncDisposable {
   readonly tree: string;
   /**
-   * Commands that only the process carries out. One that it leaves to the command line fails, so that nothing else can be
-   * measured in its place.
+   * Makes a command that only the process can carry out. The command fails if the process leaves it to the command
+   * line. A bench can therefore never measure the command line instead of the process.
    */
   readonly asked: MakeCommand;
-  /** Commands as users give them, of which the command line does what the process does not do. */
+  /** Makes a command as users give it. The command line carries it out if the process does not. */
   readonly given: MakeCommand;
   readonly #address: string;
 
@@ -38,15 +44,16 @@ export class StoreProcess implements AsyncDisposable {
     this.#address = join(folder, "home", "run", "serve.sock");
   }
 
-  /** Records a copy of the corpus and has the process open it. */
+  /** Like `start`, for a new copy of the corpus. `name`: the beginning of the names of the folders. */
   static ofCorpus(context: BenchContext, name: string): Promise<StoreProcess> {
     context.say("preparing chronicle and its process");
     return StoreProcess.start(copyOfCorpus(context, `${name}-tree`), context.scratch.fresh(`${name}-store`));
   }
 
   /**
-   * Records a tree in a new store within `folder`, starts the process as users do, by a command that misses it, and
-   * resolves once it has carried out a command. Rejects if it does not. `packageFolder`: that of the program.
+   * Records `tree` in a new store within `folder`, and starts the process. As for users, a command that finds no
+   * process starts it. Resolves once the process has carried out a command; rejects if it does not within two minutes.
+   * `packageFolder`: the package whose program is run.
    */
   static async start(tree: string, folder: string, packageFolder: string = PACKAGE): Promise<StoreProcess> {
     await using starting = new AsyncDisposableStack();
@@ -58,15 +65,15 @@ export class StoreProcess implements AsyncDisposable {
     return started;
   }
 
-  /** The same commands without the process, by the same client. */
+  /** Makes a command as users give it, which the command line carries out without the process. */
   direct(...args: string[]): Command {
     const { argv, cwd, env } = this.given(...args);
     return { argv, cwd, env: { ...env, CHRONICLE_DIRECT: "1" } };
   }
 
-  /** The id of the process; `undefined` if it does not answer. */
+  /** Resolves to the process id; `undefined` if the process does not answer. */
   async pid(): Promise<number | undefined> {
-    return (await whoAnswers(this.#address, ANY_VERSION))?.pid;
+    return (await whoAnswers(this.#address, OLDEST_VERSION))?.pid;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -78,7 +85,10 @@ export class StoreProcess implements AsyncDisposable {
     }
   }
 
-  /** The first command that is asked has the process open the workspace, and is not carried out by it. */
+  /**
+   * Asks until the process carries out a command. The process opens the workspace at the first command, and leaves that
+   * command to the command line.
+   */
   async #warmUp(): Promise<void> {
     for (const until = Date.now() + READY_MS; ; await sleep(POLL_MS)) {
       try {
@@ -93,7 +103,10 @@ export class StoreProcess implements AsyncDisposable {
   }
 }
 
-/** Makes a package of the client alone: without the launcher of the program it can only ask. Returns its folder. */
+/**
+ * Makes a copy of the package that has the client, but not the launcher of the program. This client can only ask the
+ * process. Returns the folder of the copy.
+ */
 function clientAlone(folder: string, packageFolder: string): string {
   const alone = join(folder, "client-alone");
   mkdirSync(join(alone, "bin"), { recursive: true });
@@ -102,7 +115,10 @@ function clientAlone(folder: string, packageFolder: string): string {
   return alone;
 }
 
-/** False also for a process that has ended and that nobody has waited for. */
+/**
+ * Returns true if the process exists. A zombie (a process that has ended, but was not waited for by its parent) counts
+ * as ended on Linux, and as running on other systems.
+ */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -4,14 +4,14 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { baseEnv } from "./command.ts";
 
-/** Two folders of one machine, and a place for a tool's other files. */
+/** Two folders on one machine, and a folder (`home`) for the other files of a tool. */
 export interface SyncPair {
   readonly from: string;
   readonly to: string;
   readonly home: string;
 }
 
-/** Two empty folders, and a home, in a folder. */
+/** Makes the three empty folders of a pair within `folder`. */
 export function pairIn(folder: string): SyncPair {
   const pair = { from: join(folder, "from"), to: join(folder, "to"), home: join(folder, "home") };
   for (const path of Object.values(pair)) mkdirSync(path);
@@ -21,18 +21,21 @@ export function pairIn(folder: string): SyncPair {
 /** A tool that keeps a folder equal to another one. */
 export interface SyncPeer {
   readonly name: string;
-  /** The package to install, if the tool is missing. */
+  /** Returns the name of the program that must be installed for the tool; `undefined` if nothing is missing. */
   missing(): string | undefined;
-  /** Begins; it may take a while until the two are equal. Disposed, nothing of it runs any more. */
+  /** Starts the tool. Does not wait until the two folders are equal. Disposal ends all processes of the tool. */
   start(pair: SyncPair): Promise<AsyncDisposable>;
 }
 
-/** True if a program of this name is on the path. */
+/** Returns true if `PATH` has a program of this name. */
 export function isInstalled(program: string): boolean {
   return spawnSync("which", [program]).status === 0;
 }
 
-/** A program that runs until it is disposed of. Its output goes to a file in `home`. */
+/**
+ * A program in the background. Its output goes to the file `log` in `home`. Disposal sends SIGTERM to the program and
+ * its children, and SIGKILL if the program has not ended after 5 s.
+ */
 export class Background implements AsyncDisposable {
   readonly #child: ChildProcess;
 
@@ -43,7 +46,7 @@ export class Background implements AsyncDisposable {
   ) {
     const [program = "", ...args] = argv;
     const out = openSync(join(home, log), "a");
-    // A group of its own: some of these programs have children that outlive them.
+    // A process group of its own, because some of these programs have children that would outlive them.
     this.#child = spawn(program, args, {
       cwd: home,
       env: { ...baseEnv(home), ...env },

@@ -4,18 +4,21 @@ import { runCommand, baseEnv } from "./command.ts";
 import { freePort } from "./free-port.ts";
 import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
 
-/** One of the two sides. */
+/** The Syncthing process of one of the two folders. */
 interface Device {
+  /** The folder for its configuration and database. */
   readonly home: string;
   readonly folder: string;
   readonly id: string;
+  /** The port for the other device. */
   readonly port: number;
+  /** The port of the web interface. */
   readonly gui: number;
 }
 
 /**
- * Two syncthings on loopback, without discovery and relays. `delay`: seconds from a change until it is handled; the
- * minimum is 1, the default 10.
+ * Two Syncthing processes on loopback, without discovery and relays. `delay`: the time from a change until Syncthing
+ * handles it, in seconds. Its minimum is 1, and its default is 10.
  */
 export function syncthingPeer(delay: number): SyncPeer {
   return {
@@ -27,8 +30,8 @@ export function syncthingPeer(delay: number): SyncPeer {
       const stack = new AsyncDisposableStack();
       for (const device of [one, other]) {
         writeFileSync(join(device.home, "config.xml"), configOf(device, [one, other], delay));
-        // Syncthing makes this marker itself in its default setup: if the folder is gone with its marker, its files are
-        // not deleted everywhere.
+        // Syncthing needs this marker. Without the marker it stops, so that it does not delete all files on the other
+        // side when a folder is missing. In its default setup, it makes the marker itself.
         mkdirSync(join(device.folder, ".stfolder"), { recursive: true });
         const argv = ["syncthing", "serve", `--home=${device.home}`, "--no-browser", "--no-restart", "--no-upgrade"];
         stack.use(new Background(argv, device.home, { env: { STNORESTART: "1" } }));

@@ -1,25 +1,29 @@
 import type { Command } from "./command.ts";
 
-/** One tool's copy of a workspace with the history it keeps of it. All verbs give commands: the bench runs and times them. */
+/**
+ * A tree and the history that a tool keeps of it. The methods only return commands. The bench runs and times them. A
+ * tree is recorded once before it is restored, because Chronicle restores the first recorded state, and the other tools
+ * the last one.
+ */
 export interface Kept {
   readonly tree: string;
-  /** The folder of the history, for `du`. */
+  /** The folder that holds the history, whose size is measured. */
   readonly store: string;
-  /** Records everything, the first time or again. */
+  /** Records the present state of the tree. */
   record(): Command[];
-  /** Lists the changes. Absent if the tool cannot. */
+  /** Lists the changes since the last record. Absent if the tool cannot do that. */
   status?(): Command[];
-  /** Makes the tree equal to the first recorded state, in place, and removes new files. */
+  /** Makes the tree equal to the recorded state, and removes new files. Absent if the tool cannot do that. */
   restoreInPlace?(): Command[];
-  /** Fills an empty folder with the first recorded state. */
+  /** Fills an empty folder with the recorded state. */
   restoreTo(folder: string): Command[];
-  /** Makes the store small. */
+  /** Collects garbage, which makes the store smaller. */
   collect(): Command[];
 }
 
 /** A tool that keeps the history of a folder. */
 export interface Tool {
   readonly name: string;
-  /** A new, empty history of `tree` in `store`, a new folder. Not timed. */
+  /** Begins a history of `tree`. `store`: a new folder for the history and for other files of the tool. Not timed. */
   begin(tree: string, store: string): Kept;
 }

@@ -2,56 +2,61 @@ import { watch } from "node:fs";
 import { createInterface } from "node:readline";
 
 /**
- * The helper that `unison -repeat watch` asks what has changed, for systems whose package of unison comes without one. Speaks
- * version 1 of its protocol (src/fsmonitor/watchercommon.ml of unison 2.52): commands of one line, arguments percent-encoded.
+ * The helper that `unison -repeat watch` asks for changed paths. Some packages of unison lack it. The protocol is
+ * version 1 of unison's own (src/fsmonitor/watchercommon.ml of unison 2.52). Each command is a line, and its arguments
+ * are percent-encoded.
  */
 
+/** A watched root; `replica` is unison's word for it. */
 interface Replica {
+  /** Paths that have changed since unison last asked for them. */
   readonly changed: Set<string>;
   close(): void;
 }
 
 const replicas = new Map<string, Replica>();
+/** The ids of the replicas for whose next change unison waits. */
 let waiting = new Set<string>();
 
-function say(command: string, ...args: string[]): void {
+function send(command: string, ...args: string[]): void {
   const encoded = args.map((arg) => encodeURIComponent(arg).replaceAll("%2F", "/"));
   process.stdout.write(`${[command, ...encoded].join(" ")}\n`);
 }
 
-function tell(id: string): void {
+/** Tells unison that a replica has changes. Unison then waits no longer. */
+function announce(id: string): void {
   waiting = new Set();
-  say("CHANGES", id);
+  send("CHANGES", id);
 }
 
 function start(id: string, root: string): void {
   const changed = new Set<string>();
   const watcher = watch(root, { recursive: true }, (_, name) => {
     changed.add(name ?? "");
-    if (waiting.has(id)) tell(id);
+    if (waiting.has(id)) announce(id);
   });
   replicas.set(id, { changed, close: () => watcher.close() });
 }
 
 function answer(command: string, [id = "", root = ""]: readonly string[]): void {
-  // With any other command, unison no longer waits for changes.
+  // Every other command ends the waiting.
   if (command !== "WAIT") waiting = new Set();
   const replica = replicas.get(id);
   switch (command) {
     case "START":
       if (replica === undefined) start(id, root);
-      return say("OK");
+      return send("OK");
     case "DIR":
     case "LINK":
-      return say("OK");
+      return send("OK");
     case "WAIT":
-      if ((replica?.changed.size ?? 0) > 0) tell(id);
+      if ((replica?.changed.size ?? 0) > 0) announce(id);
       else waiting.add(id);
       return undefined;
     case "CHANGES":
-      for (const name of replica?.changed ?? []) say("RECURSIVE", name);
+      for (const name of replica?.changed ?? []) send("RECURSIVE", name);
       replica?.changed.clear();
-      return say("DONE");
+      return send("DONE");
     case "RESET":
       replica?.close();
       replicas.delete(id);
@@ -61,7 +66,7 @@ function answer(command: string, [id = "", root = ""]: readonly string[]): void 
   }
 }
 
-say("VERSION", "1");
+send("VERSION", "1");
 for await (const line of createInterface({ input: process.stdin })) {
   const [command = "", ...args] = line.split(" ").map(decodeURIComponent);
   answer(command, args);

@@ -4,7 +4,7 @@ import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
 
 const HELPER = join(import.meta.dirname, "unison-fsmonitor-main.ts");
 
-/** unison between two folders, told of changes by its watcher; by a helper of the bench where its package has none. */
+/** unison with its watcher. If unison's package has no watcher (`unison-fsmonitor`), the bench's own helper is used. */
 export const unisonPeer: SyncPeer = {
   name: "unison -repeat watch",
   missing: () => (isInstalled("unison") ? undefined : "unison"),
@@ -16,6 +16,7 @@ export const unisonPeer: SyncPeer = {
   },
 };
 
+/** Makes a folder with a program `unison-fsmonitor` that runs the helper. Returns its path. */
 function helperFolder(home: string): string {
   const folder = join(home, "helper");
   mkdirSync(folder);

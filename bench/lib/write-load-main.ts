@@ -1,4 +1,4 @@
-/** The process of `writeLoad`: argv has the plan, stdout gets the outcome. */
+/** The process of `writeLoad`. Its argument is the plan as JSON. It prints the result as JSON. */
 import { createHash, randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
 import { percentile } from "./result.ts";
@@ -14,12 +14,12 @@ const started = performance.now();
 const end = started + plan.seconds * 1000;
 let begun = 0;
 
-/** As long as asked for, and different each time. */
+/** Returns a content of `plan.bytes` bytes that no other write has. */
 function content(client: number, n: number): Buffer {
   return Buffer.from(`client ${client}, write ${n} at ${performance.now()}\n${padding}`.slice(0, plan.bytes));
 }
 
-/** One client. Ends when its time is over, or the server is gone. */
+/** Writes as one client, until the time is over, `plan.most` writes have begun, or the server is gone. */
 async function write(folder: string, client: number): Promise<void> {
   for (let n = 0; performance.now() < end && begun < (plan.most ?? Infinity); n++) {
     begun += 1;
@@ -39,6 +39,7 @@ async function write(folder: string, client: number): Promise<void> {
 
 type Answer = { readonly file: { readonly hash: string } };
 
+/** Sends one write. Resolves to `gone` if the connection fails. Rejects if the status is neither 200 nor 201. */
 function put(path: string, bytes: Buffer): Promise<Answer | "gone"> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${plan.token}`, "content-length": bytes.length };
