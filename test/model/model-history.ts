@@ -303,7 +303,8 @@ export class ModelHistory {
     const named = [...(intent.takes ?? []), ...(intent.passes ?? [])].map((one) => this.#everTook.get(one));
     const known = [...named, ...[...this.#everTook.values()].toReversed()].find((one) => one?.label === label);
     const again = asked.isStep !== true || known === undefined || hasGoneOn(known) ? undefined : known;
-    const own = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
+    const undoAgain = [...this.#everTook].find(([, one]) => one === again)?.[0] ?? "";
+    const own = again === undefined ? this.ownOf(label) : this.#ofUndo(undoAgain, again);
     // What was left alone is not taken back.
     const alone = new Set<string>(intent.left?.map((path) => shown(path)));
     const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
@@ -377,7 +378,8 @@ export class ModelHistory {
   #redo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     if (this.#undos.has(target)) {
-      const isMeant = (step: Step): boolean => (step as FileStep).record.intent === target;
+      const left = this.#leftByRedo(target);
+      const isMeant = (step: Step): boolean => (step as FileStep).record.intent === target && !left.has(step.path);
       this.#expectTree(takeBack(history, { isMeant, undos: [] }, before.tree).tree, `redo of ${target}`);
     } else {
       // What the undos found as it was before already, they did not write.
@@ -409,8 +411,8 @@ export class ModelHistory {
     const isGone = (one: string): boolean => {
       const own = this.steps.filter((step) => step.record.intent === one);
       if (own.length === 0 || !own.every((step) => this.isTaken(step))) return false;
+      if (this.#metBy(one).length === 0) return true;
       const gone = new Set([...this.#unsettled(one), ...own.map((step) => step.path)]);
-      if (gone.size === new Set(own.map((step) => step.path)).size) return true;
       return this.steps.every((step) => step.record.intent !== target || gone.has(step.path));
     };
     const holds = (one: string): boolean => stands(one) && !isGone(one);
@@ -418,20 +420,51 @@ export class ModelHistory {
     return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && holds(one.id));
   }
 
-  /** The paths with conflicts that a redo met, and that were not settled for it: it does not hold there. */
-  #unsettled(redo: string): ReadonlySet<string> {
-    if (!this.#redos.some(({ id }) => id === redo)) return new Set();
-    const met = [...this.conflicts.values()].filter(
-      ({ undo, settled }) => undo === redo && settled !== "undo" && settled !== "merged",
-    );
-    return new Set(met.map(({ path }) => path));
+  /**
+   * The paths that a redo of an undo leaves: other undos hold everything that it took there, or it was redone there
+   * before, and not everywhere.
+   */
+  #leftByRedo(undo: string): ReadonlySet<string> {
+    const took = this.#undos.get(undo);
+    const [own, others, free] = [new Set<string>(), new Set<string>(), new Set<string>()];
+    for (const step of this.steps) {
+      if (took === undefined || !(took.seqs.has(step.seq) || holdsSeq(took.met, step.seq))) continue;
+      const holders = this.#holdersOf(step);
+      if (holders.length === 0) free.add(step.path);
+      else (holders.every((one) => one === undo) ? own : others).add(step.path);
+    }
+    const left = own.size === 0 ? [...others] : [...others, ...free];
+    return new Set(left.filter((path) => !own.has(path)));
   }
 
-  #ofUndo({ seqs, met, label }: Took): Meant {
+  #holdersOf({ seq, path }: FileStep): readonly string[] {
+    const parts = [...this.#undos].map(([id, one]) => ({ id, target: id, seqs: one.seqs, at: one.at }));
+    return [...parts, ...this.#whole]
+      .filter((one) => one.seqs.has(seq) && this.#holdsAt(one, one.target, path))
+      .map(({ id }) => id);
+  }
+
+  /** The paths with conflicts that a redo met, and that were not settled for it: it does not hold there. */
+  #unsettled(redo: string): ReadonlySet<string> {
+    const isOpen = ({ settled }: { readonly settled?: string }): boolean => settled !== "undo" && settled !== "merged";
+    const written = new Set(this.steps.flatMap(({ record, path }) => (record.intent === redo ? path : [])));
+    const paths = this.#metBy(redo).flatMap((one) => (isOpen(one) && !written.has(one.path) ? one.path : []));
+    return new Set(paths);
+  }
+
+  #metBy(redo: string) {
+    if (!this.#redos.some(({ id }) => id === redo)) return [];
+    return [...this.conflicts.values()].filter(({ undo }) => undo === redo);
+  }
+
+  #ofUndo(id: string, { seqs, met, label, at }: Took): Meant {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
     const isAll = isEverybodys || /^(?:file|since) /.test(label);
-    const isMeant = (step: Step): boolean => seqs.has(step.seq) || holdsSeq(met, step.seq);
+    // Where its redo met a conflict, the undo still holds.
+    const holds = ({ seq, path }: Step): boolean =>
+      this.#undos.get(id)?.seqs.has(seq) === true && this.#holdsAt({ id, at }, id, path);
+    const isMeant = (step: Step): boolean => (seqs.has(step.seq) || holdsSeq(met, step.seq)) && !(isAll && holds(step));
     return isAll ? { isMeant, undos: [] } : this.#without(isMeant);
   }
 

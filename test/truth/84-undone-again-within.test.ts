@@ -158,6 +158,8 @@ describe("Truth 84: work that was undone in two parts", () => {
       data: { undos: [whole, part] },
     });
     await workspace.redo({ operation: whole });
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await workspace.redo({ operation: part });
     expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
   });
 

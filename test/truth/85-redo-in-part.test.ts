@@ -188,3 +188,115 @@ describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of
     expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "redo", true]);
   });
 });
+
+describe("Truth 85: conflicts of a redo, as an attack found them", () => {
+  it("undoes the part of a file that the redo merged in", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    project.write("m", "m0\n\nx\n\nn0\n");
+    await workspace.snapshot();
+    const run = await ran(workspace, project, "printf 'm1\\n\\nx\\n\\nn1\\n' > m");
+    await workspace.undo({ session: run });
+    project.write("m", "hand\n\nx\n\nn0\n");
+    const done = await workspace.redo();
+    expect([project.read("m"), done.unmerged.length]).toEqual(["hand\n\nx\n\nn1\n", 1]);
+    expect(await isUndone(workspace, run)).toBe(false);
+    await workspace.undo();
+    expect(project.read("m")).toBe("hand\n\nx\n\nn0\n");
+  });
+
+  it.each(["take, then undo the rest", "undo the rest, then take"])(
+    "does not call work undone whose conflict was settled for the redo: %s",
+    async (order) => {
+      await using project = new Project();
+      const workspace = await project.init();
+      const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+      await workspace.undo({ session: run });
+      project.write("a", "by hand\n");
+      await workspace.redo();
+      if (order.startsWith("take")) await workspace.resolve("a", { keep: "undo" });
+      await workspace.undo({ file: "b" });
+      if (!order.startsWith("take")) {
+        // Nothing of the redo is in force any more, so its conflict is withdrawn.
+        expect([await openPaths(workspace), await isUndone(workspace, run)]).toEqual([[], true]);
+        return;
+      }
+      expect([project.read("a"), existsSync(project.at("b"))]).toEqual(["1\n", false]);
+      expect(await isUndone(workspace, run)).toBe(false);
+      await workspace.undo({ session: run });
+      expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    },
+  );
+
+  it("withdraws the conflict with any undo that leaves nothing of the redone work", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.undo({ session: run });
+    project.write("a", "by hand\n");
+    await workspace.redo();
+    await workspace.undo({ session: run });
+    expect([await openPaths(workspace), await isUndone(workspace, run)]).toEqual([[], true]);
+    expect(project.read("a")).toBe("by hand\n");
+  });
+
+  it("leaves one conflict, if the settlement is undone after a further undo met one", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo({ session: run });
+    project.write("a", "by hand\n");
+    await workspace.redo();
+    await workspace.resolve("a", { keep: "merged", content: Buffer.from("both\n") });
+    await workspace.undo({ session: run });
+    expect(await openPaths(workspace)).toEqual(["a"]);
+    await workspace.undo();
+    expect(await openPaths(workspace)).toEqual(["a"]);
+    expect(project.read("a")).toBe("by hand\n");
+  });
+
+  it("meets no conflict at the undo, if the redone undo was a rollback", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { id } = await workspace.beginTransaction();
+    await ran(workspace, project, "echo 1 > a; echo 1 > b");
+    await workspace.rollbackTransaction(id);
+    project.write("a", "by hand\n");
+    await workspace.redo();
+    expect([await openPaths(workspace), project.read("b")]).toEqual([["a"], "1\n"]);
+    const undone = await workspace.undo();
+    expect([undone.unmerged, undone.changes.map(({ path }) => path)]).toEqual([[], ["b"]]);
+    expect([await openPaths(workspace), project.read("a")]).toEqual([[], "by hand\n"]);
+  });
+
+  it("redoes by its id work of which the file was undone twice", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    await workspace.undo({ file: "a" });
+    await workspace.redo();
+    await workspace.undo({ file: "a" });
+    await workspace.redo({ operation: run });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+  });
+
+  it("leaves at a redo what another undo of the same work holds", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    const { id } = await workspace.beginTransaction();
+    await workspace.undo({ operation: run });
+    await workspace.rollbackTransaction(id);
+    const rollback = await lastId(workspace);
+    await workspace.undo({ session: run });
+    const part = await lastId(workspace);
+    await workspace.redo({ operation: rollback });
+    await workspace.redo({ operation: part });
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await workspace.undo();
+    expect([existsSync(project.at("a")), await isUndone(workspace, run)]).toEqual([false, true]);
+    await workspace.redo();
+    await workspace.redo({ operation: run });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["1\n", false]);
+  });
+});

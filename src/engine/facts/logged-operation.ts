@@ -26,7 +26,10 @@ export interface LoggedOperation {
   readonly selective?: Selective;
   /** Set for an undo of a whole operation: paths that were left alone. Their events are not undone. */
   readonly left?: readonly WorkspacePath[];
-  /** Set for a redo: paths with conflicts that were not settled in its favour. The redo is not in force there. */
+  /**
+   * Set for a redo that met conflicts: the paths of those that were not settled in its favour. The redo is not in force
+   * there, unless it wrote a part of the path.
+   */
   readonly unmerged?: readonly WorkspacePath[];
   /**
    * Set for an undo or redo whose own changes a later undo has undone, at least in part, and for a redo with `unmerged`.

@@ -38,9 +38,15 @@ function selectiveOf(
   };
 }
 
-/** Returns the paths at which a redo of selected work is not in force, because its conflicts were not settled for it. */
-function unmergedOf({ kind }: IntentRecord, conflicts: readonly ConflictRecord[]): readonly WorkspacePath[] {
-  if (kind !== "redo") return [];
+/**
+ * Returns the paths with conflicts of a redo that were not settled in its favour; `undefined` if the redo met no
+ * conflict.
+ */
+function unmergedOf(
+  { kind }: IntentRecord,
+  conflicts: readonly ConflictRecord[],
+): readonly WorkspacePath[] | undefined {
+  if (kind !== "redo" || conflicts.length === 0) return undefined;
   return conflicts.filter((one) => !isForUndo(one)).map(({ path }) => path);
 }
 
@@ -94,7 +100,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
       fromSeq,
       toSeq: seq,
       ...selectiveOf(intent, met),
-      ...(unmerged.length === 0 ? {} : { unmerged }),
+      ...optional({ unmerged }),
       ...optional({ client: intent.client }),
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };

@@ -41,18 +41,23 @@ interface Around {
 }
 
 async function reversedOf(context: Context, operation: LoggedOperation, { later, redone }: Around): Promise<Reversed> {
-  const { unmerged = [], toSeq } = operation;
-  const paths = new Map<WorkspacePath, number>(unmerged.map((path) => [path, toSeq]));
+  const { unmerged, toSeq } = operation;
+  const paths = new Map<WorkspacePath, number>();
   const undos = later.over(operation);
-  if (undos.length + unmerged.length === 0) return { paths, isAll: false };
-  let isAll = true;
-  for (const { seq, path } of await writtenIn(context, operation)) {
+  if (undos.length === 0 && unmerged === undefined) return { paths, isAll: false };
+  const written = await writtenIn(context, operation);
+  // Of a file that merged in part, the redo has brought this part back. It is then in force there.
+  const inPart = new Set(written.map(({ path }) => path));
+  for (const path of unmerged ?? []) if (!inPart.has(path)) paths.set(path, toSeq);
+  let isAll = undos.length + paths.size > 0;
+  for (const { seq, path } of written) {
     const undo = undos.find((one) => later.holdsAt(one, seq, path));
     if (undo === undefined) isAll = false;
     else paths.set(path, undo.toSeq);
   }
-  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already.
-  if (isAll && unmerged.length > 0 && redone !== undefined)
+  // A redo that met a conflict is also in force where it wrote nothing, because the path had the redone state already or
+  // got it when the conflict was settled.
+  if (isAll && unmerged !== undefined && redone !== undefined)
     isAll = (await writtenIn(context, redone)).every(({ path }) => paths.has(path));
   return { paths, isAll };
 }
@@ -138,8 +143,8 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
 }
 
 /**
- * Returns the ids of the operations of which an undo of selected work undid a part and was redone, while a later undo
- * undid the rest.
+ * Returns the ids of the operations of which an undo of selected work undid a part and was redone, while another undo
+ * undid the rest or the same.
  */
 function redoneInPart(operations: readonly LoggedOperation[]): readonly string[] {
   const redone = new Set(operations.flatMap(({ kind, target }) => (kind === "redo" ? (target ?? []) : [])));
@@ -147,11 +152,13 @@ function redoneInPart(operations: readonly LoggedOperation[]): readonly string[]
   if (parts.length === 0) return [];
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   const undos = operations.filter(({ kind }) => kind === "undo");
-  return parts.flatMap(({ toSeq, selective }) => {
-    const later = undos.filter((one) => one.toSeq > toSeq).flatMap(idsUndoneBy);
-    return later.filter((id) => {
+  return parts.flatMap((part) => {
+    const others = undos.filter((one) => one !== part).flatMap(idsUndoneBy);
+    return others.filter((id) => {
       const span = spans.get(id);
-      return span !== undefined && selective?.took.some(([first, last]) => last > span.fromSeq && first <= span.toSeq);
+      return (
+        span !== undefined && part.selective?.took.some(([first, last]) => last > span.fromSeq && first <= span.toSeq)
+      );
     });
   });
 }

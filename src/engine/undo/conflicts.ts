@@ -296,8 +296,9 @@ function pathOf(asked: string): string | undefined {
 
 /**
  * Returns the states that an undo or redo of a `resolve` gives to the conflicts that the `resolve` settled. An undo
- * opens them again, except a conflict with a content that is no longer stored. A redo settles them as before. The
- * caller holds a lease of the blob store.
+ * opens them again, with two exceptions: a conflict with a content that is no longer stored stays as it is, and one
+ * whose path has another open conflict of an undo or redo is withdrawn. A redo settles them as before. The caller holds
+ * a lease of the blob store.
  */
 export async function conflictsOfStep(
   context: Context,
@@ -306,11 +307,18 @@ export async function conflictsOfStep(
 ): Promise<IdentifiedConflict[]> {
   if (kind !== "resolve") return [];
   const found: IdentifiedConflict[] = [];
+  const open = new Set(
+    (await openConflicts(context)).flatMap(({ record: { sync, path } }) => (sync === undefined ? path : [])),
+  );
   for await (const event of readRange(context, fromSeq + 1, toSeq)) {
     if (!event.recordId.startsWith(PREFIX)) continue;
     const { settled, ...rest } = decodeConflict(event.record);
     if (settled === undefined) continue;
-    const record = direction === "undo" ? { ...rest, state: "open" as const } : { ...rest, settled };
+    const again =
+      rest.sync === undefined && open.has(rest.path)
+        ? { ...rest, settled: "withdrawn" as const }
+        : { ...rest, state: "open" as const };
+    const record = direction === "undo" ? again : { ...rest, settled };
     const contents = contentsOfConflict(record);
     const there = await context.blobs.has(contents);
     if (direction === "redo" || contents.every((hash) => there.has(hash)))

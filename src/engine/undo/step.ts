@@ -104,16 +104,16 @@ export async function undoToInvert(
 ): Promise<LoggedOperation | undefined> {
   const { operation } = work;
   if (operation.selective !== undefined) return undoOnceMore(operations, work);
-  const around = undoAround(operations, work);
-  if (!operations.some(({ selective }) => selective !== undefined)) return around;
+  if (!operations.some(({ selective }) => selective !== undefined)) return undoAround(operations, work);
   const { undos, isShared } = await undosOfEvents(context, operations, operation);
   const [first] = undos;
   const isOfWork = undos.some(({ selective, target }) => selective === undefined && target === operation.id);
-  if (first === undefined || (isOfWork && !isShared)) return around;
+  if (first === undefined || (isOfWork && !isShared)) return undoAround(operations, work);
   if (undos.length > 1) throw undoneBySeveral(work, undos);
-  if (first.selective === undefined) return around;
-  if (await hasUndoneOthers(context, { operation, operations }, first)) throw togetherWithOthers(work, first.id);
-  return first;
+  if (first.selective === undefined) return undoAround(operations, work);
+  if (!(await hasUndoneOthers(context, { operation, operations }, first))) return first;
+  undoAround(operations, work);
+  throw togetherWithOthers(work, first.id);
 }
 
 /**
@@ -185,8 +185,8 @@ async function undosOfEvents(
 }
 
 /**
- * True if the undo undid anything that was in force, besides the operation. Undos and redos that it undid do not count
- * at the paths of the operation, nor where the undo changed no file: there, it undid their targets as well.
+ * True if only this undo holds anything that was in force, besides the operation. Undos and redos that it undid do not
+ * count at the paths of the operation, nor where the undo changed no file: there, it undid their targets as well.
  */
 async function hasUndoneOthers(
   context: Context,
@@ -195,6 +195,7 @@ async function hasUndoneOthers(
 ): Promise<boolean> {
   const owners = await ownersIn(context);
   const before = undoneBy(operations, owners, undo.fromSeq);
+  const now = undoneBy(operations, owners);
   const steps = new Set(operations.filter(isStep).map(({ id }) => id));
   const written = await pathsOf(context, undo, () => true);
   const own = await pathsOf(context, operation, (record) => owners.of(record).includes(operation.id));
@@ -202,10 +203,15 @@ async function hasUndoneOthers(
     for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
       const ids = owners.of(record);
       const isOfStep = ids.some((id) => steps.has(id)) && (own.has(path) || !written.has(path));
-      if (!isOfStep && !ids.includes(operation.id) && !before.holds(seq, record, path)) return true;
+      if (isOfStep || ids.includes(operation.id) || before.holds(seq, record, path)) continue;
+      if (isHeldOnlyBy(undo, now.by(seq, record, path))) return true;
     }
   }
   return false;
+}
+
+function isHeldOnlyBy(undo: LoggedOperation, undos: readonly SeqSpan[]): boolean {
+  return undos.length > 0 && undos.every((one) => one === undo);
 }
 
 async function pathsOf(
@@ -343,13 +349,15 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   const taken = undoneBy(operations, owners);
   const isInForce = taken.undos.has(id) && operation.reversed === undefined;
   if (selective !== undefined && (direction === "redo" || isInForce))
-    return { ...(await redoOf(context, operation, operations)), operation: operationShape(operation, stack) };
+    return {
+      ...(await redoOf(context, operation, { operations, taken })),
+      operation: operationShape(operation, stack),
+    };
   if (selective === undefined) {
     const work = await partOf(context, step, { taken, owners });
     return work === undefined ? undefined : stepOver(context, work, step);
   }
-  const inversion = await stepOver(context, await again(context, operation, operations), step);
-  return { ...inversion, withdraws: [...inversion.withdraws, ...(await conflictsOfRedos(context, step))] };
+  return stepOver(context, await again(context, operation, { operations, taken }), step);
 }
 
 /** Returns the open conflicts that earlier redos of an undo met. A further redo or undo of the work replaces them. */
@@ -375,7 +383,7 @@ function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }:
 async function redoOf(
   context: Context,
   operation: LoggedOperation,
-  operations: readonly LoggedOperation[],
+  { operations, taken }: Known,
 ): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective, reversed } = operation;
   const label = selective?.selection ?? "";
@@ -383,7 +391,9 @@ async function redoOf(
     (one) => one.toSeq > toSeq && one.selective?.isNothing === true && one.selective.selection === label,
   );
   const undos = new Set([id, ...again.map((one) => one.id)]);
-  const isOwn: Work["isOwn"] = (record, path) => record.intent === id && reversed?.paths.has(path) !== true;
+  const notHeld = await pathsNotHeld(context, operation, taken);
+  const isOwn: Work["isOwn"] = (record, path) =>
+    record.intent === id && reversed?.paths.has(path) !== true && !notHeld.has(path);
   const own = await eventsOfWork(context, { label, fromSeq, toSeq, isOwn });
   return {
     kind: "redo",
@@ -400,19 +410,50 @@ async function redoOf(
   };
 }
 
+/** The operations, and the undos in force. */
+interface Known {
+  readonly operations: readonly LoggedOperation[];
+  readonly taken: UndoneEvents;
+}
+
+/**
+ * Returns the paths that a redo of the undo leaves as they are: other undos hold everything that it undid there, or an
+ * earlier redo brought that back and met a conflict elsewhere.
+ */
+async function pathsNotHeld(
+  context: Context,
+  undo: LoggedOperation,
+  taken: UndoneEvents,
+): Promise<ReadonlySet<WorkspacePath>> {
+  const { took = [], met = [] } = undo.selective ?? {};
+  const [own, others, free] = [new Set<WorkspacePath>(), new Set<WorkspacePath>(), new Set<WorkspacePath>()];
+  for (const [first, last] of [...took, ...met]) {
+    for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
+      const undos = taken.by(seq, record, path);
+      if (undos.length === 0) free.add(path);
+      else if (isHeldOnlyBy(undo, undos)) own.add(path);
+      else others.add(path);
+    }
+  }
+  const left = own.size === 0 ? [...others] : [...others, ...free];
+  return new Set(left.filter((path) => !own.has(path)));
+}
+
 function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
   return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
 }
 
 const UNDO_OF = "undo of ";
 
-async function again(context: Context, undo: LoggedOperation, operations: readonly LoggedOperation[]): Promise<Work> {
+async function again(context: Context, undo: LoggedOperation, { operations, taken }: Known): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};
   // Changes that did not merge are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
+  // Events of restores and undos are included only if the repeated undo included them.
+  const isEverything = isWithSteps || /^(?:file|since) /.test(selection);
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,
@@ -421,9 +462,10 @@ async function again(context: Context, undo: LoggedOperation, operations: readon
     keepers: await keepersWithin(context, takenWith(id, operations)),
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
-    // Events of restores and undos are included only if the repeated undo included them.
-    ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
-    isOwn: (_record, _path, seq) => holdsSeq(took, seq),
+    ...(isEverything ? { everything: true as const } : {}),
+    // The repeated undo is still in force where its redo met a conflict. `undoOf` leaves out what any undo holds, except
+    // for everybody's work.
+    isOwn: (record, path, seq) => holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo)),
   };
 }
 

@@ -12,8 +12,10 @@ import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { resolveMoment } from "../read/moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
+import type { LoggedOperation } from "../facts/logged-operation.ts";
 import {
   eventsOfWork,
+  fileEvents,
   type Keeper,
   keepersOf,
   type OwnEvents,
@@ -23,7 +25,7 @@ import {
 import { ownersIn } from "../facts/owners.ts";
 import { withoutSightings, type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
-import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
+import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -145,30 +147,61 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
     about: { takesOf: (some) => coveredBy(context, some, { ...covering, keepers }) },
     nothing: nothingOf(work, own, before.length),
     always: keepers.length > 0,
-    withdraws: await conflictsAbout(context, own, taken),
+    withdraws: await conflictsAbout(context, own, { operations, taken }),
     operation: null,
   };
 }
 
+interface Known {
+  readonly operations: readonly LoggedOperation[];
+  readonly taken: UndoneEvents;
+}
+
 /**
- * Returns the conflicts that this undo settles. It settles a conflict if it undoes all events of the conflict's path
- * that did not merge.
+ * Returns the conflicts that this undo settles. It settles the conflict of an undo if it undoes all events of the
+ * conflict's path that did not merge. It settles the conflict of a redo if nothing of the redone work is left after it.
  */
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,
-  taken: ReturnType<typeof undoneBy>,
+  { operations, taken }: Known,
 ): Promise<IdentifiedConflict[]> {
   const found: IdentifiedConflict[] = [];
-  if (taken.undos.size === 0) return found;
   for (const conflict of await openConflicts(context)) {
     const { path, undo } = conflict.record;
+    const redo = operations.find(({ id, kind }) => id === undo && kind === "redo");
+    if (redo !== undefined && (await leavesNothingOf(context, redo, { own, operations, taken }))) found.push(conflict);
     const met = taken.undos.get(undo)?.met ?? [];
     if (met.length === 0 || !own.byPath.has(path)) continue;
     const events = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(met, seq));
     if (events.length > 0 && events.every(({ seq }) => own.seqs.has(seq))) found.push(conflict);
   }
   return found;
+}
+
+/**
+ * True if nothing that a redo of selected work brought back is in force once the own events are undone, and these are
+ * about it: events of the work, or what the redo wrote.
+ */
+async function leavesNothingOf(
+  context: Context,
+  redo: LoggedOperation,
+  { own, operations, taken }: Known & { readonly own: OwnEvents },
+): Promise<boolean> {
+  const { took } = operations.find(({ id }) => id === redo.target)?.selective ?? {};
+  if (took === undefined) return false;
+  const seqs: number[] = [];
+  for await (const { seq, path } of fileEvents(context, redo))
+    if (redo.reversed?.paths.has(path) !== true) seqs.push(seq);
+  if (seqs.length > 0 && seqs.every((seq) => own.seqs.has(seq))) return true;
+  let isAbout = false;
+  for (const [first, last] of took) {
+    for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
+      if (own.seqs.has(seq)) isAbout = true;
+      else if (!taken.holds(seq, record, path)) return false;
+    }
+  }
+  return isAbout;
 }
 
 function nothingOf({ label }: Work, own: OwnEvents, before: number): string {
