@@ -410,8 +410,9 @@ export class ModelHistory {
     // conflict holds where it found everything as it was to be already.
     const isGone = (one: string): boolean => {
       const own = this.steps.filter((step) => step.record.intent === one);
-      if (own.length === 0 || !own.every((step) => this.isTaken(step))) return false;
-      if (this.#metBy(one).length === 0) return true;
+      const hasMet = this.#metBy(one).length > 0;
+      if ((own.length === 0 && !hasMet) || !own.every((step) => this.isTaken(step))) return false;
+      if (!hasMet) return true;
       const gone = new Set([...this.#unsettled(one), ...own.map((step) => step.path)]);
       return this.steps.every((step) => step.record.intent !== target || gone.has(step.path));
     };
