@@ -15,12 +15,12 @@ import type {
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { RestoreShape, SessionShape } from "./shapes.ts";
 
-/** An action that a tool is about to do. Paths are absolute, or relative to the workspace's first root. */
+/** A tool's action that is about to begin. Paths are absolute, or relative to the workspace's first root. */
 export interface ActionRequest {
   /**
    * The kind of action:
    * - `write_file`, `delete_file`, `move_file`, `copy_file`, `create_directory`, `delete_directory`, `move_directory`:
-   *   the paths that the action changes are captured.
+   *   only the paths that the action changes are captured.
    * - `run_command` and any other word: the whole workspace is captured.
    * - `read_file`, `list_directory`, `search_files`: no snapshot is made.
    */
@@ -29,32 +29,35 @@ export interface ActionRequest {
   /** The actor (default `agent`). */
   readonly actor?: string;
   /**
-   * The agent's session, the session's turn, and the agent's own id of the call. If an action of the same call is still
-   * open in the session, that action is returned and no new action begins.
+   * `session`: the agent's session. `turn`: the turn of the session. `toolCall`: the agent's own id of the call. If the
+   * session has an open action of the same call, that action is returned, and no new action begins.
    */
   readonly session?: string;
   readonly turn?: string;
   readonly toolCall?: string;
-  /** The depth in nested agents; 0 at the top. */
+  /** The depth of the agent in nested agents: 0 (default) for the top agent. */
   readonly depth?: number;
   /** The transaction to which the action belongs. Default: the innermost active one of the same session. */
   readonly transaction?: string;
   /** A summary for people. Default: the type and the paths or the command. */
   readonly summary?: string;
   /**
-   * What happens if no snapshot can be made. `block` (default) throws. `warn` lets the action proceed, and notes the
-   * failure in the action's coverage.
+   * What happens if the state before the action cannot be kept. `block` (default): an error is thrown. `warn`: the
+   * action begins nevertheless, and its coverage lists what was not kept.
    */
   readonly onFailure?: "block" | "warn";
   /**
-   * True to act off the record: nothing is stored, and the result is `null`. `action(…)` then does the same as
-   * `offRecord(…)`: it keeps the changes out of the history, and is refused in the same cases. `snapshotAction(…)` does
-   * not keep the changes out: the next capture records them, because Chronicle never learns when such an action ends.
+   * True to act off the record: nothing is stored about the action (default: false).
+   * - `action(…)` calls `work` with `null`. Like `offRecord(…)`, it keeps the changes out of the history, and throws
+   *   the same errors.
+   * - `snapshotAction(…)` only returns `null`. The next capture records the changes, because Chronicle never learns
+   *   when the action ends.
    */
   readonly otr?: boolean;
   /**
-   * The id of the process that will finish the action. If that process is gone before the action is finished, the
-   * action is abandoned. Default: this process; `null`: the action belongs to no process.
+   * The id of the process that will finish the action. If this process ends before the action is finished, the action
+   * is abandoned. `null`: the action belongs to no process. Default: the calling process; through a client of a server,
+   * `null`.
    */
   readonly pid?: number | null;
 }
@@ -75,10 +78,12 @@ export interface ActionPayload {
 export interface ActionEnd {
   /** Default `done`. */
   readonly outcome?: "done" | "failed" | "denied";
+  /** The reason for the outcome, for people. */
   readonly reason?: string;
   /**
-   * What happens if the action's changes cannot be recorded (because the disk is full or fails, for example). `block`
-   * (default) throws, and leaves the action open. `warn` closes the action, and notes the failure in its coverage.
+   * What happens if the changes of the action cannot be recorded, for example because the disk is full or fails.
+   * `block` (default): an error is thrown, and the action stays open. `warn`: the action is closed, and its coverage
+   * lists what was not recorded.
    */
   readonly onFailure?: "block" | "warn";
 }
@@ -86,7 +91,9 @@ export interface ActionEnd {
 /** Selects the open actions to abandon: all actions of a session, or the actions of one of its turns. */
 export interface ActionsOf {
   readonly session: string;
+  /** Default: all turns of the session. */
   readonly turn?: string;
+  /** The reason, for people. Default: a text that says that the session or turn has ended. */
   readonly reason?: string;
   /** Ids of actions that stay open, such as those of a sub-agent that works in the background. */
   readonly except?: readonly string[];
@@ -99,8 +106,8 @@ export interface ActionsOf {
 }
 
 /**
- * A selection of work; at most one field is given. `turn: "last"` is the last turn that changed something or, if no
- * turn did, the last turn.
+ * A selection of work; at most one field is given. `turn: "last"` selects the last turn that changed something. If no
+ * turn changed anything, it selects the last turn.
  */
 export interface Selection {
   /** An action's id, a prefix of the id, or the agent's own id of the call. */
@@ -115,85 +122,112 @@ export interface Selection {
 }
 
 export interface RollbackOptions {
+  /** True to change nothing, and return what the rollback would do (default: false). */
   readonly dryRun?: boolean;
   /** True to skip the paths that cannot be restored, and to restore the others. Default: all or nothing. */
   readonly force?: boolean;
-  /** Restores only these paths outside of the workspace (absolute, as in `ActionShape.outside`). */
+  /**
+   * Absolute paths outside of the workspace, as in `ActionShape.outside`. If this list is not empty, only these paths
+   * are restored, and no path of the workspace. Default: empty.
+   */
   readonly outside?: readonly string[];
 }
 
 export interface TransactionOptions {
   readonly name?: string;
   readonly actor?: string;
-  /** Only actions of this session belong to the transaction. */
+  /**
+   * The agent's session to which the transaction belongs. Only actions and writes of this session are then part of the
+   * transaction. Default: actions and writes of all sessions are part of it.
+   */
   readonly session?: string;
   /**
-   * The changes that belong to the transaction. `actions`: only changes that actions and writes make; a rollback leaves
-   * all other changes. `folder`: also the changes of the folder that no action owns, if they are made while the
-   * transaction is open. Default: `folder`; over HTTP `actions`.
+   * The changes that belong to the transaction, and that a rollback undoes:
+   * - `folder` (default in the library): the changes of actions and writes. If no `session` is given, also the
+   *   restores, undos and redos in the transaction, and the changes of the folder that no action owns and that are made
+   *   while the transaction is the innermost open work.
+   * - `actions` (default over HTTP): the changes of actions and writes, and the restores, undos and redos of the client
+   *   that began the transaction. A rollback leaves all other changes.
    */
   readonly scope?: "folder" | "actions";
   /**
-   * The id of the process that owns the transaction. Default: this process; `null`: no process owns it, and only a
-   * commit or a rollback ends it.
+   * The id of the process that owns the transaction. `null`: no process owns the transaction, so that only a commit or
+   * a rollback ends it. Default: the calling process; through a client of a server, `null`.
    */
   readonly pid?: number | null;
   /**
-   * What the workspace's next change does with the transaction once the process `pid` is gone: `rollback` (default)
-   * rolls it back, `keep` commits it.
+   * What the next change of the workspace does with the transaction if the process `pid` has ended. `rollback`
+   * (default): it rolls the transaction back, or commits it if it cannot be rolled back. `keep`: it commits the
+   * transaction.
    */
   readonly onOwnerDeath?: "rollback" | "keep";
 }
 
+/** A decision about a conflict. */
 export interface ResolveOptions {
-  /** `current`: the present state stays. `undo`: the undo's side is taken. `merged`: `content` is taken. */
+  /**
+   * The state that the path gets:
+   * - `current`: the path keeps its present state.
+   * - `undo`: the path gets the side of the undo, merged with later edits of the path. In a conflict of a sync, the
+   *   path gets the origin's side, without a merge.
+   * - `merged`: the path gets `content`.
+   */
   readonly keep: "current" | "undo" | "merged";
   /** The merged content. Required for `merged`, and ignored otherwise. */
   readonly content?: Uint8Array;
 }
 
 /**
- * The rules for pruning. A snapshot or action is kept if at least one rule keeps it. If no rule is given, the
- * configured limits apply.
+ * The rules for pruning: `keepLast`, the fields from `keepHourly` to `keepYearly`, and `keepWithinMs`. A snapshot or
+ * action is kept if at least one rule keeps it. If none of these fields is given, the configured limits apply.
  */
 export interface PruneOptions {
-  /** The number of newest snapshots and actions that are kept. */
+  /** The number of newest snapshots and actions (counted together) that are kept. */
   readonly keepLast?: number;
   /**
-   * The number of hours of which the newest snapshot or action is kept. Only hours that have one are counted. The
-   * following fields do the same for longer periods.
+   * A number of hours (in UTC). For each of the latest hours that have a snapshot or action, up to this number, the
+   * newest one is kept. Hours without any are not counted. The fields from `keepDaily` to `keepYearly` do the same for
+   * days, weeks, months and years.
    */
   readonly keepHourly?: number;
   readonly keepDaily?: number;
   readonly keepWeekly?: number;
   readonly keepMonthly?: number;
   readonly keepYearly?: number;
-  /** Keeps everything younger than this, in ms. */
+  /** An age in ms. All younger snapshots and actions are kept. */
   readonly keepWithinMs?: number;
-  /** Keeps pinned actions and snapshots (default `true`). */
+  /** False to let pinned snapshots and actions be pruned, too. Default: true, which keeps them. */
   readonly keepPinned?: boolean;
+  /** True to prune nothing, and return what would be pruned (default: false). */
   readonly dryRun?: boolean;
   /**
-   * True to let `gc` free the contents at once, so that `unforget` cannot bring them back. Throws `REFUSED` while
+   * True to let `gc` free the contents at once, so that `unforget` cannot bring them back. Then throws `REFUSED` while
    * somebody is at work in the workspace, and while an earlier pruning can still be withdrawn. Through a client of a
-   * server, throws `USAGE`. Default: the contents are kept for 24 hours.
+   * server, throws `USAGE`. Default: false, which keeps the contents for 24 hours.
    */
   readonly now?: boolean;
 }
 
-/** The contents to erase: exactly one of `what` and `match`. */
+/** Options of an erasure. Exactly one of `what` and `match` must be given; it selects the contents. */
 export interface EraseOptions {
-  /** A path with everything that is or was beneath it, or the SHA-256 of a content. */
+  /**
+   * A path, which selects the contents that the path and everything beneath it have or had; or the SHA-256 of a
+   * content.
+   */
   readonly what?: string;
-  /** A pattern as in a `.gitignore`. Selects all present and former paths that match the pattern. */
+  /**
+   * A pattern as in a `.gitignore`, which selects the contents of all present and former paths that match the pattern.
+   */
   readonly match?: string;
   /** The reason; the log keeps it for ever. */
   readonly reason?: string;
   /**
-   * True to remove the bytes from the store at once and for good. Throws `REFUSED` while somebody is at work in the
-   * workspace. Through a client of a server, throws `USAGE`. Default: the first `gc` after 24 hours removes the bytes.
+   * True to remove the bytes from the store at once and for good. Then throws `REFUSED` while somebody is at work in
+   * the workspace. Through a client of a server, throws `USAGE`. Default: false; the first `gc` after 24 hours removes
+   * the bytes.
    */
   readonly now?: boolean;
+  /** True to erase nothing, and return what would be erased (default: false). */
   readonly dryRun?: boolean;
 }
 
@@ -202,12 +236,15 @@ export interface SessionStart {
   readonly id?: string;
   readonly actor?: string;
   readonly notes?: readonly string[];
+  /** The id of the process of the session. `null` (default): the session is not bound to a process. */
   readonly pid?: number | null;
 }
 
-/** Options of `conflicts`: which conflicts are returned, and whether with patches. */
+/** Options of `conflicts`. */
 export interface ConflictsOptions {
+  /** True to return settled conflicts, too. Default: only open conflicts. */
   readonly all?: boolean;
+  /** True to add a patch to each conflict, from the present content to the content of the undo (default: false). */
   readonly patch?: boolean;
 }
 
@@ -216,28 +253,39 @@ export interface VersionsOptions {
   readonly path?: string;
 }
 
-/** Operations on actions, transactions, conflicts, replicas' versions, and the retention of history. */
+/** Operations on actions, agents' sessions, transactions, conflicts and versions; and pruning, erasing and pinning. */
 export interface ActionApi {
   /**
    * Records the state that an action is about to change, before the action runs. Returns `null` if no snapshot is
-   * needed: for a read, for an action off the record, and for an action that touches only the paths that it names if
-   * nothing at these paths can be kept. Throws `REFUSED` if the snapshot failed and `onFailure` is `block`; the tool
-   * must then not run.
+   * needed:
+   * - The tool only reads.
+   * - The action is off the record.
+   * - The action touches only the paths that it names, and there is no state to keep. This is so if the tool only
+   *   deletes, and none of the paths exists.
+   *
+   * If this method throws, the tool must not run. Throws `REFUSED` if a path of the action cannot be kept, for example
+   * because it is unreadable or too large. Throws `LIMIT_EXCEEDED` if the store is full, and `IO` if the disk is full
+   * or fails. With `onFailure: "warn"`, the action begins in spite of such an error. In any case, throws `REFUSED` if
+   * the action would change Chronicle's own store.
    */
   snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
   /**
-   * Records the changes of an action and ends it. An action that ends as `denied` has no changes. Throws `NOT_FOUND`
-   * for an unknown id. A call for an action that has ended does nothing, with two exceptions: an action that was
-   * abandoned is finished, and an action that was denied is finished if the outcome is now `done` or `failed`, because
-   * it has run after all.
+   * Records the changes of an action, and ends the action. An action that ends as `denied` has no changes. Throws
+   * `NOT_FOUND` for an unknown id.
+   *
+   * If the action has ended before, the state of the action does not change, with two exceptions. An `abandoned` action
+   * is finished. A `denied` action is finished if the outcome is now `done` or `failed`, because it has run after all.
    */
   finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
   /**
-   * Makes a snapshot, runs `work`, and finishes the action. If `work` throws, the action ends as `failed` and the error
-   * is passed on. If the changes cannot be recorded, the action is closed with a note in its coverage, and the error of
-   * the recording is thrown, unless `work` threw or `onFailure` is `warn`. If the action cannot be closed either, an
-   * error is thrown that names the action. Its `cause` is the error of `work` or, if `work` did not throw, the error of
-   * the recording. The next `action(…)` closes that action before it begins its own.
+   * Makes a snapshot, calls `work` with the action, finishes the action, and returns the result of `work`. If no
+   * snapshot is needed, only calls `work` with `null`. Failures:
+   * - If `work` throws, the action ends as `failed`, and the error of `work` is thrown.
+   * - If the changes cannot be recorded, the action is closed with a note in its coverage. The error of the recording
+   *   is then thrown, unless `work` threw or `onFailure` is `warn`.
+   * - If the action cannot be closed either, an error is thrown that names the action. The `cause` of this error is the
+   *   error of `work` or, if `work` did not throw, the error of the recording. The next `action(…)` closes that action
+   *   before it begins its own.
    */
   action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
   /** Returns all actions that have a snapshot, oldest first. */
@@ -247,14 +295,22 @@ export interface ActionApi {
    * matches, and `AMBIGUOUS` if several match.
    */
   showAction(id: string): Promise<ActionShape>;
-  /** Compares the files that an action backed up with their present state. Throws `NOT_FOUND` for an unknown action. */
+  /**
+   * Compares the paths that an action backed up with their present state on disk. If the scope of the action is
+   * `workspace`, also compares the paths that the action changed. Throws `NOT_FOUND` for an unknown action, `AMBIGUOUS`
+   * if several match, and `PRUNED` if the state before the action was compacted away.
+   */
   diffAction(id: string): Promise<ActionDiffShape>;
   /**
-   * Restores the files of an action to their state before the action. The present state is captured before that. Throws
-   * `NOT_FOUND` for an unknown action.
+   * Restores all paths that an action declared or changed to their state before the action. First captures the present
+   * state of these paths. The rollback is itself an operation that `undo` can undo. Throws `NOT_FOUND` for an unknown
+   * action, `AMBIGUOUS` if several match, and `PRUNED` if the state before the action was compacted away.
    */
   rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
-  /** Checks the hash chain of the log. Throws `INTEGRITY_VIOLATION` if it is broken. */
+  /**
+   * Verifies the history as `verify` with `quick` does, and also checks that each action names the previous action.
+   * Throws `INTEGRITY_VIOLATION` if there is any problem; `data.problems` of the error lists the problems.
+   */
   verifyIntegrity(): Promise<void>;
   /** Returns the changes of a selection. A selection without a field is the last turn. */
   changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
@@ -266,14 +322,19 @@ export interface ActionApi {
    * `NOT_FOUND`, like an unknown id.
    */
   endSession(id: string): Promise<SessionShape>;
-  /** Abandons the open actions of a session or turn that has ended. Returns the ids of the abandoned actions. */
+  /**
+   * Abandons the open actions of a session or turn that has ended. First records their changes up to now. Returns the
+   * ids of the abandoned actions. Throws `USAGE` if no session is given.
+   */
   abandonActions(of: ActionsOf): Promise<string[]>;
 
   /**
-   * Begins a transaction. The present state is captured before that, so only later changes belong to the transaction.
+   * Begins a transaction. First captures the present state, so that only later changes belong to the transaction.
+   *
    * The new transaction is a savepoint of the innermost active transaction that has the same session and scope, and the
-   * same owner or no owner. Within a run with `rollbackOnFailure`, only transactions that began after the run's own
-   * transaction are considered. If there is none, the new transaction is a savepoint of the run's own transaction.
+   * same owner or no owner. If there is no such transaction, it is no savepoint. Within a run with `rollbackOnFailure`,
+   * only transactions that began after the run's own transaction are considered. If there is none, the new transaction
+   * is a savepoint of the run's own transaction.
    */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   /**
@@ -283,22 +344,26 @@ export interface ActionApi {
    */
   commitTransaction(id: string): Promise<TransactionShape>;
   /**
-   * Undoes exactly the changes of a transaction and its savepoints, and keeps later work; `redo` redoes them. If a path
-   * cannot be changed, nothing is changed, and the transaction stays active. With `force`, such a path is skipped
-   * instead. Throws the errors of `commitTransaction`, and `REFUSED` if a path cannot be changed.
+   * Undoes exactly the changes of a transaction and its savepoints, and keeps later work. `redo` redoes the changes.
+   * Throws the errors of `commitTransaction`. Without `force`, also throws `REFUSED` if a path cannot be changed;
+   * nothing is then changed, and the transaction stays active. With `force`, such a path is skipped.
    */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   /**
-   * Returns all transactions, oldest first. If the owner of an active transaction is gone, the next change of the
-   * workspace ends that transaction as its `onOwnerDeath` says.
+   * Returns all transactions, oldest first. An active transaction whose owner has ended is marked as `orphaned`. The
+   * next change of the workspace ends it (see `TransactionOptions.onOwnerDeath`).
    */
   transactions(): Promise<TransactionShape[]>;
   /**
-   * Calls `work` within a transaction. Commits when `work` returns. Rolls back when `work` throws, and passes the error
-   * on; if the rollback fails, throws the rollback's error, with the error of `work` as `cause`. A commit that fails is
-   * tried once more. If the second attempt fails too, rolls the transaction back and throws; `data.status` of the error
-   * is `rolled_back`, or `active` if the rollback failed too. The next call with the same session first rolls back the
-   * transactions that earlier calls left active. Nested calls are savepoints.
+   * Calls `work` within a transaction, commits the transaction, and returns the result of `work`. A nested call makes a
+   * savepoint. Failures:
+   * - If `work` throws, rolls the transaction back, and throws the error of `work`. If the rollback fails, throws the
+   *   error of the rollback, with the error of `work` as `cause`.
+   * - If the commit fails, tries it once more. If the second attempt fails too, rolls the transaction back and throws
+   *   an error. `data.status` of this error is `rolled_back`, or `active` if the rollback failed too.
+   *
+   * A failed rollback leaves the transaction active. The next call with the same session first rolls such transactions
+   * back.
    */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
@@ -308,38 +373,44 @@ export interface ActionApi {
    */
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /**
-   * Settles a conflict, by its id, a prefix of the id, or its path. Throws `NOT_FOUND` if no open conflict matches,
-   * `AMBIGUOUS` if several match, and `REFUSED` if the decision cannot be carried out, for example because the path was
-   * edited since and the undo does not merge with that edit.
+   * Settles an open conflict. `conflict` is the path of the conflict, its id, or a prefix of the id. A path has
+   * precedence over an id. Throws `NOT_FOUND` if no open conflict matches, and `AMBIGUOUS` if several match. Throws
+   * `REFUSED` if the decision cannot be carried out, for example because the side of the undo does not merge with later
+   * edits of the path.
    */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 
   /**
-   * Returns the versions that replicas wrote back and that were not accepted, oldest first. `blob(hash)` returns a
-   * version's content.
+   * Returns the versions: states that replicas wrote back and that were not accepted. The oldest version comes first.
+   * `blob(hash)` returns the content of a version.
    */
   versions(options?: VersionsOptions): Promise<VersionShape[]>;
   /**
-   * Makes a version the state of its path. The replica's part of the id may be shortened. The present state is captured
-   * before that. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several match, `REFUSED` if something at or
-   * above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the content is gone.
+   * Makes a version the state of its path. First captures the present state. `id` is the id of the version; the
+   * replica's id in it may be shortened to a prefix. Throws `NOT_FOUND` if no version matches, `AMBIGUOUS` if several
+   * match, `REFUSED` if something at or above the path is in the way, and `ERASED`, `PRUNED` or `BLOB_MISSING` if the
+   * content is gone.
    */
   restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /**
-   * Prunes every snapshot and action that no rule keeps and that nothing else protects. The baseline, named snapshots,
-   * everything that open work needs, and everything younger than `min_age_hours` are always protected. If no rule is
-   * given, the first action of each session is protected, too. Throws `FORBIDDEN` for an agent's connection, and
-   * `REFUSED` if the history is not signed.
+   * Prunes every snapshot and action that no rule keeps and that nothing else protects. Always protected are the
+   * baseline, named snapshots, everything that open work needs, and everything younger than `min_age_hours`. If no rule
+   * is given, the first action of each session is protected, too. Throws `FORBIDDEN` for an agent's connection,
+   * `REFUSED` if the history is not signed, and `USAGE` for an invalid rule.
    */
   prune(options?: PruneOptions): Promise<PruneShape>;
   /**
-   * Removes contents from the history: they can no longer be read, and the first `gc` after 24 hours removes their
-   * bytes from the store. The log keeps their hashes, so the log still verifies. A content that a path has now is not
-   * erased, with one exception: if the request names the path, and the rules now leave the path out, the content is
-   * erased, and the path is no longer recorded. In any case, files on disk stay. Throws `NOT_FOUND` if nothing matches,
-   * and `FORBIDDEN` for an agent's connection. Throws `REFUSED` if none of the contents can be erased, if a content
-   * belongs to an origin that the workspace follows, or if the history is not signed.
+   * Removes contents from the history. The contents can no longer be read, and the first `gc` after 24 hours removes
+   * their bytes from the store. The log keeps the hashes of the contents, so that it still verifies. Files on disk
+   * stay.
+   *
+   * A content that a path has now is not erased, with one exception. If the request names the path, and the rules now
+   * leave the path out, the content is erased, and the path is no longer recorded.
+   *
+   * Throws `NOT_FOUND` if nothing matches, `USAGE` for invalid options, and `FORBIDDEN` for an agent's connection.
+   * Throws `REFUSED` if none of the contents can be erased, if a content belongs to an origin that the workspace
+   * follows, or if the history is not signed.
    */
   erase(options: EraseOptions): Promise<EraseShape>;
   /** Returns the erasures that are in force (not withdrawn), oldest first. */
@@ -349,6 +420,11 @@ export interface ActionApi {
    * several match, and `REFUSED` after 24 hours or if contents are gone from the store.
    */
   unerase(id: string): Promise<ErasureShape>;
-  /** Protects an action or a snapshot from pruning; with `pinned` false, removes the protection. */
+  /**
+   * Protects an action or a snapshot from pruning (`pinned`: true, the default), or removes this protection (`pinned`:
+   * false). `id` is the id of an action, or the number, the name or the id of a snapshot. Prefixes of ids are accepted.
+   * Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several match, and `PRUNED` if the state to be protected is
+   * no longer kept.
+   */
   pin(id: string, pinned?: boolean): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import type { ConflictShape } from "./conflict-shape.ts";
 import type { ChangeShape, CoverageShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
 
-// This file has the shapes of actions, transactions, conflicts, versions, pruning and erasures. The rules for names and
-// units at the top of `shapes.ts` apply to this file as well.
+// This file has the shapes of actions, transactions, resolved conflicts, versions, prunings, erasures and limits. The
+// rules for names and units at the top of `shapes.ts` also apply to this file.
 
 /** One action (a tool call or a command), with the snapshot that was made before it. */
 export interface ActionShape {
@@ -14,7 +14,8 @@ export interface ActionShape {
   /** A summary for people, such as `write_file: main.go`. Secrets are masked. */
   action_summary: string;
   /**
-   * The paths that the action was about to touch, relative to the workspace's root, including paths that did not exist.
+   * The paths whose states before the action were kept, relative to the workspace's root. Paths that did not exist are
+   * included, unless the action only deletes.
    */
   files_backed_up: string[];
   /**
@@ -27,11 +28,15 @@ export interface ActionShape {
   /** The hash of the event that records this snapshot. */
   hash: string;
   transaction_id: string | null;
-  /** `open` until the action is finished. An action that failed or was denied still has its snapshot. */
+  /**
+   * `open`: the action is not finished. `done`, `failed`, `denied`: the outcome with which the action was finished.
+   * `abandoned`: nobody has finished the action; it can still be finished. In every state, the action still has its
+   * snapshot.
+   */
   state: "open" | "done" | "failed" | "denied" | "abandoned";
   /**
-   * `paths`: the action owns the changes of its declared paths. `workspace`: the action owns all changes in the
-   * workspace, except changes to paths that another action declared.
+   * `paths`: the changes at the declared paths of the action belong to it. `workspace`: all changes in the workspace
+   * belong to the action, except changes at paths that another action declared.
    */
   scope: "paths" | "workspace";
   actor: string;
@@ -40,8 +45,8 @@ export interface ActionShape {
   tool_call: string | null;
   recursion_depth: number;
   /**
-   * `seq`: the seq of the event that records the action's snapshot. `from_seq`: the seq of the last event before the
-   * action; the state after that event is the state before the action.
+   * `seq`: the event that records the action's snapshot. `from_seq`: the event after which the files had the state
+   * before the action.
    */
   seq: number;
   from_seq: number;
@@ -50,6 +55,7 @@ export interface ActionShape {
   changed: number | null;
   pinned: boolean;
   coverage: CoverageShape;
+  /** The reason why the action failed, or was denied or abandoned. Absent if none was given. */
   reason?: string;
   /** Changes of omitted paths, losses first; absent if there are none. */
   omitted_changes?: OmittedChangeShape[];
@@ -59,17 +65,24 @@ export interface ActionShape {
 export interface ActionEndShape {
   action: ActionShape;
   changes: ChangeShape[];
-  /** Paths that the action or other work at the same time may have changed. The action does not own these changes. */
+  /**
+   * Paths that either the action or other work at the same time may have changed. These changes do not belong to the
+   * action.
+   */
   ambiguous: string[];
   coverage: CoverageShape;
 }
 
-/** The changes of the files that an action backed up, from the action's snapshot to the present state. */
+/**
+ * The differences between the state before an action and the present state, at the paths that the action backed up or,
+ * with the scope `workspace`, changed.
+ */
 export interface ActionDiffShape {
   /** The action's id. */
   from: string;
   /** Always empty, which stands for the present state. */
   to: string;
+  /** The time of the comparison. */
   timestamp: string;
   changes: ActionFileChangeShape[];
 }
@@ -91,25 +104,29 @@ export interface ChangesShape {
   selection: string;
   actions: ActionShape[];
   /**
-   * Sorted by path, then oldest first. If others changed a path in between, the path has one item for each
-   * uninterrupted sequence of changes.
+   * Sorted by path, and for one path by age, the oldest first. If other work changed a path in between, the path has
+   * one item for each uninterrupted sequence of changes.
    */
   changes: ChangeShape[];
-  /** Paths that this work or other work at the same time may have changed. The selection does not own these changes. */
+  /**
+   * Paths that either this work or other work at the same time may have changed. These changes do not belong to the
+   * selection.
+   */
   ambiguous: string[];
   /**
-   * Notes for people: on the part of this work that a compaction removed, on changes that could not be recorded, and on
-   * listed paths whose earlier state is unknown. Absent if there are none.
+   * Notes for people. They are about a part of this work that a compaction removed, changes that could not be recorded,
+   * and listed paths whose earlier state is unknown. Absent if there are none.
    */
   notes?: string[];
 }
 
-/** Actions that land whole or are rolled back whole. */
+/** A transaction: work that is committed or rolled back as a whole. */
 export interface TransactionShape {
   /** UUID v4. */
   id: string;
   status: "active" | "committed" | "rolled_back";
   started_at: string;
+  /** Absent while the transaction is active. */
   finished_at?: string;
   /** Ids of the actions of the transaction and its savepoints, oldest first. */
   snapshots: string[];
@@ -119,18 +136,21 @@ export interface TransactionShape {
   actor: string;
   session?: string;
   /**
-   * `actions`: only changes by actions and writes belong to the transaction; a rollback leaves other changes of the
-   * folder.
+   * Present if only the following changes belong to the transaction: those of actions and writes, and the restores,
+   * undos and redos of the client that began it. A rollback leaves all other changes of the folder.
    */
   scope?: "actions";
   /** True if the process that owns the transaction is gone and the transaction is still active. */
   orphaned?: true;
   /**
-   * The run within which the transaction was begun. `undo` undoes the transaction together with that run, and not on
-   * its own.
+   * The id of the run within which the transaction was begun. `undo` undoes the transaction together with this run, and
+   * not on its own.
    */
   run?: string;
-  /** The number of paths that the transaction and its savepoints changed; absent until the transaction is committed. */
+  /**
+   * The number of paths that the transaction and its savepoints changed. Absent until the transaction is committed, and
+   * for a savepoint that was committed with its parent.
+   */
   changed?: number;
 }
 
@@ -153,7 +173,7 @@ export interface ResolveShape {
  * since the state that the replica knew. The content is kept until it is pruned.
  */
 export interface VersionShape {
-  /** The replica's id, a colon, and the number of the change there. */
+  /** The id of the version: the replica's id, a colon, and the seq of the change in the replica's own log. */
   id: string;
   path: string;
   path_b64?: string;
@@ -170,7 +190,10 @@ export interface VersionShape {
   session?: string;
   turn?: string;
   action?: string;
-  /** The seq of the state on which the version was based; 0: the replica knew no state of the path. */
+  /**
+   * The origin's event that recorded the state on which the version was based; 0 if the replica knew no state of the
+   * path.
+   */
   based_on: number;
   /**
    * The path's last event when the version arrived, and the iteration of that event; both are 0 if there was no event.
@@ -179,8 +202,8 @@ export interface VersionShape {
   /** True if the path has exactly this state now. */
   is_present?: true;
   /**
-   * The event and iteration that record the replica's merge of the version with the state that won. That iteration has
-   * all changes of the version.
+   * Present if the replica has later merged the version with the state that won: the event and the iteration of the
+   * merged state. The merged state contains all changes of the version.
    */
   merged_in?: { seq: number; iteration: number };
 }
@@ -198,11 +221,11 @@ export interface PruneShape {
   dry_run: boolean;
   /** The event that records the pruning; `null` if there was nothing to prune, and for a dry run. */
   event: number | null;
-  /** Events up to this seq are pruned. */
+  /** The floor after the pruning: the event up to which the history is pruned. */
   floor_seq: number;
   /**
-   * The ids of the actions, and the numbers of the snapshots, that the pruning makes unrestorable (in a dry run: would
-   * make).
+   * `pruned_actions`: the ids of the actions that can no longer be rolled back. `pruned_snapshots`: the numbers of the
+   * snapshots that can no longer be restored. In a dry run: those that a pruning would give up.
    */
   pruned_actions: string[];
   pruned_snapshots: number[];
@@ -210,7 +233,10 @@ export interface PruneShape {
   kept_snapshots: number;
   /** The number of actions and snapshots that are kept only because they are younger than `min_age_hours`. */
   too_young: number;
-  /** Contents that this workspace no longer needs. `gc` frees their space. */
+  /**
+   * The number and the size of the contents that this workspace no longer needs. After the grace period, `gc` frees
+   * their space, unless another workspace needs them.
+   */
   freed_contents: number;
   freed_bytes: number;
 }
@@ -219,37 +245,43 @@ export interface PruneShape {
 export interface ErasedContentShape {
   hash: string;
   bytes: number;
-  /** The paths that have or had the content: the first in path order. `total_paths`: the number of all of them. */
+  /**
+   * `paths`: the first of the paths that have or had the content, in path order. `total_paths`: the number of all these
+   * paths.
+   */
   paths: string[];
   total_paths: number;
-  /** The paths that have the content now: the first in path order. */
+  /** The first of the paths that have the content now, in path order. */
   now_in: string[];
 }
 
 /** The result of an erasure, or of its dry run. */
 export interface EraseShape {
   dry_run: boolean;
-  /** The event that records the erasure; `null` if everything was erased before, and for a dry run. */
+  /** The event that records the erasure; `null` for a dry run, and if nothing was left to erase. */
   event: number | null;
-  /** `id`: the id for `unerase`. `until`: the time until which `unerase` accepts it. */
+  /**
+   * `id`: the id of the erasure, for `unerase`. `until`: the time until which `unerase` accepts this id. Both are
+   * `null` if `event` is `null`.
+   */
   id: string | null;
   until: string | null;
   /** The number of erased contents, and their size in bytes. */
   total: number;
   bytes: number;
-  /** The erased contents; only the first of the list if it is long. */
+  /** The erased contents. If there are many, only the first of them. */
   contents: ErasedContentShape[];
   /**
-   * `total_kept`: the number of contents that matched but stay, because paths have them now, or because the history
-   * itself needs them. `kept`: these contents; only the first of the list if it is long.
+   * `total_kept`: the number of contents that match the request but stay, because paths have them now, or because the
+   * history itself needs them. `kept`: these contents. If there are many, only the first of them.
    */
   total_kept: number;
   kept: ErasedContentShape[];
   /** The number of matching contents that were erased before. */
   already: number;
   /**
-   * The kept-aside copies that were erased: copies of the files that were to be erased, and copies with a content that
-   * was erased. Only the first of the list if it is long.
+   * The erased copies that were kept aside: copies of the requested files, and copies with a content that was erased.
+   * If there are many, only the first of them.
    */
   kept_aside: { path: string; bytes: number; until: string }[];
   /** Paths that are no longer recorded; their files stay on disk. */
@@ -262,8 +294,8 @@ export interface EraseShape {
   /** Other places that may hold the same contents and were not erased, in words. */
   not_reached: string[];
   /**
-   * `freed`: with `now`, whether the bytes have left the store; without `now`, `null`, because the bytes leave the
-   * store later. `not_freed`: the reason why the bytes are still in the store although `now` was given; else `null`.
+   * `freed`: with `now`, true if the bytes have left the store, else false. Without `now`, `null`, because the bytes
+   * leave the store later. `not_freed`: if `freed` is false, the reason; else `null`.
    */
   freed: boolean | null;
   not_freed: string | null;
@@ -286,7 +318,7 @@ export interface ErasureShape {
   can_be_withdrawn: boolean;
 }
 
-/** The limits in force; `sources` says, for people, where each limit comes from. */
+/** The limits in force. `sources` names, for people, the source of each limit: a file, `as given`, or `default`. */
 export interface RetentionSourcesShape extends RetentionShape {
   sources: Record<keyof RetentionShape, string>;
 }
@@ -296,6 +328,6 @@ export interface RetentionShape {
   max_snapshots: number;
   max_age_days: number;
   min_age_hours: number;
-  /** The maximum size of the whole store. */
+  /** The maximum size of the whole store, in bytes. */
   max_store_bytes: number;
 }

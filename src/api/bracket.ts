@@ -7,8 +7,8 @@ import { optional } from "../util/optional.ts";
 export class ActionBracket {
   readonly #workspace: ActionApi;
   /**
-   * The ends that could not be recorded, by the id of the action. Until its end is recorded, such an action stays open,
-   * so that other people's changes may be attributed to it.
+   * The ends of actions that could not be recorded, by the id of the action. Such an action stays open until its end is
+   * recorded. Until then, changes of others may be attributed to it.
    */
   readonly #unrecorded = new Map<string, ActionEnd>();
 
@@ -16,7 +16,10 @@ export class ActionBracket {
     this.#workspace = workspace;
   }
 
-  /** Makes the snapshot, runs `work` and finishes the action. Other calls may use the workspace while `work` runs. */
+  /**
+   * Makes the snapshot, calls `work`, finishes the action, and returns the result of `work`. `ActionApi.action`
+   * describes the errors. Other calls can use the workspace while `work` runs.
+   */
   async run<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T> {
     const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
     await this.#endEarlierActions(request);
@@ -35,23 +38,24 @@ export class ActionBracket {
   }
 
   /**
-   * Finishes an action. If its changes cannot be recorded, ends the action without them and returns the error; else
-   * returns `undefined`. If even that end cannot be recorded, keeps the end in `#unrecorded`.
+   * Finishes an action. Never rejects. Returns `undefined` if the changes of the action were recorded. Otherwise, ends
+   * the action without its changes, and returns the error. If this end cannot be recorded either, keeps the end in
+   * `#unrecorded`.
    */
   async #finish(id: string, end: ActionEnd): Promise<unknown> {
     try {
       await this.#workspace.finishAction(id, end);
       return undefined;
     } catch (trouble) {
-      // A second error is dropped, because it would add nothing to the first.
+      // An error of `#close` is dropped, because the first error already tells the caller what is wrong.
       await this.#close(id, end).catch(() => this.#unrecorded.set(id, end));
       return trouble;
     }
   }
 
   /**
-   * Closes an action even if its changes cannot be recorded; the action's coverage then has a note. Does nothing if the
-   * action does not exist.
+   * Closes an action. If its changes cannot be recorded, the action is closed with a note in its coverage. Ignores an
+   * action that does not exist. Removes the action from `#unrecorded`.
    */
   async #close(id: string, end: ActionEnd): Promise<void> {
     try {
@@ -63,15 +67,15 @@ export class ActionBracket {
   }
 
   /**
-   * Ends the actions that earlier calls had to leave open. If that fails, throws, so that no new action begins; with
-   * `onFailure: "warn"`, ignores the failure.
+   * Ends the actions that earlier calls had to leave open. Throws if an action cannot be ended, so that no new action
+   * begins. With `onFailure: "warn"`, ignores such an error.
    */
   async #endEarlierActions({ onFailure }: ActionRequest): Promise<void> {
     for (const [id, end] of this.#unrecorded) {
       try {
         await this.#close(id, end);
       } catch (trouble) {
-        // The earlier call has reported its error, and the next call tries again to record the end.
+        // The earlier call has reported the error, and the next call tries again to record the end.
         if (onFailure !== "warn") throw trouble;
       }
     }
@@ -92,8 +96,10 @@ export class TransactionBracket {
   }
 
   /**
-   * Begins a transaction, runs `work` and commits. Rolls back if `work` throws or the commit fails. If the rollback
-   * fails, the thrown error says that the transaction stays open.
+   * Begins a transaction, calls `work`, commits the transaction, and returns the result of `work`. Rolls the
+   * transaction back if `work` throws, or if the commit fails twice. If the rollback fails, throws an error that names
+   * the transaction, which stays active. First rolls back the transactions that earlier calls with the same session
+   * left active, and throws if that fails.
    */
   async run<T>(work: (transaction: TransactionShape) => Promise<T> | T, options: TransactionOptions = {}): Promise<T> {
     await this.#endEarlier(options.session);
@@ -113,7 +119,8 @@ export class TransactionBracket {
 
   /**
    * Commits a transaction. If the first attempt fails, tries once more, because the failure may have been temporary. If
-   * the second attempt fails too, rolls back. If the transaction had already ended, throws the first error at once.
+   * the second attempt fails too, rolls the transaction back and throws. If the first error shows that the transaction
+   * had already ended, throws this error at once. Returns if the second error shows that the transaction is committed.
    */
   async #commit(transaction: TransactionShape): Promise<void> {
     const { id } = transaction;
@@ -130,8 +137,8 @@ export class TransactionBracket {
   }
 
   /**
-   * Rolls back a transaction that could not be committed, and throws. Returns without an error only if the transaction
-   * turns out to be committed.
+   * Rolls back a transaction that could not be committed, and throws. Returns only if the error of the rollback shows
+   * that the transaction is committed.
    */
   async #rollBackInstead(transaction: TransactionShape, error: unknown): Promise<void> {
     try {
@@ -143,6 +150,7 @@ export class TransactionBracket {
     throw rolledBackInstead(transaction, error);
   }
 
+  /** Rolls a transaction back. If that fails and the transaction may still be active, it stays in `#unended`. */
   async #rollBack({ id, session }: Pick<TransactionShape, "id" | "session">): Promise<void> {
     this.#unended.set(id, session);
     try {
@@ -171,20 +179,21 @@ export class TransactionBracket {
   }
 }
 
-/**
- * If the error says that the transaction had already ended, returns the status with which it ended; else `undefined`.
- */
+/** Returns the status with which a transaction had already ended, if the error says so; otherwise `undefined`. */
 function endOf(error: unknown): unknown {
   return error instanceof ChronicleError && error.code === "REFUSED" ? error.data["status"] : undefined;
 }
 
-/** `error`: the error of `work`, or of the commit. `trouble`: the error of the rollback after it. */
+/** `error`: the error of `work` or of the commit. `trouble`: the error of the rollback that followed. */
 interface TwoTroubles {
   readonly error: unknown;
   readonly trouble: unknown;
 }
 
-/** `error`: the error of `work`; absent if `work` did not throw. */
+/**
+ * Returns the error to throw when an action could not be closed. `trouble`: the error of the recording. `error`: the
+ * error of `work`; absent if `work` did not throw.
+ */
 function notEnded({ id }: ActionShape, trouble: unknown, error?: unknown): ChronicleError {
   const failed = error === undefined ? "" : `failed (${messageOf(error)}), and `;
   const message = `the action ${id} ${failed}is still open, since its end could not be recorded: ${messageOf(trouble)}`;

@@ -1,7 +1,9 @@
 /**
- * A part of an undo that did not merge with later work, or a path that was changed differently in a folder and in its
- * upstream. Both sides' contents are kept. In the names of the fields, `current` is the side that is present, and
- * `undo` is the side that the undo would have written (in a sync: the upstream's side).
+ * A conflict: a path at which an undo or redo did not merge with later work, or a path that was changed differently in
+ * a folder and in its upstream. The contents of both sides are kept.
+ *
+ * In the names of the fields, `current` is the side that the path has, and `undo` is the side that the undo or redo
+ * would have written. In a sync, `current` is the folder's side, and `undo` is the upstream's side.
  */
 export interface ConflictShape {
   id: string;
@@ -14,7 +16,13 @@ export interface ConflictShape {
   path_b64?: string;
   timestamp: string;
   state: "open" | "settled";
-  /** The way in which the conflict was settled. `withdrawn` (only with `cause: "sync"`): both sides agree again. */
+  /**
+   * The way in which the conflict was settled; absent while it is open.
+   * - `current`: the path kept its side.
+   * - `undo`: the path got the side of the undo.
+   * - `merged`: the path got a merged content.
+   * - `withdrawn`: the undo that caused the conflict was itself undone. In a sync: both sides agree again.
+   */
   settled?: "current" | "undo" | "merged" | "withdrawn";
   /**
    * The reason why the sides did not merge:
@@ -62,9 +70,9 @@ export interface ConflictShape {
   current_permissions?: number;
   undo_permissions?: number;
   /**
-   * With `patch`: the patch from the current content to the content that the undo would have written. If there is no
-   * patch, `binary`, `too_large`, `no_room`, `protected` or `erased` gives the reason. If all of these are absent, the
-   * states are equal, or a content was pruned.
+   * If patches were requested: the patch from the content of `current` to the content of `undo`. If there is no patch,
+   * one of the fields `binary`, `too_large`, `no_room`, `protected` and `erased` gives the reason (see `ChangeShape`).
+   * If all of these are absent, the contents are equal, or a content was pruned.
    */
   patch?: string;
   binary?: boolean;

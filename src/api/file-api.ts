@@ -18,15 +18,15 @@ export interface FileShape {
   /** The seq of the event that recorded this state. */
   seq: number;
   /**
-   * True if the file is a secret by its name, so that only people may read its bytes. Only the result of `files` has
-   * this field.
+   * True if the file is a secret by its name, so that only people may read its bytes; absent otherwise. Only the items
+   * of `files` have this field.
    */
   protected?: true;
 }
 
 /** A page of paths, sorted component by component in byte order. */
 export interface FileListShape {
-  /** The seq of the event after which the files had these states. */
+  /** The event after which the files had these states. */
   seq: number;
   files: FileShape[];
   /** The value of `after` for the next page; `null`: this is the last page. */
@@ -36,18 +36,18 @@ export interface FileListShape {
 export interface ListFilesOptions {
   /** Only paths beneath this folder (default: all paths). Throws `NOT_FOUND` for a path that is no folder. */
   readonly path?: string;
-  /** 1: only direct children; default: everything beneath. */
+  /** The maximum depth beneath the folder: 1 for direct children only. Default: everything beneath. */
   readonly depth?: number;
   /** A moment; default: the last recorded state. */
   readonly at?: string;
   /** The maximum number of results. Default: all. */
   readonly limit?: number;
-  /** Continues after this path, which is `next` of the page before. */
+  /** Continues after this path. Give `next` of the previous page. Default: begins with the first path. */
   readonly after?: string;
 }
 
 /**
- * The class of a content. The field is always absent in a client of a server, because the server sends only contents
+ * The class of a content. In a client of a server, `class` is always absent, because the server sends only contents
  * that the caller may read.
  */
 export interface Classed {
@@ -58,8 +58,8 @@ export interface Classed {
 /** A file's state and its content, which is read in pieces. */
 export interface FileContent extends FileShape, Classed {
   /**
-   * Yields the bytes from `start` to `end` (exclusive); default: all bytes. A read of all bytes is checked against the
-   * hash at its end.
+   * Yields the bytes from `start` to `end` (exclusive). Default: all bytes. If all bytes are read, they are checked
+   * against the hash at the end, and a mismatch is thrown.
    */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
@@ -80,27 +80,27 @@ export interface ReadFileOptions {
 /** A precondition of a write. If it does not hold, the write throws `PRECONDITION_FAILED` and changes nothing. */
 export interface WriteCondition {
   /**
-   * The hash that the path must have now, or several hashes, of which the path must have one. `*`: the path must exist;
-   * `none`: it must not. A folder's hash is empty.
+   * The hash that the path must have now. If several hashes are given, the path must have one of them. `*`: the path
+   * must exist. `none`: the path must not exist. The hash of a folder is empty. Default: no condition.
    */
   readonly ifMatch?: string | readonly string[];
 }
 
-/** The author of a write. */
+/** The author of a write, and the id of its request. */
 export interface WriteBy {
   /** The actor (default: as the workspace was opened). */
   readonly actor?: string;
   readonly session?: string;
   /**
-   * Identifies the request. If this workspace's log shows that a request with this id was done already, the request is
-   * not done again and the same answer is returned. At most 200 characters; over a client, at most 128 in
-   * percent-encoded form.
+   * An id that identifies the request. If the log of the workspace shows that a request with this id was already done,
+   * the request is not done again, and the same answer is returned. Throws `USAGE` if the id was used for a different
+   * request. At most 200 characters; through a client, at most 128 in percent-encoded form.
    */
   readonly requestId?: string;
 }
 
 export interface PutFileOptions extends WriteCondition, WriteBy {
-  /** Default: the file's present permissions, or 0o644. */
+  /** The mode bits. Default: the present permissions of the file, or 0o644 for a new file. */
   readonly permissions?: number;
   /** `symlink`: the content is the link's target. Default: `file`. */
   readonly kind?: "file" | "symlink";
@@ -111,17 +111,23 @@ export interface FileWriteShape {
   /** The seq of the head after the write. */
   seq: number;
   /**
-   * The present state of the path (for a move: of the new path). `null` after a deletion, and for a path that is not
-   * recorded.
+   * The state of the path after the write; for a move, the state of the new path. `null` after a deletion, and for a
+   * path that is not recorded.
    */
   file: FileShape | null;
-  /** Empty if nothing had to change. */
+  /** The changes that the write made. Empty if nothing had to change. */
   changes: ChangeShape[];
   /** The operation id for `undo`; `null` if nothing was changed. */
   undo_id: string | null;
-  /** Files that somebody else wrote during this write. `kept_at` is the path at which the other content is kept. */
+  /**
+   * Files that somebody else wrote during this write. `kept_at` is the path at which the content of the other write is
+   * kept. Absent if there are none.
+   */
   conflicts?: { path: string; kept_at: string }[];
-  /** Folders that a move or a deletion could not remove, because they contain files that are not recorded. */
+  /**
+   * Folders that a move or a deletion could not remove, because they contain files that are not recorded. Absent if
+   * there are none.
+   */
   skipped?: SkippedShape[];
 }
 
@@ -144,19 +150,28 @@ export interface EventsOptions {
 /**
  * Listing, reading, writing and following files.
  *
- * Reads show the recorded state. An edit on disk is visible once it is captured (see `follow`, `watch`, `snapshot`,
- * `record`). In a workspace with a folder, a write first captures the present state of its path. A write is durable
- * when its promise resolves, and is one operation for `undo`. Missing parent folders are created. Concurrent writes of
- * several callers share one sync to disk. Before the promise resolves, the caller must not change an array that it has
- * passed as a content, because an array of more than 1 MiB is not copied.
+ * Reads show the recorded state. An edit on disk is visible to them once it is captured (see `follow`, `watch`,
+ * `snapshot`, `record`).
+ *
+ * In a workspace with a folder, a write first captures the present state of its path. Missing parent folders are
+ * created. A write is durable when its promise resolves, and is one operation for `undo`. Concurrent writes of several
+ * callers share one sync to disk.
+ *
+ * Before the promise of a write resolves, the caller must not change an array that was passed as the content. The
+ * reason is that an array of more than 1 MiB is not copied.
  */
 export interface FileApi {
+  /** Returns a page of the paths of a moment, with their states. */
   files(options?: ListFilesOptions): Promise<FileListShape>;
   /**
    * Returns a path's state and content. Throws `NOT_FOUND` if the path did not exist at that moment. For a folder,
    * `pieces` yields nothing.
    */
   file(path: string, options?: ReadFileOptions): Promise<FileContent>;
+  /**
+   * Writes a file or a link: creates it, or replaces its content. Throws `PRECONDITION_FAILED` if a condition does not
+   * hold.
+   */
   putFile(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -190,8 +205,8 @@ export interface FileApi {
    */
   blob(hash: string): Promise<BlobContent>;
   /**
-   * Yields the events that any process records, in order, each once. Ends when `signal` aborts or the workspace is
-   * closed.
+   * Yields the events of the log in order, each once, whichever process records them. Ends without an error when
+   * `signal` aborts or the workspace is closed.
    */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
 }

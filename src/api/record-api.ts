@@ -1,12 +1,15 @@
 import type { RecordBody } from "../core/values/canonical-json.ts";
 import type { VerifyProblemShape } from "./shapes.ts";
 
+/** Options of a change of a record. */
 export interface RecordPut {
-  /** The depth in nested agents; 0 at the top. */
+  /** The depth of the agent in nested agents: 0 (default) for the top agent. */
   readonly recursionDepth?: number;
 }
 
-/** One event of a record. The hash covers the event as the log has it, with the id `user:<record_id>`. */
+/**
+ * One event of a record. `hash` is the hash of the event in the log. There, the id of the record is `user:<record_id>`.
+ */
 export interface RecordEventShape {
   seq: number;
   ts: string;
@@ -32,27 +35,35 @@ export interface RecordVerifyShape {
 }
 
 export interface ImportOptions {
-  /** Rounds numbers that a double cannot hold exactly (integers beyond 2^53), instead of refusing the file. */
+  /**
+   * True to round numbers that a double cannot hold exactly, such as integers beyond 2^53. Default: a file with such a
+   * number is refused.
+   */
   readonly roundNumbers?: boolean;
   /**
-   * The bytes of the `snapshot.json` beside the original log. Needed if that log was compacted; else ignored. The
-   * records in `snapshot.json` are imported without proof.
+   * The bytes of the `snapshot.json` beside the original log. Required if that log was compacted, and ignored
+   * otherwise. The records in `snapshot.json` are imported without proof.
    */
   readonly checkpoint?: Uint8Array;
-  /** Imports the lines before the first line that fails verification, instead of refusing the whole file. */
+  /**
+   * True to import only the lines before the first line that fails verification. Default: the whole file is refused if
+   * a line fails verification.
+   */
   readonly upToTear?: boolean;
 }
 
 /** The parts of an import that could not be verified. The `import:` event names them as well. */
 export interface UnverifiedImportShape {
   /**
-   * The records that came from the checkpoint. No line of the log contains them. `seq` is the last event that the
-   * checkpoint covers.
+   * The records that came from the checkpoint and that no line of the original log contains. `file_sha256`: the hash of
+   * the checkpoint. `seq`: the last event that the checkpoint covers. `records`: the number of these records. Absent if
+   * no checkpoint was needed.
    */
   checkpoint?: { file_sha256: string; seq: number; records: number };
   /**
-   * The first line that does not verify. `line`: its number. `byte`: the offset at which it begins. `bytes` and
-   * `lines`: how much was left out from that line on. `reason`: why the line does not verify.
+   * The first line that fails verification. `line`: the number of the line. `byte`: the offset at which the line
+   * begins. `bytes` and `lines`: how much was left out from this line on. `reason`: why the line fails. Absent if all
+   * lines were imported.
    */
   tear?: { line: number; byte: number; bytes: number; lines: number; reason: string };
 }
@@ -69,24 +80,28 @@ export interface RecordImportShape {
   records: number;
   /** The number of numbers that were rounded. */
   rounded: number;
-  /** The seqs of the `import:` event and of the last imported event in this log. */
+  /** The seq of the `import:` event, and the seq of the last imported event, in this log. */
   seqs: [number, number];
   /** The last event of the original that was imported. */
   head: { seq: number; hash: string };
+  /** Absent if everything was verified. */
   unverified?: UnverifiedImportShape;
 }
 
 /**
- * A store of JSON records on a hash-chained log. A deletion is recorded as an event of its own; no line is ever
- * removed. The promise of a change resolves when its event is durable. Ids are any well-formed text of 1 to 1,024 bytes
- * in UTF-8. A record is a JSON object of plain values: finite numbers, well-formed texts, no key `__proto__`, no
- * instances of classes. Returned records are copies: a caller may change them.
+ * A store of JSON records on a hash-chained log. A deletion is recorded as an event of its own, and no line is ever
+ * removed. The promise of a change resolves when the event of the change is durable.
  *
- * Calls that change something run one after another, under the lock of the log. A second process waits for the lock,
- * and gets `LOCKED` if it waits too long. Throws `USAGE` for an invalid id or record, `LIMIT_EXCEEDED` for a line over
- * 64 MiB.
+ * An id is any well-formed text of 1 to 1,024 bytes in UTF-8. A record is a JSON object of plain values: finite
+ * numbers, well-formed texts, no key `__proto__`, no instances of classes. Returned records are copies, which the
+ * caller may change.
+ *
+ * Calls that change something run one after another, under the lock of the log. If another process holds the lock, a
+ * call waits for it, and throws `LOCKED` if it waits too long. A call throws `USAGE` for an invalid id or record, and
+ * `LIMIT_EXCEEDED` for a line of more than 64 MiB.
  */
 export interface RecordStoreApi extends AsyncDisposable, Disposable {
+  /** Creates or replaces a record. */
   upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape>;
   /** Returns the record; `undefined` if it does not exist or was deleted. */
   get(id: string): Promise<RecordBody | undefined>;
@@ -94,7 +109,10 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
   delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined>;
   /** Returns all records that are not deleted, sorted by id. */
   all(): Promise<readonly (readonly [string, RecordBody])[]>;
-  /** Yields the events of records from a seq (default: the first event in the log) to the present end of the log. */
+  /**
+   * Yields the events of records from the seq `from` (default: the first event in the log) to the present end of the
+   * log.
+   */
   replay(from?: number): AsyncIterable<RecordEventShape>;
   /**
    * Replaces every record by the result of `change`. Each record gets one event with its whole new value, and all
@@ -103,10 +121,10 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    */
   migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number>;
   /**
-   * Copies the log and the records into a new folder beneath `folder` (absolute). Returns the new folder's path. The
-   * copy of a standalone store is a standalone store, too. The copy of a workspace has the lines of the workspace's
-   * log, without the contents of files, and the records in `records.ndjson`, as `export` yields them; this copy cannot
-   * be opened.
+   * Copies the log and the records into a new folder beneath `folder`, which must be absolute. Returns the path of the
+   * new folder. The copy of a standalone store is a standalone store, too. The copy of a workspace cannot be opened. It
+   * has the lines of the workspace's log, without the contents of files, and the records in `records.ndjson`, as
+   * `export` yields them.
    */
   backup(folder: string): Promise<string>;
   /** Yields the records that are not deleted, as lines of canonical JSON `{"id":…,"record":…}` without a newline. */
@@ -121,17 +139,18 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
    */
   verify(): Promise<RecordVerifyShape>;
   /**
-   * Imports the records of an original chronomemory log (`events.wal`), given as the bytes of the file. Verifies every
-   * line first. If a line does not match its hash, throws `INTEGRITY_VIOLATION` with the line's number, and imports
-   * nothing. Records keep their order and their recursion depth. One `import:` event before the records has the times
-   * and the head of the original, and the SHA-256 of the file. Throws `REFUSED` for a compacted log if `checkpoint` is
-   * missing. A torn log is only imported with `upToTear`. `unverified` describes what was imported without proof or
-   * left out.
+   * Imports the records of an original chronomemory log. `log` is the content of the file `events.wal`. Records keep
+   * their order and their recursion depth. One `import:` event before the records has the times and the head of the
+   * original, and the SHA-256 of the file.
+   *
+   * First verifies every line. If a line does not match its hash, throws `INTEGRITY_VIOLATION` with the number of the
+   * line, and imports nothing, unless `upToTear` is set. Throws `REFUSED` for a compacted log if `checkpoint` is
+   * missing. `unverified` of the result describes what was imported without proof, and what was left out.
    */
   importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape>;
   /**
-   * Closes a standalone store; the next call opens the store again. Does nothing for the records of a workspace,
-   * because the workspace closes them.
+   * Closes a standalone store. The next call opens the store again. For the records of a workspace, does nothing,
+   * because the workspace itself is closed instead.
    */
   close(): Promise<void>;
 }
@@ -140,11 +159,11 @@ export interface RecordStoreApi extends AsyncDisposable, Disposable {
 export interface RecordStoreOptions {
   /** The store's folder, absolute. It is created if it is missing. */
   readonly folder: string;
-  /** The time to wait for the lock (default 30,000 ms). */
+  /** The maximum time to wait for the lock, in ms (default 30,000). */
   readonly waitMs?: number;
   /**
-   * Never writes. Throws `NOT_FOUND` for a folder without a store. Every call that would change something throws
-   * `READ_ONLY`.
+   * True to write nothing (default: false). A folder without a store then throws `NOT_FOUND`, and every call that would
+   * change something throws `READ_ONLY`.
    */
   readonly readOnly?: boolean;
 }
@@ -153,8 +172,8 @@ export interface RecordStoreOptions {
 export interface StandaloneRecordStoreApi extends RecordStoreApi {
   readonly folder: string;
   /**
-   * Returns what was found when the store was opened: a torn tail that was moved away, a checkpoint that was discarded,
-   * damage.
+   * Returns notes, for people, on what was found when the store was opened: a torn tail that was moved away, a
+   * checkpoint that was discarded, or damage.
    */
   notes(): Promise<readonly string[]>;
 }

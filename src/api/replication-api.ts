@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import type { WorkspaceApi } from "./workspace-api.ts";
 
-// This file is the interface through which a server serves replicas. The server admits a connection and identifies its
-// caller; the implementation of `ReplicaAcceptor` exchanges the messages with the replica.
+// This file is the interface through which a server serves replicas. The server admits a connection and identifies the
+// caller. The implementation of `ReplicaAcceptor` exchanges the messages with the replica.
 
 /**
- * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here, because these types are
- * published, but the package `ws` is bundled, and so not installed together with the types.
+ * The members of `WebSocket` (of the package `ws`) that Chronicle uses. They are declared here instead of being
+ * imported, because these types are published, and `ws` is bundled and so not installed with them.
  */
 export interface OpenWebSocket {
   readonly readyState: number;
@@ -46,8 +46,8 @@ export interface ReplicaPresenter {
   /** True if the caller may connect any replica. */
   readonly isOperator: boolean;
   /**
-   * Ids of the replicas for which the caller's token was made. The caller may connect them even if they belonged to
-   * another caller before.
+   * The ids of the replicas for which the token of the caller was made. The caller may connect these replicas even if
+   * they belonged to another caller before.
    */
   readonly replicas: readonly string[];
 }
@@ -55,8 +55,9 @@ export interface ReplicaPresenter {
 /** The server's facts about the connection of a replica. */
 export interface ReplicaAdmission {
   /**
-   * Opens the workspace that the replica asks for by id or name; without `asked`, the default workspace. Throws
-   * `NOT_FOUND` for a workspace that this caller may not see, and `AMBIGUOUS` if the replica must name a workspace.
+   * Opens the workspace that the replica asks for. `asked` is its id or name. Without `asked`, opens the default
+   * workspace. Throws `NOT_FOUND` for a workspace that is unknown or that this caller may not see. Throws `AMBIGUOUS`
+   * if there is no default, so that the replica must name a workspace.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
   /** The caller that connects the replica. A replica belongs to the first caller that connects it. */
@@ -64,8 +65,8 @@ export interface ReplicaAdmission {
   /** True if the replica may not write back. */
   readonly readOnly: boolean;
   /**
-   * Replaces the actor of changes that name a person or Chronicle itself as their actor. Absent: changes may name any
-   * actor.
+   * The actor of changes whose own actor is the name of a person or of Chronicle itself. Absent: changes keep the actor
+   * that they name.
    */
   readonly actor?: string;
 }
@@ -81,12 +82,16 @@ export interface ReplicaLoad {
 /** The origin's side of replication: exchanges messages with replicas. */
 export interface ReplicaAcceptor {
   /**
-   * Serves one connection. Must be called in the turn of the event loop in which the connection opened. Otherwise, its
-   * first messages may be lost. Resolves when the connection has ended. Never rejects: errors that a replica causes are
-   * reported to that replica.
+   * Serves one connection. Must be called in the turn of the event loop in which the connection was opened; otherwise,
+   * the first messages may be lost. Resolves when the connection has ended. Never rejects, because errors that a
+   * replica causes are reported to that replica.
    */
   accept(connection: ReplicaConnection, admission: ReplicaAdmission): Promise<void>;
+  /** Returns the present load. */
   load(): Promise<ReplicaLoad>;
-  /** Accepts no more connections, and ends the open ones. Resolves once every batch that was begun is answered. */
+  /**
+   * Accepts no more connections, and ends the open ones. Resolves once every batch of write-backs that was begun has
+   * been answered.
+   */
   close(): Promise<void>;
 }

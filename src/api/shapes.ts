@@ -26,9 +26,9 @@ export interface OmittedChangeShape {
   reason: string;
   detail?: string;
   /**
-   * True if `undo` can take the change back for some days, unless a content that `undo` needs is erased. For this
-   * purpose, the path's earlier content is kept aside. For a created path, the new content is kept aside, because
-   * `undo` removes the path.
+   * True if `undo` can invert the change. For this purpose, a content is kept aside for seven days: the path's earlier
+   * content or, for a created path, the new content, because `undo` removes the path. If the content is erased, `undo`
+   * can no longer invert the change.
    */
   kept: boolean;
   /** True if the path's earlier content is gone for good. */
@@ -40,8 +40,8 @@ export interface OmittedChangeShape {
    */
   recorded?: true;
   /**
-   * True if other work was going on at the same time and may have made the change. An undo of only this work leaves the
-   * path as it is. An undo of all work since a moment (`since`) includes the path.
+   * True if other work was open at the same time and may have made the change. An undo of only this work leaves the
+   * path as it is. An undo of everything since a moment (`since`) includes the path.
    */
   ambiguous?: true;
 }
@@ -58,6 +58,7 @@ export interface AsideChangeShape {
 }
 
 export interface CoverageShape {
+  /** True if every omission is intended. A rule of the filter, for example, leaves out a path on purpose. */
   complete: boolean;
   omitted: OmissionShape[];
   /**
@@ -72,11 +73,15 @@ export interface ChangeShape {
   path_b64?: string;
   change_type: "created" | "modified" | "deleted" | "permissions_changed";
   kind: "file" | "symlink" | "dir";
-  /** `before_hash` and `after_hash` are empty if the path did not exist at that time, and for a folder. */
+  /**
+   * `before_hash`: the hash of the content before the change. `after_hash`: the hash of the content after it. A hash is
+   * empty if the path did not exist at that time, and for a folder.
+   */
   before_hash: string;
   after_hash: string;
   before_size: number;
   after_size: number;
+  /** `after_size` minus `before_size`. */
   size_delta: number;
   before_permissions?: number;
   after_permissions?: number;
@@ -92,8 +97,8 @@ export interface ChangeShape {
   binary?: boolean;
   too_large?: boolean;
   /**
-   * True if a patch was requested but the patches of earlier changes have reached the limit of one answer (32 MiB of
-   * patches, or 256 MiB of compared contents). A request for this path alone returns the patch.
+   * True if a patch was requested, but the patches of the changes before this one have reached the limit of one answer
+   * (32 MiB of patches, or 256 MiB of compared contents). A request for this path alone returns the patch.
    */
   no_room?: true;
   /** If a patch was requested: true if the file is a secret by its name. No caller gets a patch of such a file. */
@@ -124,11 +129,11 @@ export interface SnapshotShape {
   /** The number of the previous snapshot; `null` for the first. */
   parent: number | null;
   session?: string;
-  /** The number of paths that changed since the previous snapshot (`null`: the baseline). */
+  /** The number of paths that changed since the previous snapshot; `null` for the baseline. */
   changed: number | null;
-  /** The event of the compaction after which the snapshot could no longer be restored. */
+  /** The event of the compaction since which the snapshot can no longer be restored. Absent if there is none. */
   compacted_by?: number;
-  /** The event of the pruning after which the snapshot could no longer be restored. */
+  /** The event of the pruning since which the snapshot can no longer be restored. Absent if there is none. */
   pruned_by?: number;
 }
 
@@ -140,10 +145,12 @@ export interface RecordShape {
   coverage: CoverageShape;
 }
 
+/** The signed head. */
 export interface HeadShape {
   workspace: string;
   seq: number;
   hash: string;
+  /** `log_root`: the root of the log tree over all events. `root`: the Merkle root of the files at this head. */
   log_root: string;
   root: string;
   /** The signed head as a whole note (text with signature). */
@@ -153,17 +160,21 @@ export interface HeadShape {
 }
 
 /**
- * The reason why a history is not signed. `no-signer`: the log names no signer. `no-key`: the key is missing.
- * `bad-key`: the key file contains no valid key. `other-key`: the key is not the key of the signer. `no-head`: the kept
- * head is missing. `bad-head`: the kept head is damaged, or does not belong to this history.
+ * The reason why a history is not signed:
+ * - `no-signer`: the log names no signer.
+ * - `no-key`: the key is missing.
+ * - `bad-key`: the key file contains no valid key.
+ * - `other-key`: the key is not the key of the signer.
+ * - `no-head`: the kept head is missing.
+ * - `bad-head`: the kept head is damaged, or does not belong to this history.
  */
 export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "no-head" | "bad-head";
 
 /** The result of accepting a history as it is. */
 export interface AcceptedHeadShape {
   /**
-   * False if nothing had to be done, because the history is signed. All fields except `accepted` and `seq` are then
-   * `null`.
+   * True if the history was accepted. False if nothing had to be done, because the history is signed; all fields except
+   * `accepted` and `seq` are then `null`.
    */
   accepted: boolean;
   /** The event that records the acceptance; if nothing was accepted, the last event. */
@@ -185,9 +196,11 @@ export interface AcceptedHeadShape {
 /** The state of a history's signature. */
 export interface SigningShape {
   /**
-   * `signed`: the head is signed, or will be in a moment. `unsigned`: recording continues, but proves nothing.
-   * `read-only`: the log is damaged, or contradicts the kept head, and nothing is recorded. `copy`: the workspace is a
-   * copy of an origin's history, and the origin signs.
+   * The state of the signature:
+   * - `signed`: the head is signed, or will be in a moment.
+   * - `unsigned`: changes are still recorded, but the history proves nothing.
+   * - `read-only`: the log is damaged, or contradicts the kept head. Nothing is recorded.
+   * - `copy`: the workspace is a copy of an origin's history, which the origin signs.
    */
   state: "signed" | "unsigned" | "read-only" | "copy";
   /** The reason, if `state` is `unsigned`; else `null`. */
@@ -205,7 +218,7 @@ export interface RootStatusShape {
   id: string | null;
   path: string;
   only?: string;
-  /** The type of the file system. Present only if it lacks something. */
+  /** The type of the file system. Present only if `lacks` is present. */
   file_system?: string;
   /**
    * The properties that the folder's disk cannot store or report, in words. These properties are never compared and
@@ -218,7 +231,7 @@ export interface StatusShape {
   workspace: string;
   path: string;
   roots: RootStatusShape[];
-  /** The Merkle root of the last recorded state. Empty if `read_only`, because the log then proves no root. */
+  /** The Merkle root of the last recorded state. Empty if `read_only` is true, because the log then proves no root. */
   root: string;
   seq: number;
   head: { seq: number; hash: string };
@@ -255,8 +268,8 @@ export interface DiffShape {
   to_seq: number;
   changes: ChangeShape[];
   /**
-   * The requested paths that were not compared, with the reasons. Present only if one of the two moments is `now`, or
-   * if paths could not be recorded at one of the moments.
+   * The requested paths that were not compared, with the reasons. Present if one of the two moments is `now`, or if
+   * paths could not be recorded at one of the moments; otherwise absent.
    */
   coverage?: CoverageShape;
 }
@@ -268,27 +281,27 @@ export interface RestoreShape {
   skipped: SkippedShape[];
   /**
    * Files that somebody wrote while the operation replaced or removed them. `path` has the state that the operation
-   * gave it, and the content that somebody wrote is at `kept_at`.
+   * wanted, and the file that somebody wrote is at `kept_at`.
    */
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
   /** Descriptions, for people, of interrupted operations that were (or would be) finished before this operation. */
   finished: string[];
   /**
-   * For `restore`: the seq N of the event whose state was (or would be) restored. `seq:N` is a moment that names that
+   * For `restore`: the event whose state was (or would be) restored. The moment `seq:N` with this number names the
    * state.
    */
   seq?: number;
   /**
-   * Omitted paths that were (or would be) removed or put back. What is put back was kept aside. Absent if there are
+   * Omitted paths that were (or would be) removed, or restored from contents that were kept aside. Absent if there are
    * none.
    */
   kept_aside?: AsideChangeShape[];
   /** The folder that was filled, for a restore with `to`. */
   to?: string;
   /**
-   * For a rollback of paths outside of the workspace: the id of an action. A `rollback` of that action with the same
-   * `outside` undoes this rollback.
+   * For a rollback of paths outside of the workspace: the id of the action as which the rollback was recorded. A
+   * `rollback` of this action with the same `outside` undoes the rollback. Absent if nothing was changed.
    */
   rollback_id?: string;
   /** For a rollback: notes for people on the omitted paths that were (or would be) put back. */
@@ -296,9 +309,9 @@ export interface RestoreShape {
 }
 
 /**
- * The effect that an operation would have with `force`. When a dry run without `force` is refused, `data.forced` of the
- * error has this shape. `data.forced` is `null` if the operation would be refused with `force` as well. Each list has
- * the first hundred paths.
+ * The effect that an operation would have with `force`. If a dry run without `force` is refused, `data.forced` of the
+ * error has this shape; it is `null` if the operation would be refused with `force`, too. `changes` and `skipped` have
+ * only the first hundred items. `total_changes` and `total_skipped` are the numbers of all items.
  */
 export interface ForcedShape {
   total_changes: number;
@@ -309,7 +322,8 @@ export interface ForcedShape {
 
 /**
  * The result of an undo or redo. If `finished` is not empty, the call has only finished (or would only finish)
- * interrupted operations, and `changes` and `undo_id` are those of these operations.
+ * interrupted operations, and has undone or redone nothing else. `changes` and `undo_id` then describe these
+ * interrupted operations.
  */
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) undone or redone. */
@@ -318,17 +332,17 @@ export interface UndoShape extends RestoreShape {
   direction: "undo" | "redo";
   /**
    * Present for an undo of a selection, and for the redo of such an undo: the selection, such as `turn 3f2a…`. For the
-   * undo, `operation` is null. For the redo, `operation` is the undo.
+   * undo, `operation` is `null`. For the redo, `operation` is the undo.
    */
   selection?: string;
   /**
-   * Further notes for people, for example on a run that was killed, or on the iterations that keep the edits that
-   * `force` has overwritten.
+   * Further notes for people. For example, a note names the iterations that have the edits which `force` has
+   * overwritten.
    */
   notes: string[];
   /**
-   * The parts that did not merge with later work and became conflicts. In these parts, the files keep their present
-   * state. In a dry run, the conflicts have empty ids.
+   * The changes that did not merge with later work and became (or would become) conflicts. Their paths keep their
+   * present states. In a dry run, the conflicts have empty ids.
    */
   unmerged: ConflictShape[];
 }
@@ -355,13 +369,16 @@ export interface OperationShape {
 export interface SessionShape {
   session_id: string;
   /**
-   * `run`: a command that was run. `watch`: a watched folder. `agent`: an agent's session, which owns the changes of
-   * its actions. `replica`: a session that ran at a replica.
+   * The kind of the session:
+   * - `run`: a command that Chronicle ran.
+   * - `watch`: a recording of changes of the workspace.
+   * - `agent`: an agent's session. The changes of its actions belong to it.
+   * - `replica`: a session that ran at a replica.
    */
   kind: "run" | "watch" | "agent" | "replica";
   /**
-   * For a session at a replica: the replica's id. Only those changes of the session are known that have reached this
-   * history.
+   * For a session at a replica: the id of the replica. Only the changes of the session that have reached this history
+   * are known.
    */
   replica?: string;
   /** The session's actor, such as `claude`. */
@@ -378,6 +395,7 @@ export interface SessionShape {
   exit_code: number | null;
   signal: string | null;
   snapshot_count: number;
+  /** The Merkle roots of the states that the session recorded. */
   merkle_roots: string[];
   network_events: unknown[];
   notes: string[];
@@ -408,19 +426,22 @@ export interface IterationShape {
   session?: string;
   action?: string;
   turn?: string;
-  /** The event that pruned the iteration. Its content may be gone. */
+  /** The event that pruned the iteration. The content of the iteration may be gone. Absent if it was not pruned. */
   pruned_by?: number;
   /** The event that erased the iteration's content. */
   erased_by?: number;
-  /** At a replica: the origin's iteration from which this iteration was made, if it came from the origin. */
+  /** Only for an iteration that came from the origin that the workspace follows: the origin's iteration. */
   upstream?: OriginIterationShape;
-  /** At an origin: the replica that wrote the iteration, and the seq of the write in that replica's own log. */
+  /**
+   * Only for an iteration that a replica wrote back to this origin: the id of the replica, and the seq of the change in
+   * the replica's own log.
+   */
   replica?: { id: string; local_seq: number };
 }
 
 /**
- * The origin's iteration that a replica took over. The optional fields are present only if the replica has the event of
- * that iteration.
+ * An iteration at the origin that came to a replica. The optional fields are present only if the replica has the event
+ * of this iteration.
  */
 export interface OriginIterationShape {
   seq: number;
@@ -471,7 +492,7 @@ export interface VerifyShape {
   /** Findings that are no problems but worth knowing, such as a torn tail whose events were never acknowledged. */
   notes: string[];
   /**
-   * The seq of the newest signed head against which the log was checked. The log is proved up to this seq. `null`:
+   * The seq of the newest signed head with which the log was compared. The log is proved up to this seq. `null` if
    * there was no signed head.
    */
   anchored_to: number | null;
@@ -482,19 +503,21 @@ export interface VerifyShape {
   repair?: RepairShape;
 }
 
-/** The result of a repair: contents found elsewhere and stored anew, and contents still missing. */
+/** The result of a repair. */
 export interface RepairShape {
+  /** Contents that were found elsewhere and stored again. */
   healed: HealedContentShape[];
   /** Contents that are still missing or damaged. */
   missing: HurtContentShape[];
-  /** The former names of the store's damaged files that were moved to `blobs/quarantine`. */
+  /** The damaged files of the store that were moved to `blobs/quarantine`, by their former names. */
   set_aside: string[];
   /** Places that could not be searched, or not completely. */
   failed: RepairFailureShape[];
 }
 
-/** A content that is missing or damaged, by its SHA-256. */
+/** A content that is or was missing or damaged. */
 export interface HurtContentShape {
+  /** The SHA-256 of the content. */
   hash: string;
   /**
    * The first 20 events that need the content, with their records or paths. Empty if nothing in this workspace needs
@@ -516,31 +539,34 @@ export interface RepairFailureShape {
 /** The result of checking the log against a given head. */
 export interface ExpectedHeadShape {
   seq: number;
-  /** True if the log has the head's event, agrees with the head, and `signature` is no problem. */
+  /** True if the log has the event of the head and agrees with the head, and if `signature` is no problem. */
   ok: boolean;
   /**
-   * `valid`: signed by the user's key, by a signer that the log names, or by the key that was given with the head.
-   * `invalid`: the signature is wrong, so the log was not compared with the head. `unknown-key`: signed by an unknown
-   * key, which is a problem if the head is of this workspace. `none`: not signed. In all cases except `invalid`, the
-   * log was compared with the head.
+   * The signature of the head. The log was compared with the head, unless the signature is `invalid`.
+   * - `valid`: the head is signed by the user's key, by a signer that the log names, or by the key that was given with
+   *   the head.
+   * - `invalid`: the signature is wrong.
+   * - `unknown-key`: the head is signed by an unknown key. This is a problem if the head belongs to this workspace.
+   * - `none`: the head is not signed.
    */
   signature: "valid" | "invalid" | "unknown-key" | "none";
 }
 
+/** The reason why a path is or is not recorded. */
 export interface ExplainShape {
   path: string;
   tracked: boolean;
   /**
-   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if the rules would leave it
-   * out as a new path.
+   * True if the path is recorded. A recorded path stays tracked until it is deleted, even if a rule would leave it out
+   * if it were new.
    */
   recorded: boolean;
   rule: string;
   pattern?: string;
   source?: string;
   /**
-   * The reason why the path is left out although the rules include it: it is too large, unreadable, over a limit, a
-   * special file …
+   * Present if the path is left out although the rules include it: the reason, such as too large, unreadable, over a
+   * limit, or a special file.
    */
   omitted?: { reason: string; detail: string };
 }
@@ -556,8 +582,8 @@ export interface DuShape {
   /** The size of the indexes of all workspaces and of the contents. */
   index_bytes: number;
   /**
-   * The size of everything else: files such as stat caches, locks, the quarantine and the cache, and the space in packs
-   * that no content uses.
+   * The size of everything else, such as stat caches, locks, the quarantine, the cache, and the space in packs that no
+   * content uses.
    */
   other_bytes: number;
   total_bytes: number;
@@ -604,13 +630,16 @@ export interface RebuildShape {
 
 /** The result of a compaction. */
 export interface CompactShape {
-  /** The number of events that were moved into the archive; 0 if there was nothing to do. */
+  /** The number of events that were moved into the archive; 0 if there was nothing to move. */
   events_archived: number;
   /** The hash of the base on which the log continues. */
   base: string;
   /** The first event of the continued log. */
   seq: number;
-  /** The file name in `archive/`. `null` if nothing was archived or the archive was dropped. */
+  /**
+   * The name of the archived log in the folder `archive/`. `null` if nothing was archived, or if the archive was
+   * dropped.
+   */
   archive: string | null;
   /** The number of events that were removed for good. */
   dropped: number;
@@ -627,8 +656,8 @@ export interface WorkspaceShape {
   created: string;
   last_event: string | null;
   /**
-   * True if the folder exists, even if it was removed and created again. Also true if it cannot be looked at, and for a
-   * workspace without a folder.
+   * False if the folder of the workspace does not exist. True in all other cases: the folder exists (even if it was
+   * removed and created again), its existence cannot be checked, or the workspace has no folder.
    */
   present: boolean;
   /** True if the workspace is archived. An archived workspace can only be read. */
@@ -640,12 +669,14 @@ export interface WorkspaceShape {
   problem?: string;
 }
 
+/** The reason why the changes of a run could not be recorded. */
 export interface NotRecordedShape {
   reason: string;
   /** The command that restores the state before the run. */
   hint: string;
 }
 
+/** The changes of a failed run that were not undone. */
 export interface NotRolledBackShape {
   reason: string;
   paths: string[];
@@ -653,9 +684,10 @@ export interface NotRolledBackShape {
   hint: string;
 }
 
+/** The reason why the transaction of a run was not committed. */
 export interface NotCommittedShape {
   reason: string;
-  /** The command that keeps what the run has changed, or brings it back. */
+  /** The command that commits the transaction or, if somebody has rolled it back, redoes its changes. */
   hint: string;
 }
 
@@ -663,19 +695,19 @@ export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /**
-   * Paths that this run or another bracket (a run, a command's action, a transaction) may have changed, because both
-   * were open at the same time. This run does not own these changes, and its undo leaves them.
+   * Paths that either this run or another bracket (a run, a command's action, a transaction) may have changed, because
+   * both were open at the same time. These changes do not belong to the run, and an undo of the run leaves them.
    */
   ambiguous: string[];
   /**
-   * Notes on listed paths whose state before the run is unknown (because git ignored them, for example). The undo of
-   * the run leaves such paths as they are. Absent if there are none.
+   * Notes for people on paths in `changes` whose state before the run is unknown, for example because git ignored them.
+   * An undo of the run leaves such paths as they are. Absent if there are none.
    */
   notes?: string[];
   coverage: CoverageShape;
   /**
-   * The reason why the command's changes could not be recorded (no room, for example). `changes` then has only the
-   * changes recorded before the failure. `null`: all changes were recorded, or they were rolled back.
+   * The reason why changes of the command could not be recorded, for example because the disk is full. `changes` then
+   * has only the changes that were recorded before. `null` if all changes were recorded or rolled back.
    */
   not_recorded: NotRecordedShape | null;
   exit_code: number;
@@ -688,21 +720,23 @@ export interface RunShape {
   /** True if `--rollback-on-failure` undid all changes. */
   rolled_back: boolean;
   /**
-   * The changes of a failed command that `--rollback-on-failure` did not undo, or the copies that it left, with the
-   * reason. `null` if there are none.
+   * The changes of a failed command that `--rollback-on-failure` did not undo, or the copies of files that it left,
+   * with the reason. `null` if there are none.
    */
   not_rolled_back: NotRolledBackShape | null;
   /**
-   * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed: somebody has
-   * rolled it back, or the commit could not be recorded (no room, for example). In the latter case, the transaction is
-   * still active. Once the process that ran the command is gone, the next change of the workspace rolls it back, unless
-   * the command in `hint` has committed it.
+   * Present if the command of `--rollback-on-failure` succeeded, but its transaction was not committed. There are two
+   * possible reasons:
+   * - Somebody has rolled the transaction back.
+   * - The commit could not be recorded, for example because the disk is full. The transaction is then still active.
+   *   Once the process that ran the command has ended, the next change of the workspace rolls the transaction back,
+   *   unless the command in `hint` has committed it.
    */
   not_committed?: NotCommittedShape;
   skipped: SkippedShape[];
   /**
-   * Files that somebody wrote while the rollback replaced or removed them. The file has its state from before the run,
-   * and the content that somebody wrote is at `kept_at`.
+   * Files that somebody wrote while the rollback replaced or removed them. `path` has the state from before the run,
+   * and the file that somebody wrote is at `kept_at`.
    */
   conflicts: { path: string; kept_at: string }[];
 }
@@ -716,19 +750,22 @@ export interface ConfigShape {
   maxBytes: number;
   maxFileSize: number;
   /**
-   * True if small files that git ignores are kept aside before a run, for seven days, so that an undo can restore them.
-   * If this is switched off, the next garbage collection also frees the files that are kept aside already.
+   * True if small files that git ignores are kept aside for seven days before a run, so that an undo can restore them.
+   * If this setting is turned off, the next garbage collection also frees the files that are already kept aside.
    */
   keepAside: boolean;
   /**
-   * Names of files that are secrets, in addition to the names that Chronicle knows (`*` and `?` are wildcards). `!`
-   * before a name means that files of this name are no secrets. The setting also applies to everything that was
+   * Names of files that are secrets, in addition to the names that Chronicle knows. `*` and `?` are wildcards. `!`
+   * before a name means that files with this name are no secrets. The setting also applies to everything that was
    * recorded earlier.
    */
   protectedNames: string[];
 }
 
-/** Files that are secrets by their names: recorded and restored like others, and shown to people only. */
+/**
+ * The files that are secrets by their names. They are recorded and restored like other files, but only people may see
+ * their contents.
+ */
 export interface ProtectedShape {
   files: number;
   /** The first three of these paths. */

@@ -7,7 +7,10 @@ const SCHEMES = ["file", "memory"] as const;
 
 type StoreScheme = (typeof SCHEMES)[number];
 
-/** Returns the scheme of a store's address; `undefined` for a path. Throws `USAGE` for an address of any other form. */
+/**
+ * Returns the scheme of a store's address; `undefined` for a path. Throws `USAGE` for an unknown scheme, and for a
+ * `memory:` address with anything after the colon.
+ */
 export function storeScheme(address: string): StoreScheme | undefined {
   const written = writtenScheme(address);
   if (written === undefined) return undefined;
@@ -16,6 +19,7 @@ export function storeScheme(address: string): StoreScheme | undefined {
   return scheme;
 }
 
+/** Returns the scheme of an address in lower case, whether it is known or not; `undefined` if the address has none. */
 function writtenScheme(address: string): string | undefined {
   return /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
 }

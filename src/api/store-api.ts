@@ -14,34 +14,38 @@ export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, 
   /** Folders or single files to track, absolute. The first becomes the workspace's `path`. */
   readonly roots: readonly string[];
   /**
-   * The id of a workspace whose history the folder takes over, because it is the moved or copied folder of that
-   * workspace. Throws `UNSAFE` if the folder has a history of its own. Without `force`, also throws `UNSAFE` if the old
-   * folder still exists.
+   * The id of a workspace whose folder was moved or copied to the new folder. The new folder takes over the history of
+   * this workspace. Throws `UNSAFE` if the new folder has a history of its own. Without `force`, also throws `UNSAFE`
+   * if the old folder still exists.
    */
   readonly adopt?: string;
   /**
-   * Allows `/`, a home folder, and the folders Desktop, Documents and Downloads in it. Also allows adopting the history
-   * of a folder that still exists.
+   * True to allow the roots `/`, a home folder, and the folders Desktop, Documents and Downloads in it. Also allows
+   * `adopt` for a folder that still exists. Default: false.
    */
   readonly force?: boolean;
 }
 
-/** Options for beginning a workspace without a folder, whose files are only in its log and the store's contents. */
+/**
+ * Options of `create`, which begins a workspace without a folder. The files of such a workspace are only in its log and
+ * in the contents of the store.
+ */
 export interface CreateOptions extends ProgressOptions {
   /**
-   * A name that is unique in the store, such as a session's id: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, beginning with a
-   * letter, a digit, `_` or `@`. It must not be the id of another workspace.
+   * A name that is unique in the store, such as a session's id. It has 1 to 128 of the characters `A-Z a-z 0-9 . _ : @
+   * -`, begins with a letter, a digit, `_` or `@`, and must not be the id of another workspace. Default: no name.
    */
   readonly name?: string;
   /**
-   * The workspace and moment whose files are the first state of the new workspace. Both workspaces share the contents.
+   * The workspace and the moment whose files are the first state of the new workspace (a fork). Both workspaces share
+   * the contents of the store. Default: the new workspace has no files.
    */
   readonly from?: { readonly workspace: string; readonly moment?: string };
 }
 
 export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "readOnly" | "role" | "client"> {
   readonly actor?: string;
-  /** Accepts only the whole id or the exact name, not the beginning of an id. */
+  /** True to accept only a whole id or an exact name, and no prefix of an id. Default: false. */
   readonly exact?: boolean;
   /** See `OpenOptions.upstream`. */
   readonly upstream?: boolean;
@@ -49,12 +53,14 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
 
 export interface ForgetOptions {
   /**
-   * Removes the history at once and for good. Throws `REFUSED` while a run, a watch, an agent or a transaction is at
-   * work in the workspace. Only for a store of this machine.
+   * True to remove the history at once and for good. Then throws `REFUSED` while a run, a watch, an agent or a
+   * transaction is at work in the workspace. Only for a store of this machine. Default: false; `unforget` can bring the
+   * history back for 24 hours.
    */
   readonly now?: boolean;
 }
 
+/** The result of creating or opening a workspace with `init`, or of creating one with `create`. */
 export interface InitShape {
   workspace: string;
   path: string;
@@ -72,31 +78,32 @@ export interface OpenOptions extends ProgressOptions {
    */
   readonly folder: string;
   /**
-   * True to begin a workspace in the folder, with a baseline, if no workspace tracks it or a parent folder. Default:
-   * `NOT_FOUND` is thrown in this case.
+   * True to begin a workspace in the folder, with a baseline, if no workspace tracks the folder or a parent folder.
+   * Default: false; `NOT_FOUND` is thrown in this case.
    */
   readonly create?: boolean;
+  /** With `create`: see `InitOptions.force`. */
   readonly force?: boolean;
   /**
-   * True for commands that only read: nothing is recorded, interrupted operations are not finished, and the log is not
-   * repaired. Only the index, which is derived from the log, may be updated.
+   * True for commands that only read (default: false). Nothing is recorded, interrupted operations are not finished,
+   * and the log is not repaired. Only the index may be updated, because it is derived from the log.
    */
   readonly readOnly?: boolean;
   /**
-   * True to open, instead of the workspace's own history, its mirror of the history of the origin that it follows. The
-   * mirror is a read-only workspace with the origin's id and without a folder. Throws `NOT_FOUND` if the workspace
-   * follows no origin.
+   * True to open the mirror of a workspace that follows an origin, instead of the workspace itself. The mirror is the
+   * workspace's copy of the origin's history. It opens as a read-only workspace with the origin's id and without a
+   * folder. Throws `NOT_FOUND` if the workspace follows no origin. Default: false.
    */
   readonly upstream?: boolean;
   /**
-   * `agent`: cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget, or accept a head; each
-   * attempt throws `FORBIDDEN` and is recorded. Default: the store's role (`StoreOptions.role`). In a store that was
-   * opened with the role `agent`, `person` has no effect.
+   * The role of the caller. An `agent` cannot prune, erase, compact, collect, configure, pin, rebuild, archive, forget,
+   * or accept a head. Each attempt throws `FORBIDDEN` and is recorded. In a store that was opened with the role
+   * `agent`, `person` has no effect. Default: the role of the store (`StoreOptions.role`).
    */
   readonly role?: "person" | "agent";
   /**
-   * The name that the calling program or library gives itself. The name is recorded with each restore, undo, redo and
-   * transaction.
+   * The name that the calling program or library gives itself. It is recorded with each write, restore, undo, redo and
+   * transaction. Default: no name.
    */
   readonly client?: string;
 }
@@ -119,6 +126,10 @@ export interface StoreApi {
   readonly home: string;
   /** Creates a workspace or opens the existing one. Captures a baseline if the workspace has none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
+  /**
+   * Opens the workspace of a folder. Throws `NOT_FOUND` if no workspace tracks the folder or a parent folder, unless
+   * `create` is set.
+   */
   open(options: OpenOptions): Promise<WorkspaceApi>;
   /** Begins a workspace without a folder. Throws `REFUSED` if the name is taken. */
   create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
@@ -128,8 +139,8 @@ export interface StoreApi {
    */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
   /**
-   * Archives a workspace; with `archived` false, takes it up again. An archived workspace can only be read: changes
-   * throw `READ_ONLY`.
+   * Archives a workspace (`archived`: true, the default), or ends this (`archived`: false). An archived workspace can
+   * only be read, and changes throw `READ_ONLY`.
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
@@ -147,7 +158,10 @@ export interface StoreApi {
   close(): Promise<void>;
 }
 
-/** A notice that the history of a workspace is recorded without signatures, with the reason. */
+/**
+ * A notice that the history of a workspace is recorded without signatures. `reason`: a code for programs. `detail`: the
+ * reason in words. `hint`: what to do about it.
+ */
 export interface UnsignedShape {
   workspace: string;
   reason: SigningReason;
@@ -155,13 +169,14 @@ export interface UnsignedShape {
   hint: string;
 }
 
-/** `StoreOptions.home` of a store in memory. */
+/** The value of `StoreOptions.home` for a store in memory. */
 export const MEMORY_STORE = "memory:";
 
 export interface StoreOptions {
   /**
-   * The store's absolute folder, as a path or a `file:` URL. `memory:` is a store in this process's memory. It begins
-   * empty, is gone when it is closed, has its own key, and reads nothing in `configFolder`.
+   * The address of the store: the absolute path of its folder, a `file:` URL, or `memory:` for a store in the memory of
+   * this process. A store in memory begins empty, is gone when it is closed, has a key of its own, and reads nothing in
+   * `configFolder`.
    */
   readonly home: string;
   /** The absolute folder of the key and the signed heads. */
@@ -171,23 +186,29 @@ export interface StoreOptions {
    * become a workspace. Git's settings in the home folder (`.gitconfig`, `.config/git`) are respected.
    */
   readonly userHome?: string;
-  /** The time to wait for a lock, in ms (default 30,000). */
+  /** The maximum time to wait for a lock, in ms (default 30,000). */
   readonly waitMs?: number;
   /** The actor (default `human`). */
   readonly actor?: string;
   /**
-   * Called with a note for people when a call does more than was requested, for example when it ends a transaction
-   * whose process is gone.
+   * Called with a note for people when a call does more than was requested. For example, a call may end a transaction
+   * whose process has ended.
    */
   readonly onNote?: (note: string) => void;
   /** Called once for each open workspace whose history is not signed (see `SigningShape`). */
   readonly onUnsigned?: (told: UnsignedShape) => void;
   /** Called after each commit that this store object makes in any workspace, with the number of events. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
-  /** The limits on what is kept. Absent limits come from `config.yaml`, else from the defaults (`docs/library.md`). */
+  /**
+   * The limits on what is kept. A limit that is absent here is taken from `config.yaml` or, if it is absent there, too,
+   * from the defaults (`docs/library.md`).
+   */
   readonly retention?: Partial<RetentionShape>;
-  /** Replacements for the built-in defaults. They apply to limits that neither `retention` nor `config.yaml` gives. */
+  /** Defaults that replace the built-in ones. They apply to limits that neither `retention` nor `config.yaml` sets. */
   readonly retentionDefaults?: Partial<RetentionShape>;
-  /** The role in every workspace that is opened, and in operations on the whole store (see `OpenOptions.role`). */
+  /**
+   * The role in every workspace that is opened, and in operations on the whole store (see `OpenOptions.role`). Default:
+   * `person`.
+   */
   readonly role?: "person" | "agent";
 }

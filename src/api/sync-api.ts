@@ -2,10 +2,11 @@ import type { ConflictShape } from "./conflict-shape.ts";
 import type { ProtectedShape } from "./shapes.ts";
 
 /**
- * The direction in which a folder and its upstream exchange changes. `two-way-safe`: both directions; contradicting
- * changes become a conflict. `two-way-resolved`: both directions; of contradicting changes, the upstream's wins.
- * `one-way-safe`: from the upstream to the folder; changes made in the folder stay. `one-way-replica`: from the
- * upstream to the folder; changes made in the folder are replaced.
+ * The way in which a folder and its upstream exchange changes:
+ * - `two-way-safe`: in both directions. Contradicting changes become a conflict.
+ * - `two-way-resolved`: in both directions. Of contradicting changes, the change of the upstream wins.
+ * - `one-way-safe`: only from the upstream to the folder. Changes that are made in the folder stay.
+ * - `one-way-replica`: only from the upstream to the folder. Changes that are made in the folder are replaced.
  */
 export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
 
@@ -17,11 +18,14 @@ export interface SyncSettings {
    * patterns; an empty list removes them.
    */
   readonly filterTo?: readonly string[];
-  /** Patterns of paths that are not written back. Default: the sync's present patterns; an empty list removes them. */
+  /**
+   * Patterns, as in a `.gitignore`, of paths that are not written back. Default: the sync's present patterns; an empty
+   * list removes them.
+   */
   readonly filterFrom?: readonly string[];
   /**
-   * A named filter, applied before the patterns of `filterTo` and `filterFrom`. Default: the sync's present one, if it
-   * has one.
+   * A named filter, which is applied before the patterns of `filterTo` and `filterFrom`. Default: the sync's present
+   * named filter, or none.
    */
   readonly policy?: "sandbox";
   /**
@@ -31,10 +35,12 @@ export interface SyncSettings {
    */
   readonly editorFiles?: "leave" | "sync";
   /**
-   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) are synced, too. Without a person's
-   * token or the owner's socket, the origin then refuses the replica (`FORBIDDEN`). Default: the sync's present
-   * setting, or false for a new sync. If false, each such file stays on the side on which it was made. If the setting
-   * is turned on later, the files that were kept back until then are sent. Turning it off deletes nothing.
+   * True if files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) are synced, too. False: each such file
+   * stays on the side on which it was made. Default: the sync's present setting, or false for a new sync.
+   *
+   * With true, the origin refuses the replica (`FORBIDDEN`) unless the sync uses a person's token or the owner's
+   * socket. If the setting is turned on later, the files that were kept back until then are sent. Turning it off
+   * deletes nothing.
    */
   readonly withProtected?: boolean;
   /**
@@ -56,13 +62,14 @@ export interface SyncStart extends SyncSettings {
    * started; if there is none, the origin's only workspace.
    */
   readonly workspace?: string;
-  /** The absolute folder. A missing folder is created, and so is a history for a folder that has none. */
+  /** The absolute folder. A missing folder is created. If the folder has no history, a history is begun. */
   readonly folder: string;
   /**
-   * A bearer token, for an upstream on a port. It is kept in a file of the configuration folder (0600), never in a log.
+   * A bearer token, for an upstream on a port. It is stored in a file in the configuration folder (mode 0600), and
+   * never in a log.
    */
   readonly token?: string;
-  /** Allows a home folder, its Desktop, Documents or Downloads, or a system folder. */
+  /** True to allow a home folder, its Desktop, Documents or Downloads, or a system folder. Default: false. */
   readonly force?: boolean;
 }
 
@@ -108,10 +115,13 @@ export interface SyncProgressShape {
 /** A problem that keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
-   * A code for programs. `disk-full`: a disk of this machine is full, or a limit on file sizes was reached.
-   * `no-permission`: a path on this machine cannot be written, because of its permissions or because its file system is
-   * read-only. `unreachable`: the origin does not answer. `token-refused`: the origin does not accept the token, or the
-   * token does not allow this sync. `starting`: the origin's server runs but does not serve the workspace yet.
+   * A code for programs:
+   * - `disk-full`: a disk of this machine is full, or a limit on file sizes was reached.
+   * - `no-permission`: a path on this machine cannot be written, because of its permissions or because its file system
+   *   is read-only.
+   * - `unreachable`: the origin does not answer.
+   * - `token-refused`: the origin does not accept the token, or the token does not allow this sync.
+   * - `starting`: the origin's server runs, but does not serve the workspace yet.
    */
   kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
   /** `message`: the problem in words. `next`: what to do about it. */
@@ -145,8 +155,8 @@ export interface SyncShape {
    */
   halted?: string;
   /**
-   * The present trouble, if it is of one of the five kinds of `SyncTroubleShape`. Other trouble is only described by
-   * `reason` and `degraded`.
+   * The present problem, if it is of one of the five kinds of `SyncTroubleShape`. Only `reason` and `degraded` describe
+   * other problems.
    */
   trouble?: SyncTroubleShape;
   /** The reason why the sync is offline or halted, in words. */
@@ -156,8 +166,8 @@ export interface SyncShape {
   /** The origin's address; `null` until the process that runs the sync has reached the origin. */
   peer: string | null;
   /**
-   * The time (ISO-8601, by the origin's clock) since which the origin's own folder has been missing, although the
-   * origin itself can be reached.
+   * Present if the origin can be reached, but its own folder is missing: the time since which the folder has been
+   * missing (ISO-8601, by the origin's clock).
    */
   origin_away_since?: string;
   /** The number of the origin's events that are not yet applied to the folder. */
@@ -172,19 +182,21 @@ export interface SyncShape {
    */
   kept_back?: number;
   /**
-   * The first twenty paths that the origin has refused, in path order. Absent if the token may only read, because the
-   * reason is then the same for every path. The answer to a `flush` names more paths, even with a token that may only
-   * read.
+   * The first twenty paths whose last change the origin has refused, in path order. Absent if the token may only read,
+   * because every change is then refused for this same reason. The answer to a `flush` names more paths, even with such
+   * a token.
    */
   refused?: RefusedPathShape[];
-  /** The number of `kept_back` paths at which editors and desktops keep files for themselves (`editorFiles`). */
+  /**
+   * The number of the `kept_back` paths that are files which editors and desktops make for themselves (`editorFiles`).
+   */
   left_out?: number;
   /** The first twenty of the `left_out` paths, in path order. */
   left_out_paths?: LeftOutPathShape[];
   /**
-   * The number of `kept_back` paths that are git's own state. Only topmost paths are counted: a path named `.git` (or
-   * with a name that some disk treats as `.git`), or a folder in which a repository on the folder's disk keeps its
-   * state. A history may contain such paths, but they are never replicated.
+   * The number of the `kept_back` paths that are the state of git repositories. Such a path is named `.git` (or has a
+   * name that some disk treats as `.git`), or is a folder in which a repository on the folder's disk keeps its state.
+   * Paths beneath it are not counted. A history may contain such paths, but they are never replicated.
    */
   git_left_out?: number;
   /** The first twenty of the `git_left_out` paths, in path order. */
@@ -208,8 +220,8 @@ export interface SyncShape {
   /** The first twenty of the `erased` paths, in path order. */
   erased_paths?: LeftOutPathShape[];
   /**
-   * True if the mode sends changes to the origin, but the token may only read, so that no change of the folder is sent.
-   * Absent in the one-way modes, which send no changes in any case.
+   * True if the mode is a two-way mode, but the token may only read. No change of the folder is then sent to the
+   * origin. Absent in the one-way modes, which never send changes.
    */
   read_only?: true;
   /**
@@ -231,7 +243,9 @@ export interface SyncShape {
    * secrets by their names. Absent if there are none.
    */
   protected?: ProtectedShape;
-  /** A note on something that only works in part, for example because the system has too few file watches. */
+  /**
+   * A note, for people, on something that only works in part, for example because the system has too few file watches.
+   */
   degraded?: string;
   /** The time at which a failed step is tried again (ISO-8601). `flush` and `resume` try the step at once. */
   retry_at?: string;
@@ -240,15 +254,16 @@ export interface SyncShape {
 }
 
 /**
- * A decision on an open conflict between a folder and its upstream. The side that was not chosen stays in the history.
+ * A decision about an open conflict between a folder and its upstream. The content that is not chosen stays in the
+ * history.
  */
 export interface SyncResolution {
   /**
-   * `local`: the folder's side. `upstream`: the origin's side. `merge`: `content` if it is given, else the merge of
-   * both sides.
+   * The state that the path gets on both sides. `local`: the folder's side. `upstream`: the origin's side. `merge`:
+   * `content` if it is given, else the merge of both sides.
    */
   readonly keep: "local" | "upstream" | "merge";
-  /** With `merge`: the merged content. */
+  /** The merged content. Only used with `merge`. */
   readonly content?: Uint8Array;
   /**
    * The hashes of both sides on which the decision is based, as `conflicts` returned them. If a side has changed since
@@ -266,19 +281,29 @@ export interface SyncResolvedShape {
   /** The number of conflicts that are still open. */
   conflicts: number;
   /**
-   * Present if this conflict is still open, because the decision removes a folder that has to stay for now: the reason
-   * in words. Everything else that the decision requires was done.
+   * Present if this conflict is still open: the reason in words. This happens if the decision removes a folder that has
+   * to stay for now. Everything else that the decision requires was done.
    */
   still_open?: string;
 }
 
-/** An event of a sync. `sync` is the state of the sync at that time. */
+/**
+ * An event of a sync. `id`: the id of the sync. The kinds are:
+ * - `state`: the state of the sync has changed. `sync` is the new state.
+ * - `applied`: the origin's events from `from` to `to` were applied to the folder. `paths`: the number of changed
+ *   paths.
+ * - `pushed`: the origin has replied to changes of the folder.
+ * - `conflict`: a conflict was opened or settled.
+ * - `halted`: the sync was halted.
+ * - `degraded`: something works only in part.
+ */
 export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "state"; sync: SyncShape }
   | { kind: "applied"; from: number; to: number; paths: number }
   /**
-   * `refused`: the number of rejected changes that the origin has refused for good; the folder keeps them. The other
-   * rejected changes were overtaken by changes of the origin, and are reconciled again.
+   * `accepted` and `rejected`: the numbers of accepted and of rejected changes. `refused`: the number of the rejected
+   * changes that the origin has refused for good; the folder keeps these changes. The other rejected changes were
+   * overtaken by changes of the origin, and are reconciled again.
    */
   | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
@@ -286,9 +311,12 @@ export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "degraded"; reason: string }
 );
 
-/** The syncs of a store, in the process that runs them. */
+/** The interface to the syncs of a store within the process that runs them. */
 export interface SyncRunner extends SyncApi {
-  /** The number of syncs that are not stopped. While it is not 0, the process keeps running without clients. */
+  /**
+   * The number of syncs that are not stopped. While this number is not 0, the process keeps running even without
+   * clients.
+   */
   readonly active: number;
   /** Continues the syncs that were active when the previous process ended. */
   takeUp(): Promise<void>;
@@ -300,17 +328,18 @@ export interface SyncRunner extends SyncApi {
 export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
 
 /**
- * Operations on syncs: folders that follow workspaces of other stores and write back to them. For each store, one
- * process runs its syncs.
+ * Operations on syncs. A sync is a folder that follows a workspace of another store, and writes back to it. One process
+ * runs all syncs of a store.
  */
 export interface SyncApi {
   /**
    * Starts a sync, or continues the sync of this folder. Resolves once the sync has started, even if the origin cannot
-   * be reached. If the origin refuses the sync, throws the origin's refusal, and changes nothing. Throws `REFUSED` for
-   * a folder that follows another workspace, `UNSAFE` for system folders and for the folders that `init` refuses, and
-   * `USAGE` for invalid options.
+   * be reached. If the origin refuses the sync, throws the error with which the origin refused it, and changes nothing.
+   * Throws `REFUSED` for a folder that follows another workspace, `UNSAFE` for system folders and for the folders that
+   * `init` refuses, and `USAGE` for invalid options.
    */
   start(options: SyncStart): Promise<SyncShape>;
+  /** Returns all syncs of the store, including stopped ones. */
   list(): Promise<SyncShape[]>;
   /**
    * Returns a sync. In this and the following methods, `id` is the sync's id, a unique prefix of the id, or its folder.
@@ -328,34 +357,39 @@ export interface SyncApi {
    * Resumes the sync. `accept` is the decision about a halted sync:
    * - `deletions`: allows the deletion of the many (or all) files for which the sync was halted.
    * - `restore`: puts these files back.
-   * - `as-new`: continues as a new replica. This decision is for a replica that was restored from a backup or is a
-   *   copy: the origin has changes under the replica's id that are missing in this folder's history. Differences are
-   *   reconciled and proposed to the origin; nothing is deleted there.
-   * - `rejoin`: continues with an origin that was restored to an earlier state. The changes that the origin has lost
-   *   are kept here, reconciled and proposed to the origin; nothing is deleted on either side. Rejects if the origin
-   *   cannot be reached.
+   * - `as-new`: continues as a new replica. This decision is for a replica that was restored from a backup, or that is
+   *   a copy of another replica. The origin then has changes under the replica's id that this folder's history lacks.
+   *   Differences are reconciled and proposed to the origin. Nothing is deleted at the origin.
+   * - `rejoin`: continues with an origin that was restored to an earlier state. The folder keeps the changes that the
+   *   origin has lost. They are reconciled and proposed to the origin. Nothing is deleted on either side. With this
+   *   decision, `resume` rejects if the origin cannot be reached.
    *
-   * If the halt needs a decision and none is given, scans the folder again, because deleted files may be back. Throws
-   * `REFUSED` if the sync then halts again.
+   * If the halt needs a decision and none is given, `resume` scans the folder again, because deleted files may be back.
+   * It throws `REFUSED` if the sync then halts again.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
-   * Resolves once every earlier change of either side is on the other side, has become a conflict, or was refused by
-   * the origin for good. `refused` of the answer names the first 1,000 refused paths, even if the token may only read.
-   * It includes paths that were refused before this call and are still refused. If `refused` is absent, the origin has
-   * everything that it should have. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
+   * Waits until every earlier change of either side is on the other side, has become a conflict, or was refused by the
+   * origin for good. Throws `REFUSED` after `timeoutMs` (default 60,000), or if the sync is not running.
+   *
+   * `refused` of the answer names the first 1,000 refused paths, even if the token may only read. Paths that were
+   * refused before this call are included if they are still refused. If `refused` is absent, the origin has everything
+   * that it should have.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
-  /** Returns the open conflicts. `current` is the folder's side, `undo` the upstream's. */
+  /**
+   * Returns the open conflicts of a sync. In the names of their fields, `current` is the folder's side, and `undo` is
+   * the upstream's side.
+   */
   conflicts(id: string): Promise<ConflictShape[]>;
   /**
-   * Settles a conflict. `path`: the path as `conflicts` returns it. Throws `NOT_FOUND` if the path has no open
-   * conflict, and `REFUSED` if the sides do not merge or no longer match `from`.
+   * Settles an open conflict. `path`: the path of the conflict, as `conflicts` returns it. Throws `NOT_FOUND` if the
+   * path has no open conflict, and `REFUSED` if the sides do not merge or no longer match `from`.
    */
   resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
   /**
-   * Yields the events of all syncs, or of one sync, from now on. The first event of each sync is its present state.
-   * Ends when `signal` aborts.
+   * Yields the events of all syncs, or of the sync `id`, from now on. The first event of each sync has its present
+   * state. Ends when `signal` aborts.
    */
   events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;
 }

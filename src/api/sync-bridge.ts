@@ -2,7 +2,7 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { upstreamUrl } from "../core/text/upstream-url.ts";
 import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from "./sync-api.ts";
 
-/** The state of a session's folder, for a desktop client. */
+/** The state of the sync of a session, for a desktop client. */
 export interface SyncStatus {
   readonly state: SyncState;
   /** The origin's address; `null` until the process that runs the sync has reached the origin. */
@@ -19,26 +19,30 @@ export interface SyncStatus {
 export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
 
 /**
- * The sync interface for a desktop client. A session is a workspace of the origin, identified by its name or id, and is
- * synced to one folder. The methods have the names of the client's commands, which pass their arguments on unchanged.
+ * The sync interface for a desktop client. A *session* is a workspace of the origin, identified by its name or id. It
+ * is synced to one folder. The methods have the names and the arguments of the client's own commands.
  */
 export interface SyncBridge {
   /**
-   * Starts to sync the session to the absolute folder `local_dir`. Throws the errors of `SyncApi.start`, and `REFUSED`
-   * while the session is synced to another folder.
+   * Starts a sync of the session with the absolute folder `local_dir`. Throws the errors of `SyncApi.start`. Also
+   * throws `REFUSED` while the session is synced to another folder.
    */
   readonly start_sync: (session_id: string, local_dir: string) => Promise<void>;
-  /** Stops the session's sync. This and the following methods throw `NOT_FOUND` for a session that has no folder. */
+  /**
+   * Stops the sync of the session. This and the following methods throw `NOT_FOUND` for a session that is not synced to
+   * a folder.
+   */
   readonly stop_sync: (session_id: string) => Promise<void>;
   readonly sync_status: (session_id: string) => Promise<SyncStatus>;
   /**
-   * Settles the conflict of `path`, which is the path as the conflict names it. Throws `REFUSED` if the resolution is
-   * `merge` and the sides do not merge.
+   * Settles the open conflict at `path`. `path` must be as the conflict names it. Throws the errors of
+   * `SyncApi.resolve`, such as `REFUSED` if the resolution is `merge` and the sides do not merge. Throws `USAGE` for an
+   * unknown resolution.
    */
   readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
-/** Options of a bridge: the syncs, the origin, and the settings of each started sync. */
+/** Options of a bridge: the syncs, the address of the origin, and the settings of each sync that the bridge starts. */
 export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
   /** The result of `openSyncs`, or `client.syncs` of a client of the store's process. */
   readonly syncs: SyncApi;
@@ -50,6 +54,7 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
   merge: "merge",
 };
 
+/** Makes a bridge. A session of the bridge is a workspace at the origin `upstream` of the options. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
     sync.upstream === upstreamUrl(start.upstream) && (sync.workspace === session || sync.asked === session);
@@ -92,7 +97,7 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
 }
 
 /**
- * Returns the id of the folder's sync; `undefined` if the folder has no sync. Also finds the sync through a link to the
+ * Returns the id of the folder's sync; `undefined` if the folder has no sync. `folder` may also be a link to the
  * folder, because the process that runs the syncs resolves links.
  */
 async function idAt(syncs: SyncApi, folder: string): Promise<string | undefined> {

@@ -40,10 +40,11 @@ export interface ProgressOptions {
 
 export interface SnapshotOptions extends ProgressOptions {
   readonly message?: string;
-  /** A name for the moment, unique in the workspace. */
+  /** A name for the moment. It must be unique in the workspace. */
   readonly name?: string;
+  /** True to protect the snapshot from pruning (default: false). */
   readonly pin?: boolean;
-  /** Reads every file again, even if its stat data is unchanged. */
+  /** True to read every file again, even if its stat data is unchanged (default: false). */
   readonly paranoid?: boolean;
   /**
    * True to record deletions even if a tracked folder is on a different device or mount than before and contains none
@@ -51,8 +52,8 @@ export interface SnapshotOptions extends ProgressOptions {
    */
   readonly acceptDeletions?: boolean;
   /**
-   * Takes changes that were off the record into the history, if they are at or beneath these paths. The present state
-   * of the changed paths is recorded. Through a client of a server, throws `USAGE`.
+   * Paths at or beneath which changes that were made off the record are included in the history. The present states of
+   * the changed paths are then recorded. Through a client of a server, throws `USAGE`. Default: none.
    */
   readonly onRecord?: readonly string[];
 }
@@ -60,7 +61,7 @@ export interface SnapshotOptions extends ProgressOptions {
 export interface DiffOptions {
   /** Only these paths and everything beneath them. */
   readonly paths?: readonly string[];
-  /** Adds a unified diff to each change. */
+  /** True to add a unified diff to each change (default: false). */
   readonly patch?: boolean;
 }
 
@@ -73,20 +74,24 @@ export interface RestoreOptions extends ProgressOptions {
    * were requested.
    */
   readonly to?: string;
+  /** True to change nothing, and return what the restore would do (default: false). */
   readonly dryRun?: boolean;
+  /** True to give files their recorded modification times (default: false). */
   readonly keepMtime?: boolean;
   /**
-   * Skips paths that cannot be restored and restores the others (default: all or nothing). A path in `paths` that could
-   * not be recorded at that moment gets its last recorded state (default: the path is skipped with the reason
-   * `unseen`).
+   * True to skip paths that cannot be restored, and to restore the others. Default: false; if a path cannot be
+   * restored, nothing is changed.
+   *
+   * The option also applies to a path in `paths` that could not be recorded at that moment. With `force`, the path gets
+   * its last recorded state. Without `force`, it is skipped with the reason `unseen`.
    */
   readonly force?: boolean;
 }
 
 /**
- * Options of an undo or a redo. Without a selection, one operation is undone (`operation`). With a selection, exactly
- * the selected changes are undone, and later work is kept. Parts that do not merge with later work become conflicts. A
- * redo takes no selection, and throws `USAGE` for one.
+ * Options of an undo or a redo. Without a selection, one operation is undone or redone (`operation`). With a selection,
+ * exactly the selected changes are undone, and later work is kept. Changes that do not merge with later work become
+ * conflicts. A redo throws `USAGE` if a selection is given.
  */
 export interface UndoOptions extends ProgressOptions, Selection {
   /**
@@ -94,34 +99,39 @@ export interface UndoOptions extends ProgressOptions, Selection {
    * operation that was undone.
    */
   readonly operation?: string;
+  /** True to change nothing, and return what the undo or redo would do (default: false). */
   readonly dryRun?: boolean;
-  /** Includes paths that were edited since the operation. These edits are captured first. */
+  /**
+   * True to also change paths that were edited since the operation (default: false). These edits are captured first, so
+   * that the history keeps them.
+   */
   readonly force?: boolean;
 }
 
 export interface VerifyOptions extends ProgressOptions {
   /**
-   * Reads no contents. Checks the log, its hash links, its root, the heads and the index, and whether the store has all
-   * needed contents.
+   * True to read no contents (default: false). Then only the following is checked: the log, its hash links, its root,
+   * the heads, the index, and whether the store has all needed contents.
    */
   readonly quick?: boolean;
   /**
-   * An earlier output of `head` or `head --json`. If the log was truncated, replaced or rolled back since then, that is
-   * reported.
+   * An earlier output of `head` or `head --json`. The log is compared with this head. If the log was truncated,
+   * replaced or rolled back since then, this is a problem of the result.
    */
   readonly expect?: string;
   /**
-   * Places that may have the bytes of contents that are missing or damaged. The places are searched in this order for
-   * each such content, by its hash. A content that is found is stored again. Not allowed with `quick`, and not for
-   * agents.
+   * Places that may have the bytes of missing or damaged contents. For each such content, the places are searched in
+   * this order by its hash. A content that is found is stored again. Not allowed with `quick`, and not for agents.
+   * Default: nothing is repaired.
    */
   readonly repairFrom?: readonly RepairPlace[];
 }
 
 /**
- * A place in which `verify` searches for contents. `folder`: the files beneath this absolute folder. `store`: the
- * contents of another store, which is only read and may itself be damaged. `workspace`: the contents of an open
- * workspace, which may be a workspace of a server.
+ * A place in which `verify` searches for contents:
+ * - `folder`: the files beneath this absolute folder.
+ * - `store`: the contents of another store. This store is only read, and may itself be damaged.
+ * - `workspace`: the contents of an open workspace, which may be a workspace of a server.
  */
 export type RepairPlace =
   | { readonly folder: string }
@@ -133,11 +143,15 @@ export type RepairPlace =
     };
 
 export interface LogOptions {
+  /** The first and the last seq of the range. Default: the whole log. */
   readonly from?: number;
   readonly to?: number;
-  /** The maximum number of events. Selects the first events of the range, or with `reverse` the last. */
+  /**
+   * The maximum number of events. Without `reverse`, the first events of the range are selected; with `reverse`, the
+   * last ones. Default: all.
+   */
   readonly limit?: number;
-  /** Returns the newest events first. */
+  /** True to return the newest events first (default: false). */
   readonly reverse?: boolean;
   /** Only events of records whose id begins with this prefix. */
   readonly prefix?: string;
@@ -145,13 +159,14 @@ export interface LogOptions {
 
 export interface CompactOptions extends ProgressOptions {
   /**
-   * Verifies the whole log, and then removes the archived events for good. The history then begins at the compaction:
-   * earlier snapshots are listed but cannot be restored, and earlier operations cannot be undone. Default: false.
+   * True to remove the archived events for good, after the whole log was verified (default: false). The history then
+   * begins at the compaction. Earlier snapshots are still listed, but cannot be restored, and earlier operations cannot
+   * be undone.
    */
   readonly dropArchive?: boolean;
 }
 
-/** The part of `RunOptions` with which the command itself is started. */
+/** The settings with which the command of a run is started. See `RunOptions`. */
 export interface CommandSurroundings {
   readonly cwd: string;
   /** Default: the environment of this process. */
@@ -165,17 +180,20 @@ export interface CommandSurroundings {
 export interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** The exit code for a shell: the process's own, or 128 + the signal's number. */
+  /** The exit code as a shell reports it: the exit code of the process, or 128 plus the number of the signal. */
   readonly code: number;
 }
 
-/** Another process that starts the command of a run. */
+/** The interface to another process that starts the command of a run. */
 export interface CommandRunner {
-  /** The process that owns the session. If that process is gone, the next change of the workspace ends the session. */
+  /**
+   * The id of the process that owns the session of the run. If this process has ended, the next change of the workspace
+   * ends the session.
+   */
   readonly pid: number;
   /**
-   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if it can no longer be learned how the command
-   * ends. The session then stays open (see `RunOptions.ended`).
+   * Resolves when the command has ended. Rejects with `UNAVAILABLE` if the end of the command can no longer be learned.
+   * The session then stays open (see `RunOptions.ended`).
    */
   run(command: readonly string[], surroundings: CommandSurroundings): Promise<CommandEnd>;
 }
@@ -195,16 +213,17 @@ export interface RunOptions extends ProgressOptions {
    * word is not UTF-8. `env`: only the variables that are not UTF-8, as `NAME=value`.
    */
   readonly bytes?: { readonly command?: readonly Uint8Array[]; readonly env?: readonly Uint8Array[] };
-  /** Undoes all changes of the run if the command fails. */
+  /** True to undo all changes of the run if the command fails (default: false). */
   readonly rollbackOnFailure?: boolean;
   /**
-   * The id of the run or action within which this run starts. A command finds the id of its own run in `CHRONICLE_RUN`.
-   * Default: the run or action is determined from the ancestors of this process and from the enclosing `action(…)`.
+   * The id of the run or action within which this run begins. A command finds the id of its own run in the variable
+   * `CHRONICLE_RUN`. Default: this run or action is found from the ancestors of the process and from the enclosing
+   * `action(…)`.
    */
   readonly within?: string;
   /**
-   * Network events that a sandbox or proxy observed, for the record of the session. If this is a function, it is called
-   * after the command has ended.
+   * Network events that a sandbox or proxy observed. They are stored in the record of the session. A function is called
+   * after the command has ended. Default: none.
    */
   readonly networkEvents?: readonly unknown[] | (() => readonly unknown[]);
   readonly notes?: readonly string[];
@@ -213,25 +232,31 @@ export interface RunOptions extends ProgressOptions {
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
   /**
-   * Starts the command in another process, so that other operations of this workspace do not wait for the command.
+   * Another process that starts the command, so that other operations of this workspace do not wait for the command.
    * Default: this process starts the command.
    */
   readonly runner?: CommandRunner;
-  /** The end of the command of an open run. If it is given, `run` only records this end, and starts no command. */
+  /**
+   * The end of the command of an open run, with the id of the run's session. If it is given, `run` starts no command,
+   * and only records this end.
+   */
   readonly ended?: CommandEnd & { readonly session: string };
 }
 
 export interface WatchOptions extends ProgressOptions {
   /** Called after each capture that found changes. */
   readonly onCapture?: (changes: number) => void;
-  /** Called when this watch has applied settings of what is tracked that another process has changed. */
+  /**
+   * Called when another process has changed the settings of the workspace that decide what is tracked, and this watch
+   * has applied them.
+   */
   readonly onSettings?: () => void;
 }
 
 export interface FollowOptions {
   /**
-   * True to record changes as they happen, without a session. When `follow` resolves, changes from before the call are
-   * recorded, or `onError` was called. Has no effect in a workspace without a folder.
+   * True to record changes as they happen, without a session (default: false). When `follow` resolves, either all
+   * changes from before the call are recorded, or `onError` was called. Has no effect in a workspace without a folder.
    */
   readonly record?: boolean;
   /** Called when changes could not be recorded. The next recording includes them. */
@@ -295,12 +320,12 @@ export interface RecentItem {
 }
 
 /**
- * The operations on one workspace. A workspace that is opened in this process and a workspace of a client implement
- * this interface.
+ * The operations on one workspace. Both a workspace that is opened in this process and a workspace of a client
+ * implement this interface.
  *
  * Moments are text (`core/values/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
- * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for others).
- * Every method throws `ChronicleError`.
+ * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for other
+ * roots). The errors of Chronicle that the methods throw are `ChronicleError`s.
  */
 export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
@@ -308,13 +333,15 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   readonly path: string;
   /** All folders of the workspace, absolute. The first is `path`. */
   readonly roots: readonly string[];
-  /** The records of users (`user:<id>`) in this workspace's log. */
+  /** The store of the users' own JSON records (`user:<id>`) in this workspace's log. */
   readonly records: RecordStoreApi;
+  /** Compares the disk with the last recorded state, and returns the state of the workspace. Records nothing. */
   status(options?: ProgressOptions): Promise<StatusShape>;
+  /** Captures the workspace, and makes a snapshot. */
   snapshot(options?: SnapshotOptions): Promise<SnapshotShape>;
   /**
-   * Durably records changes at and beneath these paths, without a scan of the whole workspace. It is for programs that
-   * know which files they wrote.
+   * Durably records changes at and beneath these paths, without a scan of the whole workspace. This method is for
+   * programs that know which files they have written.
    */
   record(paths: readonly string[]): Promise<RecordShape>;
   snapshots(): Promise<SnapshotShape[]>;
@@ -330,51 +357,55 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   log(options?: LogOptions): Promise<LogEventShape[]>;
   sessions(): Promise<SessionShape[]>;
   session(id: string): Promise<SessionShape>;
-  /** Returns all paths with this file name that are or were recorded, including those of deleted files. */
+  /** Returns all paths with this file name that are or were recorded, including the paths of deleted files. */
   find(name: string): Promise<string[]>;
   /** Returns the content of an iteration. Default: the latest iteration that is not a deletion. */
   cat(path: string, iteration?: number): Promise<ContentStream>;
   explain(path: string): Promise<ExplainShape>;
   run(options: RunOptions): Promise<RunShape>;
   /**
-   * Calls `work` off the record: nothing that `work` does is stored. The changes of `work` stay out of the history
-   * until somebody else changes the same paths or records them by name. While `work` runs, only two kinds of changes
-   * are recorded: changes that tools make to their declared paths, and writes through this API (such as `putFile`).
-   * Throws `REFUSED` in a workspace without a folder.
+   * Calls `work` off the record, and returns its result. Nothing is stored of what `work` does. The changes of `work`
+   * stay out of the history until somebody else changes the same paths, or includes them again
+   * (`SnapshotOptions.onRecord`). While `work` runs, only two kinds of changes are recorded: changes that tools make to
+   * their declared paths, and writes through this API (such as `putFile`). Throws `REFUSED` in a workspace without a
+   * folder.
    */
   offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until the returned recording is stopped. */
   watch(options?: WatchOptions): Promise<Recording>;
   /**
-   * Runs a watcher while the workspace is open. On Linux, the watcher can tell whether it missed a change. While it has
-   * missed none, full scans visit only paths that may have changed. Such a scan does not find writes through a memory
-   * map or through a hard link outside of the workspace. The next scan of another process finds them.
+   * Runs a watcher while the workspace is open. On Linux, the watcher knows whether it has missed a change. While it
+   * has missed none, captures of the whole workspace scan only the paths that may have changed. Such a scan does not
+   * find writes through a memory map, or through a hard link outside of the workspace. The next scan by another process
+   * finds these writes.
    */
   follow(options?: FollowOptions): Promise<void>;
   verify(options?: VerifyOptions): Promise<VerifyShape>;
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
   /** Returns the signed head. Throws `REFUSED` if the history is not signed. */
   head(): Promise<HeadShape>;
-  /** Returns whether the history is signed, and what to do if it is not. */
+  /** Returns whether the history is signed and, if it is not, the reason and what to do about it. */
   signing(): Promise<SigningShape>;
   /**
-   * Accepts the present log, as a person's decision, if the history is not signed or contradicts its kept head. An
-   * event records the decision, and the note of the old head is kept. Through a client of a server, throws `USAGE`.
+   * Accepts the present log, if the history is not signed or contradicts its kept head. This is a person's decision. An
+   * event records the decision, and the note of the old head is kept. Does nothing if the history is signed. Through a
+   * client of a server, throws `USAGE`.
    */
   acceptHead(): Promise<AcceptedHeadShape>;
   /**
-   * Moves the log into the archive, and continues in a new log. Throws `REFUSED` if the history is not signed or cannot
-   * be proved. With `dropArchive`, also throws `REFUSED` while work is open whose first events would be removed.
+   * Moves the events of the log into the archive, and continues in a new log. Throws `REFUSED` if the history is not
+   * signed or cannot be proved. With `dropArchive`, also throws `REFUSED` if the first events of open work would be
+   * removed.
    */
   compact(options?: CompactOptions): Promise<CompactShape>;
   /**
-   * Frees contents that no workspace of the store needs. Like `StoreApi.gc`, this method is about the whole store, but
-   * it does not free forgotten histories.
+   * Frees contents that no workspace of the store needs. Like `StoreApi.gc`, this method applies to the whole store.
+   * Unlike `StoreApi.gc`, it does not free forgotten histories.
    */
   gc(options?: ProgressOptions): Promise<GcShape>;
   /**
-   * Returns the disk usage of the whole store. With `by`, also returns the contents of this workspace, grouped by
-   * session, path or age.
+   * Returns the disk usage of the whole store. With `by`, the result also has the disk usage of this workspace's
+   * contents, grouped by session, path or age.
    */
   du(options?: { readonly by?: "session" | "path" | "age" }): Promise<DuShape>;
   config(): Promise<ConfigShape>;
@@ -382,19 +413,20 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   /** Returns the limits on the history that is kept, and the source of each limit: a file, `as given`, or `default`. */
   retention(): Promise<RetentionSourcesShape>;
   /**
-   * Records that a caller was refused the operation `what`, and throws `FORBIDDEN`. Servers call this method, because
-   * the engine does not know their roles. `unlisted`: the number of earlier refusals that were not recorded. A
-   * workspace of a client has no such method.
+   * Records that the operation `what` was refused to a caller because of the caller's role, and throws `FORBIDDEN`.
+   * Servers call this method, because the engine does not know their roles. `unlisted`: the number of earlier refusals
+   * that were not recorded (default: 0). A workspace of a client has no such method.
    */
   refuse?(what: string, unlisted?: number): Promise<never>;
   /**
-   * Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. A change by a
-   * descendant of such a process belongs to that work. A workspace of a client has no such method.
+   * Returns the ids of the processes that own open runs, actions, transactions and agents' sessions. If a descendant of
+   * such a process makes a change, the change belongs to the work of that process. A workspace of a client has no such
+   * method.
    */
   owners?(): Promise<readonly number[]>;
   /**
-   * Signs and keeps the head now, as the closing of the workspace does. Without this call, the head is kept within two
-   * seconds after a change. A workspace of a client has no such method.
+   * Signs and keeps the head at once. Without this call, this happens within two seconds after a change, and when the
+   * workspace is closed. A workspace of a client has no such method.
    */
   keepHead?(): Promise<void>;
   /**
@@ -403,7 +435,10 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    */
   as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;
-  /** Closes the workspace. It is called at the end of a block with `await using workspace = await open(…)`. */
+  /**
+   * Closes the workspace. The runtime calls this method at the end of a block with `await using workspace = await
+   * open(…)`.
+   */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -414,17 +449,19 @@ export interface ActingAs {
   readonly actor?: string;
   readonly client?: string;
   /**
-   * Identifies the request that is made with this view. If a `snapshot`, `restore` (in place), `undo`, `redo`,
-   * `rollback`, `run` or write of a file was already done under this id, it is not done again, and the answer describes
-   * what was done at that time. A caller can therefore repeat a request whose answer was lost, even because of a crash.
-   * A request that found nothing to do is not remembered. At most 200 characters; over a client, at most 128 in
-   * percent-encoded form. Throws `USAGE` if the id was used for a different request.
+   * An id that identifies the request that is made with this view. It applies to `snapshot`, `restore` (in place),
+   * `undo`, `redo`, `rollback`, `run` and writes of files. If such a request was already done under this id, it is not
+   * done again, and the answer describes what was done at that time. A caller can therefore repeat a request whose
+   * answer was lost, even in a crash. A request that found nothing to do is not remembered.
+   *
+   * At most 200 characters; through a client, at most 128 in percent-encoded form. Throws `USAGE` if the id was used
+   * for a different request. Default: the request has no id.
    */
   readonly requestId?: string;
   /**
    * True if the caller is on another machine. Nothing outside of the workspace is then read or changed for the caller.
-   * If an action names a path outside of the workspace, that path is reported as not kept. Views that are made from
-   * this view have the same restriction.
+   * If an action of the caller names a path outside of the workspace, the action's coverage reports that the path was
+   * not kept. Views that are made from this view have the same restriction.
    */
   readonly onlyInside?: true;
 }

@@ -6,7 +6,7 @@ import { isPassing, pause, waitOf } from "./retry.ts";
 import { unavailable } from "./transport.ts";
 import type { Wire } from "./wire.ts";
 
-/** The time without data after which the server is considered gone. A server sends a heartbeat every 15 s. */
+/** The time without data, in ms, after which the server is considered gone. A server sends a heartbeat every 15 s. */
 const SILENCE_MS = 45_000;
 
 /**

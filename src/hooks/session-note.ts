@@ -21,11 +21,11 @@ export interface SessionNote {
   /** The keys of open actions whose end may never be reported. */
   unsaid?: readonly string[];
   /**
-   * The ids of actions that were recorded as denied because the agent began another call, by the same keys. The agent
-   * may still be running these calls in parallel.
+   * The ids of actions that were recorded as denied because the agent began another call, by keys of the same form as
+   * in `open`. The agent may still be running these calls in parallel.
    */
   doubted?: Record<string, string>;
-  /** The ends of actions that are reported or inferred but not recorded yet, by the same keys. */
+  /** The ends of actions that are reported or inferred but not recorded yet, by keys of the same form as in `open`. */
   ends?: Record<string, ActionEnd>;
 }
 

@@ -11,8 +11,8 @@ export interface Asked {
 export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
 
 /**
- * This many client names get a workspace of their own. All further clients of a server over HTTP share one workspace
- * without a name.
+ * The maximum number of client names that get a workspace of their own. All further clients of a server over HTTP share
+ * one workspace without a name.
  */
 const MAX_CLIENTS = 8;
 

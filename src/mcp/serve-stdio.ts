@@ -28,7 +28,7 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
 /** In bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
-/** How many bytes of each end of a message that is too long are searched for its id. */
+/** The number of bytes at the beginning, and at the end, of a too long message that are searched for its id. */
 const EDGE = 4_096;
 
 const NEWLINE = 0x0a;

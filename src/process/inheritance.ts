@@ -4,7 +4,8 @@ import type { ByteWords } from "../util/byte-words.ts";
 import { optional } from "../util/optional.ts";
 
 /**
- * What this process has inherited from its parent. A command that runs in place of this process must inherit the same.
+ * The descriptors and texts that this process has inherited from its parent. A command that runs in place of this
+ * process must inherit them, too.
  */
 export interface Inheritance {
   /** The open file descriptors from 3 up. */

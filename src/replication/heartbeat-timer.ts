@@ -2,9 +2,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 import type { Timers } from "../util/timers.ts";
 
 /**
- * After this many silent heartbeats, the other side counts as gone. The timer counts heartbeats, not milliseconds. If
- * this process was busy or its machine slept, the late heartbeat counts only once, and the bytes that arrived in that
- * time are read before the next heartbeat.
+ * The number of silent heartbeats in succession after which the other side counts as gone. The timer counts heartbeats,
+ * not milliseconds. If this process was busy or its machine slept, the late heartbeat counts only once, and the bytes
+ * that arrived in that time are read before the next heartbeat.
  */
 const SILENT_BEATS = 3;
 

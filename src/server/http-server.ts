@@ -370,7 +370,7 @@ const MARK = Buffer.from("CHR");
 interface SniffOptions {
   /** Gets connections that begin with a frame. The bytes received so far can be read from the socket again. */
   readonly take: (socket: Socket) => void;
-  /** A connection whose protocol is still unknown is closed after this time. */
+  /** The time after which a connection whose protocol is still unknown is closed, in milliseconds. */
   readonly withinMs: number;
 }
 

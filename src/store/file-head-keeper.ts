@@ -127,7 +127,7 @@ export class FileHeadKeeper implements HeadKeeper {
   retire(workspaceId: string): string | undefined {
     const note = readText(this.#disk, this.#headFile(workspaceId));
     if (note === undefined) return undefined;
-    // The name contains the note's hash, so that the same note is kept once.
+    // The name contains the note's hash, so that an equal note is kept only once.
     const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
     const path = `${this.#folder}/heads/${name}`;
     if (this.#disk.lstat(path) === undefined) this.#write(path, note);

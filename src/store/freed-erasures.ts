@@ -27,8 +27,8 @@ export class FreedErasures {
   }
 
   /**
-   * True if every erasure is remembered, and each still has the same contents that are needed elsewhere as at `put`.
-   * The key of each erasure is a unique name.
+   * True if every erasure is remembered, and if the contents of each erasure that are needed elsewhere are still the
+   * ones at the call of `put`. The key of each erasure is a unique name.
    */
   async hasAll(erasures: ReadonlyMap<string, LoggedErasure>, needed: Needed): Promise<boolean> {
     if (erasures.size === 0) return true;

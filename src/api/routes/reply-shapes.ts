@@ -26,7 +26,10 @@ export interface MeShape {
   workspaces: string[] | null;
   /** The id of the workspace of the folder in which the server was started; `null` if there is none. */
   default_workspace: string | null;
-  /** True if the server is still opening that folder or creating its history. `default_workspace` is then `null`. */
+  /**
+   * True if the server is still opening the folder in which it was started, or creating the history of this folder.
+   * `default_workspace` is then `null`.
+   */
   starting?: true;
 }
 
@@ -55,7 +58,9 @@ export interface AbandonedShape {
   actions: string[];
 }
 
-/** The result for an intact chain. For a broken chain, the reply is a problem. */
+/**
+ * The reply for an intact history. For a history that is not intact, the reply is a problem (`INTEGRITY_VIOLATION`).
+ */
 export interface IntegrityShape {
   ok: true;
 }

@@ -7,8 +7,9 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { MeShape } from "./reply-shapes.ts";
 import type * as z from "zod";
 
-// This file has the server's half of a route, with its schemas. The client's half is in `route.ts`. The published types
-// of the client must not need the package of the schemas, because that package is not installed with them.
+// This file has the types of the server's half of a route, which contains the schemas. The client's half is in
+// `route.ts`. The halves are separate, because the package of the schemas is not installed with the published types of
+// the client, which therefore must not import it.
 
 /**
  * A kind of request that takes long. Each kind has its own queue, because the durations differ: seconds for a large
@@ -168,8 +169,8 @@ export function defineCall<
 }
 
 /**
- * Makes the error for an operation that a client cannot request, because it needs the library on the store's machine.
- * `what` completes "a server cannot … for its caller".
+ * Returns the `USAGE` error for an operation that a client cannot request, because it needs the library on the machine
+ * of the store. `what` completes "a server cannot … for its caller".
  */
 export function elsewhere(what: string): ChronicleError {
   return new ChronicleError("USAGE", `a server cannot ${what} for its caller`, {
@@ -197,6 +198,7 @@ export function needsMachine({ role, workspaces }: MeShape): void {
   );
 }
 
+/** Returns a copy of an object without the members whose value is `undefined`. */
 export function withoutUndefined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const members = Object.entries(given).filter(([, value]) => value !== undefined);
   return Object.fromEntries(members) as { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -8,8 +8,8 @@ export function counted(count: number, noun: string, many = `${noun}s`): string 
 const UNDO_OF = "undo of ";
 
 /**
- * Returns in words what the next `undo` takes back. The argument is the operation on which that `undo` acts. It can
- * itself be an undo (of selected work) that was redone. The next `undo` does this undo once more, so it takes back the
+ * Returns in words what the next `undo` undoes. The argument is the operation on which that `undo` acts. The operation
+ * can itself be an undo (of selected work) that was redone. The next `undo` then repeats this undo, so it undoes the
  * selected work.
  */
 export function takenWords({ kind, summary }: { readonly kind: string; readonly summary: string }): string {

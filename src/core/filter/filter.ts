@@ -19,7 +19,10 @@ export interface FilterOptions {
   readonly forceInclude: readonly string[];
 }
 
-/** The limits of a capture, all of them numbers; 0 means no limit. */
+/**
+ * The limits of a capture: the maximum number of entries, the maximum total size in bytes, and the maximum size of one
+ * file in bytes. 0 means no limit.
+ */
 export interface CaptureLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -33,7 +36,10 @@ export const DEFAULT_FILTER: FilterOptions = {
   forceInclude: [],
 };
 
-/** Excludes nothing, because everything that a program writes into a hosted workspace is intended. */
+/**
+ * The filter of a hosted workspace. It excludes nothing, because everything that a program writes to a hosted workspace
+ * is intended.
+ */
 export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: false, forceInclude: [".git"] };
 
 export const DEFAULT_LIMITS: CaptureLimits = { maxEntries: 300_000, maxBytes: 2 * 1024 ** 3, maxFileSize: 0 };

@@ -42,12 +42,13 @@ export interface BaseEntry {
   readonly path: WorkspacePath;
   /** The number of the iteration: 1, 2, 3 … per path. Later iterations continue from it. */
   readonly iteration: number;
+  /** The event that recorded this iteration. */
   readonly seq: number;
   /** The state; `undefined` if the path is deleted. Deleted paths are kept so that their iteration numbers continue. */
   readonly entry: Entry | undefined;
   /**
-   * The Merkle hash of a live folder. With it, an index can be filled without computing the hash. `verify` recomputes
-   * it.
+   * Only for a live folder: the Merkle hash of the folder. An index can take over this hash instead of computing it.
+   * `verify` recomputes it.
    */
   readonly folderHash?: Hash;
 }
@@ -69,13 +70,14 @@ export interface BaseRoot {
   readonly hash: Hash;
 }
 
+/** The header of a base. `root` is the Merkle root of the workspace. */
 export interface BaseHeader {
   readonly root: Hash;
   readonly roots: readonly BaseRoot[];
   readonly counts: BaseCounts;
 }
 
-/** Entry rows include those of deleted paths. */
+/** The numbers of rows. Deleted paths have entry rows, too. */
 export interface BaseCounts {
   readonly entries: number;
   readonly records: number;

@@ -32,9 +32,10 @@ const BATCH_ROWS = 4096;
 
 /**
  * Reads a base from its bytes, in batches of at most 4,096 rows. The bytes are not trusted. Throws `FORMAT_UNSUPPORTED`
- * for an unknown version. Throws `INTEGRITY_VIOLATION` for a wrong magic, order, duplicates, bad names, rows without
- * their folder, wrong counts, and missing or trailing bytes. The hashes of the roots must match the root of the
- * workspace. All other folder hashes are passed on unchecked. `ManifestHasher` can recompute them.
+ * for an unknown version. Throws `INTEGRITY_VIOLATION` for a wrong magic, rows that are out of order, duplicate rows,
+ * invalid names, rows without their folder, wrong counts, and missing or trailing bytes. Also throws
+ * `INTEGRITY_VIOLATION` if the hashes of the roots do not match the root of the workspace. Does not check the hashes of
+ * other folders, which `ManifestHasher` can recompute.
  */
 export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<BaseBatch> {
   const reader = new BaseReader();
@@ -63,7 +64,8 @@ const FILE_COLUMNS_MS = 50;
 class BaseReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  // Pieces that wait for the rest of a long record, so that they are joined only once.
+  // The pieces that are not joined to `#bytes` yet. They wait for the rest of a long record, so that all of its pieces
+  // are joined at once.
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wanted = 0;

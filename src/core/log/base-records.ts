@@ -59,6 +59,7 @@ export function parseRecord(bytes: Buffer): BaseRecord {
   return { recordId, seq, ts, op, record, ...optional({ recursionDepth }) } as BaseRecord;
 }
 
+/** Returns the JSON of a record row, as canonical JSON in UTF-8. */
 export function recordText({ op, record, recordId, recursionDepth = 0, seq, ts }: BaseRecord): Buffer {
   const depth: RecordBody = recursionDepth === 0 ? {} : { recursion_depth: recursionDepth };
   return Buffer.from(canonicalJson({ op, record, record_id: recordId, ...depth, seq, ts }));
@@ -93,7 +94,9 @@ export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
   return records;
 }
 
-/** Always throws `INTEGRITY_VIOLATION`: the rows or bytes at hand do not form a base, for the given reason. */
+/**
+ * Throws the `INTEGRITY_VIOLATION` error for bytes or rows that do not form a base. `reason` completes "not a base: …".
+ */
 export function notABase(reason: string): never {
   throw new ChronicleError("INTEGRITY_VIOLATION", `not a base: ${reason}`);
 }

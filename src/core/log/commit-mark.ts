@@ -12,12 +12,15 @@ import type { Json } from "../values/canonical-json.ts";
  * `commit:` event follows it in the same append.
  */
 export interface CommitMark {
+  /** The seq of the first event of the commit. */
   readonly first: number;
   /** The Merkle root of the files right after the commit. */
   readonly root?: Hash;
 }
 
-/** `historyId` is the id of a workspace or of a record store. */
+/**
+ * Returns the record id of the event that carries a mark. `historyId` is the id of a workspace or of a record store.
+ */
 function commitRecordId(historyId: string): string {
   return `commit:${historyId}`;
 }
@@ -54,7 +57,7 @@ function readMark({
   return typeof root === "string" && isHash(root) ? { first, root } : "commit.root is not a hash";
 }
 
-/** Returns `undefined` if the event does not end a commit, or if its mark is faulty. */
+/** Returns the mark of an event; `undefined` if the event does not end a commit, or if the mark is faulty. */
 export function markOf(event: Pick<LogEvent, "op" | "recordId" | "record">): CommitMark | undefined {
   const mark = readMark(event);
   return typeof mark === "string" ? undefined : mark;

@@ -68,7 +68,7 @@ function fieldsOf(body: RecordBody): HistoryAnchor {
   if (seq < 1) damaged("seq is no event");
   const [workspace, ts] = [text(body, "workspace"), text(body, "ts")];
   if (!isTimestamp(ts)) damaged("ts is no time");
-  // This throws unless a frontier of this length fits this number of events.
+  // The constructor throws if the frontier has the wrong length for this number of events.
   void new LogTree(frontier, seq);
   return {
     workspace,

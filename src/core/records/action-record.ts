@@ -18,7 +18,10 @@ import {
   whole,
 } from "../values/record-fields.ts";
 
-/** `action:<id>`: one thing that an actor did (one tool call, one command). Its first event is its snapshot. */
+/**
+ * `action:<id>`: one thing that an actor does, such as a tool call or a command. The first event of the record is the
+ * snapshot that was made before the action.
+ */
 export interface ActionRecord {
   readonly state: ActionState;
   /** The type of the tool: `write_file`, `run_command`, or any other word. */
@@ -32,18 +35,26 @@ export interface ActionRecord {
    *   before and after the action.
    */
   readonly scope: "paths" | "workspace";
+  /** The declared paths: the paths that the action says it will change. */
   readonly paths: readonly WorkspacePath[];
-  /** The states of the action's paths before the action. */
+  /**
+   * The paths whose states before the action were kept. If there are more than 20,000, only the declared paths are
+   * listed.
+   */
   readonly files: readonly BackedUpFile[];
   /** Folders above the action's paths that did not exist before the action. */
   readonly missing: readonly WorkspacePath[];
-  /** Absolute paths outside of the workspace whose states were kept (`outside:<path>`). */
+  /** Absolute paths outside of the workspace whose states before the action were kept, in records `outside:<path>`. */
   readonly outside: readonly string[];
   readonly actor: string;
-  /** The agent's session, the turn, and the id that the agent gave the call. */
+  /**
+   * The agent's session, the turn of the session, and the id that the agent gave the tool call. Each is omitted if it
+   * is unknown.
+   */
   readonly session?: string;
   readonly turn?: string;
   readonly toolCall?: string;
+  /** The innermost transaction to which the action belongs. */
   readonly transaction?: string;
   /** The run within which the action began. An undo of that run also undoes the action. */
   readonly run?: string;
@@ -51,10 +62,11 @@ export interface ActionRecord {
   readonly action?: string;
   /** The hash of the previous action's snapshot (its first event); empty for the first action. */
   readonly previous: Hash | "";
-  /** The first event of the action. Every later event of the action has this field. */
+  /** The facts of the action's first event. Only the later events of the record have this field. */
   readonly begun?: BegunAt;
   /**
-   * The process that will finish the action. If it ends first, the action is abandoned. `null` if no process is known.
+   * The process that will finish the action; `null` if no process is known. If the process ends before the action is
+   * finished, the action is abandoned.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
@@ -67,29 +79,33 @@ export interface ActionRecord {
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
-  /** The last event that can be one of the action's changes. Set once the action is closed. */
+  /** The last event that can be a change of the action. Set once the action is closed. */
   readonly toSeq?: number;
-  /** The number of paths that the action changed; `null` while it is open. */
+  /** The number of paths that the action changed; `null` while the action is open. */
   readonly changed: number | null;
   /** The reason why the action failed, or was denied or abandoned. */
   readonly reason?: string;
   /**
-   * A blob with the list of the paths that were omitted before the action (`omitted-change.ts`). The blob is kept while
-   * the action can still end (open, denied, abandoned). Private.
+   * The hash of a private blob that lists the paths that were omitted before the action (`omitted-change.ts`). The blob
+   * is needed while the action can still be finished, which is the case in the states `open`, `denied` and `abandoned`.
    */
   readonly omittedBefore?: Hash;
-  /** The contents that were kept aside for the action. */
+  /** The contents that were kept aside for the action. Omitted if there are none. */
   readonly aside?: Aside;
   /** The action's changes to omitted paths. Empty until the action is closed. */
   readonly omittedChanges: readonly OmittedChange[];
 }
 
 /**
- * The state of an action. An action begins as `open`. A `failed` or `denied` action keeps its snapshot. An `abandoned`
- * action was never finished.
+ * The state of an action:
+ * - `open`: the action is not finished. Every action begins in this state.
+ * - `done`, `failed` or `denied`: the outcome with which the action was finished. A `failed` or `denied` action keeps
+ *   its snapshot.
+ * - `abandoned`: nobody finished the action. It can still be finished later.
  */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
 
+/** The seq, the hash and the time of an action's first event. */
 export interface BegunAt {
   readonly seq: number;
   readonly hash: Hash;
@@ -98,11 +114,12 @@ export interface BegunAt {
   readonly depth: number;
 }
 
+/** A path whose state before an action can be restored. */
 export interface BackedUpFile {
   readonly path: WorkspacePath;
   /**
-   * The iteration that has the state. It is 0 if the path did not exist (`absent`), or if its state is kept aside (not
-   * `absent`).
+   * The iteration that has the state. The number 0 means that no iteration has it: the path did not exist (`absent` is
+   * true), or its state is kept aside (`absent` is false).
    */
   readonly iteration: number;
   /** True if the path did not exist. A rollback then removes whatever is at the path. */

@@ -33,21 +33,27 @@ export interface TargetRoot {
   readonly only?: string;
 }
 
+/** The paths that a tool is about to touch. The kind `none` is for a tool that only reads. */
 export type ActionTargets =
   | { readonly kind: "none" }
   | {
-      /** With `paths`, the tool touches only these paths. With `workspace`, the tool may also touch other paths. */
+      /**
+       * `paths`: the tool touches only the paths in `paths` and `outside`. `workspace`: the tool may also touch other
+       * paths.
+       */
       readonly kind: "paths" | "workspace";
       readonly paths: readonly WorkspacePath[];
       /** Absolute, normalised paths that are in no root. */
       readonly outside: readonly string[];
       /** The paths of `outside` whose whole subtrees may be touched. */
       readonly outsideDeep: readonly string[];
-      /** Names in a root that may be touched even if the filter excludes them. */
+      /** Names in a root that the tool may touch even if the filter excludes them. Omitted if there are none. */
       readonly swept?: readonly Sweep[];
     };
 
+/** Names that a tool may touch in one root. */
 export interface Sweep extends NameSweep {
+  /** The id of the root; `undefined` for the first root. */
   readonly root: string | undefined;
 }
 
@@ -55,7 +61,10 @@ const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "sear
 
 type Field = "path" | "source" | "destination";
 
-/** With `deep`, everything beneath the named paths is touched too. */
+/**
+ * The tools whose payload names all paths that they touch, by type. `fields`: the fields of the payload with these
+ * paths. `deep`: true if the tool also touches everything beneath these paths.
+ */
 const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly deep: boolean }> = new Map([
   ["write_file", { fields: ["path"] as const, deep: false }],
   ["delete_file", { fields: ["path"] as const, deep: false }],
@@ -68,14 +77,14 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
-/** Other names under which tools pass a field. Some pass the source of a move as `path`. */
+/** Other names under which tools pass a field. Some tools pass the source of a move as `path`. */
 const OTHER_NAMES: Readonly<Partial<Record<Field, Field>>> = { source: "path" };
 
 /**
- * Returns the paths that a tool is about to touch, from its type and payload alone. Relative paths of a command are
- * resolved from its working directory, and all other relative paths from the first root. `..` is resolved textually, so
- * links are not followed. Throws `PATH_INVALID` for a path that no file can have, and `USAGE` if the payload lacks a
- * field that the type needs.
+ * Returns the paths that a tool is about to touch, from its type and payload alone. In a payload of `run_command`,
+ * relative paths are resolved from the command's working directory. All other relative paths are resolved from the
+ * first root. `..` is resolved textually, so links are not followed. Throws `PATH_INVALID` for a path that no file can
+ * have, and `USAGE` if the payload lacks a field that the type needs.
  */
 export function actionTargets(type: string, payload: TargetPayload, folders: TargetFolders): ActionTargets {
   if (READS.has(type)) return { kind: "none" };
@@ -90,7 +99,8 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 
 /**
  * Returns the source and the destination of a tool that moves something, as given in the payload. Returns `undefined`
- * if the tool does not touch both (a copy only reads its source), or if the payload lacks one of them.
+ * if the tool does not touch both paths (a copy, for example, only reads its source), if the tool is a command, or if
+ * the payload lacks one of the paths.
  */
 export function movedFields(type: string, payload: TargetPayload): readonly [from: string, to: string] | undefined {
   const known = TYPES.get(type);
@@ -146,8 +156,8 @@ export interface Target {
   readonly path: string;
   readonly deep: boolean;
   /**
-   * Only for a deep target: the names in it that may be touched even if the filter excludes them. Default: all names.
-   * For a path that was forecast from a command, the default is no names.
+   * Only for a deep target: the names beneath the path that may be touched even if the filter excludes them. Default:
+   * all names; for a path that was forecast from a command, no names.
    */
   readonly sweeps?: readonly NameSweep[];
 }
@@ -218,8 +228,8 @@ class Sorter {
 }
 
 /**
- * Returns the sweeps of a root that lies in a swept folder. `beneath` is the path of the root within the swept folder;
- * `""` if the root is that folder itself.
+ * Returns the sweeps that apply within a root that is a swept folder or lies in one. `beneath` is the path of the root
+ * within the swept folder; `""` if the root is that folder itself.
  */
 function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
   if (beneath === "") return [...sweeps];
@@ -238,7 +248,10 @@ function isPossible(path: string): boolean {
   return path.isWellFormed() && !path.includes("\0") && Buffer.byteLength(path) <= MAX_PATH_BYTES;
 }
 
-/** Resolves `.` and `..` textually. Throws `PATH_INVALID` for a path that no file can have. */
+/**
+ * Makes a path absolute and normalised: resolves it from `base`, and resolves `.` and `..` textually. Throws
+ * `PATH_INVALID` for a path that no file can have.
+ */
 function absolute(given: string, base: string): string {
   if (typeof given !== "string" || given === "" || !isPossible(given)) {
     const shown = String(given).slice(0, 200).toWellFormed();

@@ -1,22 +1,27 @@
 import { ChronicleError } from "../values/errors.ts";
 import { INVISIBLE } from "../values/invisible.ts";
 
-/** Names that stand for people and for Chronicle itself. An agent with such a name would be mistaken for them. */
+/**
+ * Names that stand for people or for Chronicle itself. An agent with such a name would be mistaken for a person or for
+ * Chronicle.
+ */
 const RESERVED = [
   ...["human", "person", "people", "operator", "owner", "user", "admin", "administrator", "root", "superuser"],
   ...["system", "chronicle", "ambiguous"],
 ];
 /** The actor in the records of changes whose owner is unknown. */
 const NOBODYS = "ambiguous";
-/** A placeholder for a letter of another script. */
+/** A placeholder for a character that may stand for any letter. */
 const ANY = "*";
 
 /**
  * Letters, digits and signs that look like Latin letters. Each row has the characters, and the Latin letters that they
  * look like. The characters are the letters of UTS #39 (confusables.txt) that occur in names, and characters that
- * people write for letters (`hum4n`). A capital letter that is in no row is read as its small letter. NFKD handles
- * full-width and mathematical letters, and letters with marks. Any letter, digit or sign beyond ASCII may also stand
- * for any letter, if at least half of the word's letters are ASCII.
+ * people write for letters (`hum4n`). A capital letter that is in no row is read as its small letter.
+ *
+ * The rows do not need the letters that `claimedName` recognises in other ways. NFKD replaces full-width letters,
+ * mathematical letters, and letters with marks. Any other letter, digit or sign beyond ASCII may stand for any letter
+ * (see `mayBe`).
  */
 const LOOKS: readonly (readonly [string, string])[] = [
   ["АВЕКМНОРСТУХЅІЈԌԚԜՏ", "abekmhopctyxsijgqws"],
@@ -46,7 +51,8 @@ const SIGNS = [0x1f1_30, 0x1f1_50, 0x1f1_70, 0x1f1_e6];
 
 /**
  * Returns the reserved word that a name equals or looks like; `undefined` if there is none. Recognises the word in
- * spite of letters of other scripts, marks, signs, invisible characters between the letters, and another case.
+ * upper and lower case, and in spite of letters of other scripts, marks, signs, and invisible characters between the
+ * letters.
  */
 export function claimedName(name: string): string | undefined {
   const letters = [...name.normalize("NFKD")].filter(
@@ -64,19 +70,20 @@ export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
 
+/** Returns the default actor of a role: `agent` for an agent, else `human`. */
 export function nameOfRole(role: "person" | "agent" | undefined): string {
   return role === "agent" ? "agent" : "human";
 }
 
 /**
- * Returns the given name. If none is given, returns `otherwise`, or `agent` if `otherwise` looks like the name of a
- * person or of Chronicle.
+ * Returns the given name. If no name is given, returns `otherwise`. If `otherwise` is needed but looks like the name of
+ * a person or of Chronicle, returns `agent`.
  */
 export function agentsName(given: string | undefined, otherwise: string): string {
   return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
 }
 
-/** Throws `FORBIDDEN` if an agent gives itself a name that looks like that of a person or of Chronicle. */
+/** Throws `FORBIDDEN` if the name of an agent looks like the name of a person or of Chronicle. */
 export function refuseClaimedName(name: string | undefined): void {
   const claimed = name === undefined ? undefined : claimedName(name);
   if (claimed === undefined) return;
@@ -130,8 +137,8 @@ function signed(letter: string): string | undefined {
 }
 
 /**
- * Returns true if the name could be this word, with any letter in place of each letter of another script. At least half
- * of the word's letters must be in the name as Latin letters.
+ * Returns true if the name has the length of the word, and equals it except for placeholders (`ANY`). At least half of
+ * the characters must be equal letters.
  */
 function mayBe(open: string, word: string): boolean {
   if (!open.includes(ANY) || open.length !== word.length) return false;

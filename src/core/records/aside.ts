@@ -3,21 +3,24 @@ import type { Hash } from "../values/hash.ts";
 import { damaged, hashOf, object, text } from "../values/record-fields.ts";
 
 /**
- * Small files that git ignores, kept aside for some days. They are content of the class `private`. The record of the
- * session or action names one blob, which is a plan (`plan.ts`) of the change to each path. Only the plan names the
- * contents. Therefore, the log has no hash of a short secret, no replica receives the contents, and no reader sees
- * them.
+ * The files that were kept aside for a session or action, mostly small files that git ignores. Their contents have the
+ * class `private`, and are kept for `ASIDE_MS`.
+ *
+ * The record of the session or action names one blob, which is a plan (`plan.ts`) with the change of each path. Only
+ * this plan names the contents. Therefore, the log has no hash from which a short secret could be guessed, no replica
+ * receives the contents, and no reader sees them.
  */
 export interface Aside {
   /**
-   * A blob with the changes that the session or action made to the paths. While the session or action is open, the plan
-   * lists each path as removed.
+   * The hash of the plan: the changes that the session or action made to the paths. While the session or action is
+   * open, its changes are not known yet, and the plan lists each path as removed.
    */
   readonly plan: Hash;
-  /** The time until which the plan and its contents are kept. */
+  /** The time, in ISO 8601, until which the plan and its contents are kept. */
   readonly until: string;
 }
 
+/** The time for which files are kept aside: seven days, in ms. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
 export function encodeAside({ plan, until }: Aside): Json {

@@ -22,17 +22,18 @@ export interface SyncConflict {
   /** The origin's workspace. */
   readonly origin: string;
   /**
-   * The origin's event that recorded `base`, on which the folder's side is based; 0 if the path never existed there.
+   * The origin's event that recorded `base`, the state on which the folder's side is based; 0 if the origin never had
+   * the path.
    */
   readonly baseSeq: number;
-  /** The origin's event that recorded `wanted`; 0 if the path never existed there. */
+  /** The origin's event that recorded `wanted`; 0 if the origin never had the path. */
   readonly upstreamSeq: number;
   /**
    * The origin's event up to which the folder had been reconciled before the conflict. The state after this event is
    * the base of all paths beneath the conflict's path.
    */
   readonly since?: number;
-  /** The reason, for a `blocked` conflict. */
+  /** Only for a `blocked` conflict: a text for messages that says why the origin's state cannot be written. */
   readonly detail?: string;
 }
 
@@ -43,6 +44,7 @@ export interface SyncConflict {
 export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
+  /** The way in which the conflict was settled. Omitted while the conflict is open. */
   readonly settled?: ConflictEnd;
   /**
    * The reason. Two reasons occur only in a sync. With `blocked`, the origin's state cannot be written to the folder.
@@ -51,11 +53,12 @@ export interface ConflictRecord {
   readonly reason: ConflictReason | "blocked" | "collision";
   /** The id of the intent that caused the conflict; `""` for a sync. */
   readonly undo: string;
+  /** Set only for a conflict between a folder and its origin. */
   readonly sync?: SyncConflict;
   /** The time at which the conflict was found, in ISO 8601 UTC. */
   readonly met: string;
   /**
-   * The three states of the path:
+   * The three states of the path, each `undefined` if the path does not exist in it:
    * - `base`: the state that the undone work left. In a sync, the state on which the folder's side is based.
    * - `current`: the state that the path keeps. In a sync, the folder's state.
    * - `wanted`: the state that the undo would restore. In a sync, the origin's state.

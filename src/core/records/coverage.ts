@@ -23,26 +23,31 @@ export interface Omission {
   readonly path: WorkspacePath;
   readonly reason: OmissionReason;
   /**
-   * A text for messages: the rule, the errno, the kind of special file, the size. For `excluded` it begins with the name
-   * of the rule, by which code tells the rules apart.
+   * A text for messages, such as the rule, the errno, the kind of special file, or the size. For `excluded`, the text
+   * begins with the name of the rule, because code distinguishes the rules by this name.
    */
   readonly detail?: string;
 }
 
-/** Rules that are not applied, with the reason. A capture records the paths that they would exclude. */
+/** Rules that Chronicle does not apply, with the reason. A capture records the paths that these rules would exclude. */
 export interface UnappliedRules {
-  /** A text for messages: the setting or the file, which is relative to the root or absolute. */
+  /** A text for messages: the setting, or the file as a path that is absolute or relative to the root. */
   readonly source: string;
+  /** A text for messages: the reason why the rules are not applied. */
   readonly detail: string;
 }
 
 /** The receipt of what a capture left out, and why. */
 export interface Coverage {
+  /** True if every omission is intended (`isMeant`). */
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
-  /** Omitted if all rules are applied. */
+  /** The rules that are not applied. Omitted if there are none. */
   readonly unapplied?: readonly UnappliedRules[];
-  /** The number of omissions that a record does not list. */
+  /**
+   * Set only for a coverage that was read from a record: the number of further omissions, which the record does not
+   * list. Omitted if there are none, or if all of them are known to be `excluded`.
+   */
   readonly unlisted?: number;
 }
 
@@ -51,19 +56,20 @@ interface ReasonTraits {
   /** The omission is intended, so the capture is complete in spite of it. */
   readonly isMeant: boolean;
   /**
-   * A rule leaves out the path: one of the filter, or one that every capture applies. The history has no state of the
-   * file that is there. With any other reason, it can have an earlier state of this file.
+   * A rule leaves out the path: a rule of the filter, or a rule that every capture applies. The history has no state of
+   * the present file. With any other reason, the history can have an earlier state of this file.
    */
   readonly isByRule: boolean;
   /**
-   * The reason applies to the path itself and everything beneath it. The present state was not read, so it has no
-   * backup.
+   * The reason applies to the path itself and to everything beneath it. The present state was not read, so the history
+   * has no copy of it.
    */
   readonly notRead: boolean;
   /** The path's content is never kept, not even aside. */
   readonly neverKept: boolean;
   /**
-   * The path is not compared before and after a command, because it is Chronicle's own, or is tracked and read again.
+   * The path's state is not compared before and after a command. Either the path is Chronicle's own, or it is tracked
+   * and the next capture reads it again.
    */
   readonly notCompared: boolean;
   /** A recorded path stays recorded with its earlier state. Therefore, a restore must not touch the present state. */
@@ -74,8 +80,8 @@ interface ReasonTraits {
    */
   readonly isStale: boolean;
   /**
-   * A command, such as `chmod`, can cause this reason for a recorded file. The result of the command then reports this
-   * as a change.
+   * A command can cause the omission of a recorded file with this reason; `chmod`, for example, can make the file
+   * unreadable. The result of the command then reports the omission as a change.
    */
   readonly outgrown: boolean;
 }
@@ -193,28 +199,32 @@ const TRAITS: Readonly<Record<OmissionReason, ReasonTraits>> = {
   },
 };
 
-/** Returns the reasons with a trait. A reason that only a later version knows has no trait. */
+/** Returns the reasons that have a trait. A reason that this version does not know has no traits. */
 export function reasonsWith(trait: keyof ReasonTraits): ReadonlySet<string> {
   return new Set(Object.entries(TRAITS).flatMap(([reason, traits]) => (traits[trait] ? [reason] : [])));
 }
 
 const MEANT = reasonsWith("isMeant");
 
+/** Returns true if the omission is intended, so that a capture is complete in spite of it. */
 export function isMeant(omission: { readonly reason: string }): boolean {
   return MEANT.has(omission.reason);
 }
 
+/** Makes a coverage. It is complete if every omission is intended. */
 export function coverageOf(omitted: readonly Omission[], unapplied: readonly UnappliedRules[] = []): Coverage {
   return { complete: omitted.every(isMeant), omitted, ...(unapplied.length === 0 ? {} : { unapplied }) };
 }
 
 /**
  * `coverage:<workspace id>`: the coverage of full captures from this event on. The event directly follows the changes
- * of the first capture with this coverage. A path without an entry was absent at a moment if the last such event at or
- * before that moment neither excludes nor omits the path.
+ * of the first capture with this coverage.
+ *
+ * The record shows whether a path that has no entry at a moment was absent then. The path was absent if the last
+ * coverage event at or before the moment neither excludes nor omits the path.
  */
 export interface CoverageRecord {
-  /** A blob with the canonical JSON of the filters in force, one per root. */
+  /** The hash of a blob with the canonical JSON of the filters in force, one per root. */
   readonly filter: Hash;
   /** The event before the first event of the capture. */
   readonly fromSeq: number;
@@ -223,7 +233,7 @@ export interface CoverageRecord {
    * beneath it.
    */
   readonly omitted: readonly OmittedPath[];
-  /** The number of omitted paths. At most `MAX_OMITTED` of them are listed. */
+  /** The number of all these paths. At most `MAX_OMITTED` of them are listed in `omitted`. */
   readonly count: number;
 }
 
@@ -240,10 +250,10 @@ export function coverageRecordId(workspaceId: string): string {
 }
 
 /**
- * Returns the omissions of a capture that a record lists. Leaves out excluded paths, because they follow from the
- * filters. If not all omissions can be listed, the paths in `recorded` have precedence, because an earlier state of
- * them is recorded. The caller must leave out an `unstable` path (one that changed while it was read) if some state of
- * the path was read.
+ * Returns the omissions of a capture as a coverage record lists them, sorted by path, and their number. Leaves out
+ * excluded paths, because they can be derived from the filters. If there are more than `MAX_OMITTED`, the paths in
+ * `recorded` have precedence, because the history has an earlier state of these paths. The caller must leave out an
+ * `unstable` path (one that changed while it was read) if some state of the path was read.
  */
 export function listedOmissions(
   omitted: readonly OmittedPath[],
@@ -274,6 +284,7 @@ export function decodeCoverageRecord(body: RecordBody): CoverageRecord {
   return { filter: hashOf(body, "filter"), fromSeq: whole(body, "from_seq"), omitted, count };
 }
 
+/** Returns true if two coverages are equal, so that the second one need not be recorded. */
 export function sameCoverage(
   a: Pick<CoverageRecord, "filter" | "omitted" | "count">,
   b: Pick<CoverageRecord, "filter" | "omitted" | "count">,

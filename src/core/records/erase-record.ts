@@ -7,9 +7,13 @@ import { damaged, hashOf, list, object, optionalText, orNull, text, texts, whole
 import { decodeRanges, type SeqRanges } from "../values/seq-ranges.ts";
 import { optional } from "../../util/optional.ts";
 
+/** The prefix of the ids of erase records. */
 export const ERASE = "erase:";
 
-/** The request for an erasure. Exactly one of the fields is set. */
+/**
+ * The request for an erasure: a path, the hash of a content, or a pattern as in a `.gitignore`. Exactly one of the
+ * fields is set.
+ */
 export interface EraseAsked {
   readonly path?: string;
   readonly content?: Hash;
@@ -17,28 +21,33 @@ export interface EraseAsked {
 }
 
 /**
- * `erase:<id>`: an erasure: the contents that it permits to be missing from the store, and its actor. No line of the
- * log is removed. The lines that name these contents keep their hashes, and prove the history as before.
+ * `erase:<id>`: an erasure, with the contents that may be missing from the store because of it. No line of the log is
+ * removed. The lines that name these contents keep their hashes, and prove the history as before.
  */
 export interface EraseRecord {
-  /** With `withdrawn`, the erasure was withdrawn within the grace period, and permits nothing. */
+  /**
+   * `erased`: the erasure is in force. `withdrawn`: the erasure was withdrawn within the grace period, and no content
+   * may be missing because of it.
+   */
   readonly state: "erased" | "withdrawn";
   /** The hashes of the contents, ascending. */
   readonly contents: readonly Hash[];
   /**
-   * Kept-aside contents that the erasure also permits to be missing. They are listed by path, because only plans have
-   * their hashes. Default: none.
+   * Kept-aside contents that may also be missing. They are listed by plan and path, because only plans may name their
+   * hashes. Default: none.
    */
   readonly aside?: readonly ErasedAside[];
   readonly asked: EraseAsked;
   readonly reason: string | undefined;
   readonly actor: string;
+  /** The time of the erasure, in ISO 8601 UTC. */
   readonly at: string;
-  /** The time until which the bytes are kept. */
+  /** The time, in ISO 8601 UTC, until which the bytes are kept. With `now`, this is the time of the erasure. */
   readonly until: string;
   /**
-   * The events that ended the recording of paths whose contents were erased. Lists only events in earlier commits of
-   * this erasure, not those in the commit of this event. The files of these paths stay. Default: none.
+   * The events that ended the recording of paths, because a content of the path was erased. Only events of earlier
+   * commits of this erasure are listed, not the events of the commit that contains this one. The files of these paths
+   * stay on disk. Default: none.
    */
   readonly untracked?: SeqRanges;
   /** The origin's workspace and the event that this erasure follows. Set only in a folder that follows an origin. */

@@ -10,8 +10,8 @@ export interface LoggedErasure extends EraseRecord {
   readonly recordId: string;
   readonly seq: number;
   /**
-   * The events that ended the recording of paths whose contents were erased. Unlike in the record, events in the
-   * record's own commit are included.
+   * The events that ended the recording of paths, because a content of the path was erased. Unlike the record's own
+   * field, this list includes the events of the record's own commit.
    */
   readonly untracked: SeqRanges;
 }
@@ -35,14 +35,17 @@ export class Erasures {
   #contents: ReadonlyMap<Hash, LoggedErasure> | undefined;
   #aside: ReadonlyMap<Hash, ReadonlyMap<WorkspacePath, LoggedErasure>> | undefined;
 
-  /** With `due` (ms since the epoch), uses only erasures whose grace period is over at that time. Default: uses all. */
+  /**
+   * `due`: a time in ms since the epoch. Only erasures whose grace period is over at this time are then in force.
+   * Default: all erasures that were not withdrawn are in force.
+   */
   constructor(due?: number) {
     this.#due = due;
   }
 
   /**
-   * Adds an event of a record. Ignores an event that is not newer than the last known event of the record. Throws
-   * `LOG_DAMAGED` for an invalid record.
+   * Adds an event of an erase record. Ignores an event that is not newer than the last known event of the same record.
+   * Throws `LOG_DAMAGED` for an invalid record.
    */
   add(recordId: string, seq: number, body: RecordBody): void {
     if (seq <= (this.#last.get(recordId)?.seq ?? 0)) return;
@@ -51,7 +54,10 @@ export class Erasures {
     this.#aside = undefined;
   }
 
-  /** Returns the last event of a record, whether the erasure is in force or not. */
+  /**
+   * Returns the last known event of an erase record, whether the erasure is in force or not; `undefined` if none is
+   * known.
+   */
   last(recordId: string): LoggedErasure | undefined {
     return this.#last.get(recordId);
   }
@@ -62,21 +68,25 @@ export class Erasures {
     return inForce.sort((a, b) => a.seq - b.seq);
   }
 
+  /** True if at least one erasure was withdrawn. */
   get isSomeWithdrawn(): boolean {
     return [...this.#last.values()].some(({ state }) => state === "withdrawn");
   }
 
-  /** The number of erased contents. */
+  /** The number of contents for which an erasure is in force. Does not count contents that were kept aside. */
   get size(): number {
     return this.#byContent().size;
   }
 
-  /** Returns the last erasure in force of a content. */
+  /** Returns the last erasure in force of a content; `undefined` if there is none. */
   of(hash: Hash): LoggedErasure | undefined {
     return this.#byContent().get(hash);
   }
 
-  /** Returns true if a content that event `seq` names is allowed to be missing. */
+  /**
+   * Returns true if a content that event `seq` names may be missing from the store, because an erasure after that event
+   * is in force.
+   */
   license(hash: Hash, seq: number): boolean {
     if (this.#last.size === 0) return false;
     return (this.of(hash)?.seq ?? 0) > seq;
@@ -87,7 +97,9 @@ export class Erasures {
     return changes.filter(({ path }) => this.ofAside(plan, path) === undefined);
   }
 
-  /** Returns the last erasure in force of the content that a plan keeps aside for a path. */
+  /**
+   * Returns the last erasure in force of the content that a plan keeps aside for a path; `undefined` if there is none.
+   */
   ofAside(plan: Hash, path: WorkspacePath): LoggedErasure | undefined {
     return this.#byPlan().get(plan)?.get(path);
   }

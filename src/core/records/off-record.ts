@@ -8,13 +8,17 @@ import { damaged, hashOf, list, object, optionalText, text, whole } from "../val
 import { optional } from "../../util/optional.ts";
 
 /**
- * The paths that were changed off the record, each with the marks by which captures recognise and omit it. They are
- * stored beside the log, not in it, because the lines of a log cannot be erased. `docs/format.md` describes the bytes.
+ * The paths that were changed off the record, with the marks by which captures recognise these states and omit them.
+ * This data is stored beside the log, not in it, because the lines of a log cannot be erased. `docs/format.md`
+ * describes the bytes.
  */
 export interface OffRecord {
-  /** A part of each `seal`, so that equal contents have different seals in different workspaces. */
+  /** A text that is hashed into each `seal`, so that equal contents have different seals in different workspaces. */
   readonly salt: string;
-  /** Commands that are running off the record. A change that is made while such a command runs can be its change. */
+  /**
+   * Commands that are running off the record. A change that is made while such a command runs may have been made by the
+   * command.
+   */
   readonly going: readonly OffRecordCommand[];
   readonly notes: readonly OffRecordNote[];
 }
@@ -28,12 +32,14 @@ export interface OffRecordCommand {
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
+  /** The time at which the command started, in ISO 8601 UTC. */
   readonly started: string;
 }
 
+/** A path that was changed off the record. */
 export interface OffRecordNote {
   readonly path: WorkspacePath;
-  /** The last event of the log when the note was made. A later event of the path ends the note. */
+  /** The last event of the log at the time of the note. The note has no effect once the path has a later event. */
   readonly seq: number;
   /** The state in which the path was left; `undefined` if the path did not exist. */
   readonly state: OffRecordState | undefined;
@@ -47,10 +53,11 @@ export interface OffRecordState {
   readonly ctimeNs: bigint;
   readonly ino: bigint;
   readonly dev: bigint;
-  /** A salted hash of the content or the link's target; `undefined` for a folder. */
+  /** The salted hash (`sealOf`) of a file's content or a link's target; `undefined` for a folder. */
   readonly seal: Hash | undefined;
 }
 
+/** Returns the salted hash of a content. `content` is the unsalted hash. */
 export function sealOf({ salt }: Pick<OffRecord, "salt">, content: Hash): Hash {
   return sha256(`${salt}\n${content}`);
 }
@@ -87,7 +94,7 @@ function encodeState(state: OffRecordState | undefined): Json {
   };
 }
 
-/** Decodes the notes. Throws `LOG_DAMAGED` if they are invalid. */
+/** Decodes the output of `encodeOffRecord`. Throws `LOG_DAMAGED` if the text is invalid or has another format. */
 export function decodeOffRecord(encoded: string): OffRecord {
   const body = object(parsed(encoded), "what is off the record");
   if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");

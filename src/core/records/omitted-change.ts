@@ -8,37 +8,37 @@ import type { WorkspacePath } from "../values/path.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * A change of a session or action to an omitted path. No iteration of the path is recorded. Only the record of the
- * session or action mentions the change.
+ * A change that a session or action made to an omitted path. The change is not recorded as an iteration of the path.
+ * Only the record of the session or action mentions it.
  */
 export interface OmittedChange {
   readonly path: WorkspacePath;
   readonly type: OmittedChangeType;
   readonly reason: OmissionReason;
-  /** A text for messages: the rule that leaves the path out. */
+  /** A text for messages, such as the rule that leaves the path out. */
   readonly detail?: string;
   /**
-   * True if the path's earlier content was kept aside. For a created path, true if the created content was kept aside.
-   * Undo can then restore the earlier state.
+   * True if a content was kept aside from which `undo` can invert the change: the earlier content or, for a created
+   * path, the created content.
    */
   readonly kept: boolean;
   /** True if the path's earlier content is lost for good. */
   readonly lost: boolean;
   /**
-   * Set if the history has an earlier state of the path, and the new state could not be recorded (too large,
-   * unreadable). Undo then leaves the path as it is.
+   * Set if the history has an earlier state of the path, but the new state could not be recorded, for example because
+   * the file was too large or unreadable. `undo` then leaves the path as it is.
    */
   readonly recorded?: true;
   /**
-   * The ids of sessions or actions that may have made the change. Set if others were open at the same time. Undo then
-   * leaves the path as it is, unless it undoes all the candidates.
+   * The ids of the sessions and actions that may have made the change. Set if several were open at the same time.
+   * `undo` then leaves the path as it is, unless it undoes all candidates.
    */
   readonly candidates?: readonly string[];
 }
 
 /**
- * Returns true if an undo of the session or action takes the change back: the content was kept aside, and no other
- * session or action can have made the change.
+ * Returns true if an undo of only this session or action also inverts this change. This is so if the content was kept
+ * aside, and no other session or action can have made the change.
  */
 export function isRestored({ kept, candidates }: Pick<OmittedChange, "kept" | "candidates">): boolean {
   return kept && candidates === undefined;
@@ -48,7 +48,10 @@ type OmittedChangeType = "created" | "modified" | "deleted";
 
 const TYPES: ReadonlySet<OmittedChangeType> = new Set(["created", "modified", "deleted"]);
 
-/** The maximum number of changes of omitted paths that a record lists. Losses are listed first. */
+/**
+ * The maximum number of changes of omitted paths that a record lists. Losses are listed first. Further changes are
+ * dropped.
+ */
 const MOST_LISTED = 2_000;
 
 export function encodeOmittedChanges(changes: readonly OmittedChange[]): Json {
@@ -87,6 +90,7 @@ export function decodeOmittedChanges(body: RecordBody, key: string): readonly Om
 // The list of the omitted paths that existed before an action, each with some fields of its stat, is stored as a blob,
 // because another process may finish the action. It is canonical JSON, sorted by path.
 
+/** An omitted path that existed before an action. */
 export interface ListedOmission {
   readonly omission: Omission;
   readonly stat: OmittedStat;
@@ -121,8 +125,8 @@ export function encodeOmittedList(rows: Iterable<ListedOmission>): Buffer {
 }
 
 /**
- * Decodes a list. Throws `LOG_DAMAGED` for an invalid list, and `INTEGRITY_VIOLATION` for a text that is not canonical
- * JSON.
+ * Decodes the output of `encodeOmittedList`. Throws `LOG_DAMAGED` for an invalid list, and `INTEGRITY_VIOLATION` for a
+ * text that is not canonical JSON.
  */
 export function decodeOmittedList(bytes: Uint8Array): ListedOmission[] {
   const value = parseCanonical(Buffer.from(bytes).toString("utf8"));

@@ -22,7 +22,7 @@ export interface OutsideRecord {
   readonly entry: Entry | undefined;
   /** The number of the iteration: 1, 2, 3 … per path. */
   readonly iteration: number;
-  /** With `before`, the state before an action. With `after`, the state that the action left. */
+  /** `before`: the state is that before the action. `after`: the state is that after the action. */
   readonly phase: OutsidePhase;
   /** The action for which the state was kept. */
   readonly action: string;
@@ -45,7 +45,7 @@ export function outsidePath(absolute: string): WorkspacePath {
   return parsePath(absolute.replace(/^\//, ""));
 }
 
-/** Returns the form that receipts use for a path relative to `/`. */
+/** Returns the form in which receipts name a path that is relative to `/`: `@outside:etc/hosts`. */
 export function markedOutside(path: WorkspacePath): WorkspacePath {
   return pathInRoot(OUTSIDE_ROOT, path);
 }
@@ -55,6 +55,10 @@ export function shownOutside(path: WorkspacePath): string {
   return `/${splitRoot(path).path}`;
 }
 
+/**
+ * Returns the record id of a path relative to `/`. The id is `outside:/…`, or `outside64:` with Base64 if the path is
+ * not UTF-8.
+ */
 export function outsideRecordId(path: WorkspacePath): string {
   if (isUtf8Path(path)) return `outside:/${path}`;
   return `outside64:${Buffer.concat([Buffer.from("/"), pathToBytes(path)]).toString("base64")}`;

@@ -2,8 +2,8 @@ import type { RecordBody } from "../values/event.ts";
 import { flag, text } from "../values/record-fields.ts";
 
 /**
- * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. The pin is a separate record, because the
- * event of a snapshot identifies a state, and is never written again.
+ * `pin:<snapshot id>`: a snapshot was pinned or unpinned after it was made. This is a separate record, because a
+ * snapshot's record is never written again: its event identifies the state of the snapshot.
  */
 export interface PinRecord {
   readonly pinned: boolean;

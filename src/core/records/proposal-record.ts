@@ -6,13 +6,13 @@ import { whole } from "../values/record-fields.ts";
 const PREFIX = "proposal:";
 
 /**
- * `proposal:<id of the path's file record>`: proposes the present state of a path to the origin once more. The proposal
- * is based on those events of the origin that the replica had applied when it recorded the proposal. The event of a
- * proposal is an entry of the journal, as the event of a file is.
+ * `proposal:<id of the path's file record>`: a replica proposes the present state of a path to the origin once more.
+ * The proposal is based on the origin's events that the replica had applied when it recorded the proposal. Like the
+ * event of a file, the event of a proposal is an entry of the replica's journal.
  */
 export interface ProposalRecord {
   readonly path: WorkspacePath;
-  /** The local iteration of the path that is proposed; 0 if the path never existed. */
+  /** The iteration that is proposed, in the replica's own history; 0 if the path never existed there. */
   readonly iteration: number;
 }
 
@@ -20,7 +20,10 @@ export function proposalRecordId(path: WorkspacePath): string {
   return PREFIX + fileRecordId(path);
 }
 
-/** Returns `undefined` for a record that is not a proposal. Throws `LOG_DAMAGED` for an invalid path. */
+/**
+ * Returns the path that a record id proposes; `undefined` for a record that is not a proposal. Throws `LOG_DAMAGED` for
+ * an invalid path.
+ */
 export function proposedPath(recordId: string): WorkspacePath | undefined {
   return recordId.startsWith(PREFIX) ? pathOfRecordId(recordId.slice(PREFIX.length)) : undefined;
 }
@@ -29,7 +32,9 @@ export function proposalDraft({ path, iteration }: ProposalRecord): EventDraft {
   return { op: "upsert", recordId: proposalRecordId(path), record: { iteration } };
 }
 
-/** Decodes a proposal for the path that its id names. Throws `LOG_DAMAGED` for an invalid record. */
+/**
+ * Decodes a proposal. `path` is the path that the id of its record names. Throws `LOG_DAMAGED` for an invalid record.
+ */
 export function decodeProposal(path: WorkspacePath, body: RecordBody): ProposalRecord {
   return { path, iteration: whole(body, "iteration") };
 }

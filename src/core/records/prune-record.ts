@@ -4,11 +4,11 @@ import { damaged, flag, list, oneOf, orNull, text, whole } from "../values/recor
 export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
- * `prune:<workspace id>`: a pruning, or the withdrawal of prunings. Each is a new event of this one record. The last
- * event is in force.
+ * `prune:<workspace id>`: what was pruned from the history. Each pruning, and each withdrawal of prunings, is a new
+ * event of this one record. The last event is in force.
  *
- * A pruning removes no lines. Only `floorSeq` and `kept` determine which contents may then be missing from the store.
- * The state at the floor, all later states, and the states in `kept` can still be restored.
+ * A pruning removes no lines of the log. `floorSeq` and `kept` alone determine which contents may be missing from the
+ * store after the pruning. The state at the floor, all later states, and the states in `kept` can still be restored.
  */
 export interface PruneRecord {
   /**
@@ -16,13 +16,13 @@ export interface PruneRecord {
    * withdrawn.
    */
   readonly floorSeq: number;
-  /** States below the floor that are kept, too, as ascending seqs. */
+  /** The states below the floor that are kept, too: the seqs of their events, ascending. */
   readonly kept: readonly number[];
   /**
-   * The states of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.
+   * The members of `kept` that kept actions need. An action that begins at any other state below the floor is pruned.
    */
   readonly keptActions: readonly number[];
-  /** The number of actions that this event gave up. `snapshots` is the number of snapshots. */
+  /** The numbers of actions and of snapshots that this event gave up. */
   readonly actions: number;
   readonly snapshots: number;
   /**
@@ -32,7 +32,7 @@ export interface PruneRecord {
   readonly cause: PruneCause;
   /** True if a person has said that the given-up contents may be freed at once. */
   readonly now?: boolean;
-  /** An upper bound of the bytes that were given up since contents were last freed. */
+  /** An estimate (an upper bound) of the bytes that were given up since contents were last freed. */
   readonly pendingBytes: number;
   readonly actor: string;
 }
@@ -85,7 +85,10 @@ function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
   return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
 }
 
-/** Returns true if an action that began at the state after this event can still be rolled back. */
+/**
+ * Returns true if an action can still be rolled back. `state`: the event whose state is the state before the action
+ * (`fromSeq`). `pruning`: the pruning in force; `undefined` if nothing was pruned.
+ */
 export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
 }

@@ -16,7 +16,10 @@ import { decodeVersion, decodeWriteBack, versionRecordId } from "./write-back.ts
 
 type Reader = (body: RecordBody, recordId: string) => unknown;
 
-/** The decoders of all records except those of files, outside paths, compactions, signers and users. */
+/**
+ * The decoders of the kinds of records that `readRecord` checks. Records of files, outside paths, compactions and
+ * signers are decoded elsewhere, and the content of a user's record is not checked.
+ */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["snapshot", decodeSnapshot],
   ["action", decodeAction],
@@ -43,15 +46,16 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 const MAX_USER_ID_BYTES = 1024;
 
 /**
- * Checks a record by decoding it. Throws `LOG_DAMAGED` if the decoding fails, and for a kind of record that this format
- * does not have. Does not check the contents of a user's record.
+ * Checks a record by decoding it. Throws `LOG_DAMAGED` if the decoding fails, and for an id whose kind is not in
+ * `READERS`. Of a user's record, checks only the id. Throws `FORMAT_UNSUPPORTED` for a workspace record of another
+ * format.
  */
 export function readRecord(recordId: string, body: RecordBody): void {
   const [kind = "", ...rest] = recordId.split(":");
   if (kind === "user" && rest.length > 0) return checkUserId(rest.join(":"));
   const read = READERS.get(kind);
-  // A replica that has not reached its origin yet does not know the origin's workspace. Its record has the id
-  // `replica:`.
+  // A replica does not know the origin's workspace before it has reached the origin for the first time. Until then, its
+  // record has the id `replica:`.
   const isNamed = rest.join(":") !== "" || recordId === "replica:";
   if (read === undefined || !isNamed) return damaged(`${JSON.stringify(recordId)} is no id of a record`);
   read(body, recordId);
@@ -67,7 +71,7 @@ function commitOnly(body: RecordBody): void {
   if (Object.keys(body).join() !== "commit") damaged("it does not hold commit and nothing else");
 }
 
-/** Checks the record of a part that was cut off the log. */
+/** Checks the record of a recovery: the damaged or incomplete end of the log that was cut off and kept elsewhere. */
 function recovery(body: RecordBody): void {
   for (const key of ["cut_from_seq", "cut_from_byte"]) whole(body, key);
   for (const key of ["reason", "kept_as"]) text(body, key);
@@ -77,7 +81,8 @@ function recovery(body: RecordBody): void {
 }
 
 /**
- * Checks the record of an import. The record has those facts of another program's log for which an event has no field.
+ * Checks the record of an import. The record has the facts of another program's log for which this log's events have no
+ * field.
  */
 function imported(body: RecordBody): void {
   for (const key of ["source", "head_hash"]) text(body, key);

@@ -12,11 +12,12 @@ import {
 } from "./record-state.ts";
 
 /**
- * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, and its name is the SHA-256 of
- * its bytes. A *checkpoint* (`snapshot.json`) is a state with its checksum:
- *
- * state {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]} checkpoint {"checksum":"<SHA-256 of the
- * state's bytes>","state": state } NEWLINE
+ * The state of a record store as a file (`docs/format.md`):
+ * - A state is `{"format":2,…,"records":[`, a newline, the rows separated by a comma and a newline, a newline, and
+ *   `]}`.
+ * - A *base* is the bare state. Its name is the SHA-256 of its bytes.
+ * - A *checkpoint* (`snapshot.json`) is `{"checksum":"<SHA-256 of the state's bytes>","state":`, a state, `}`, and a
+ *   newline.
  *
  * Each row is on a line of its own, so that a large state is never held as one string in memory. The rows of a base are
  * sorted by id, so that equal states have the same base.
@@ -51,13 +52,17 @@ function encode(header: StateHeader, rows: Iterable<StateRecord>): Buffer {
   return Buffer.concat(pieces);
 }
 
+/** Encodes a base, and returns its bytes and their hash. Throws `INTEGRITY_VIOLATION` if the state has no event. */
 export function encodeRecordBase(state: RecordState, store: string): { readonly hash: Hash; readonly bytes: Buffer } {
   const rows = [...state.records()].sort((a, b) => (a.recordId < b.recordId ? -1 : 1));
   const bytes = encode(headerOf(state, store, 0), rows);
   return { hash: sha256(bytes), bytes };
 }
 
-/** `offset` is the byte offset in `events.wal` after the state's last event. */
+/**
+ * Encodes a checkpoint. `offset` is the byte offset in `events.wal` after the state's last event. Throws
+ * `INTEGRITY_VIOLATION` if the state has no event.
+ */
 export function encodeCheckpoint(state: RecordState, store: string, offset: number): Buffer {
   const bytes = encode(headerOf(state, store, offset), state.records());
   return Buffer.concat([Buffer.from(OPEN + sha256(bytes) + MIDDLE), bytes, Buffer.from(CLOSE)]);

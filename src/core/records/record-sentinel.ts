@@ -8,7 +8,7 @@ import { damaged, hashOf, list, text, whole } from "../values/record-fields.ts";
 export interface RecordSentinel {
   /** The hash of the file `bases/<base>.json`, which has the state after the previous event. */
   readonly base: Hash;
-  /** The first and last seq of the sealed log. */
+  /** The first and last seq of the log that the compaction sealed. */
   readonly range: readonly [first: number, last: number];
   /** The hash of the previous event. */
   readonly head: Hash;
@@ -25,8 +25,8 @@ export function encodeRecordSentinel(sentinel: RecordSentinel): RecordBody {
 }
 
 /**
- * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing, and `INTEGRITY_VIOLATION` if its fields
- * do not match the event.
+ * Decodes the sentinel in an event. Throws `LOG_DAMAGED` if a field is missing or malformed, and `INTEGRITY_VIOLATION`
+ * if the fields do not match the event.
  */
 export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
   const { record } = event;
@@ -52,7 +52,7 @@ export function decodeRecordSentinel(event: LogEvent): RecordSentinel {
     first <= size &&
     event.recordId === `compact:${sentinel.store}`;
   if (!fits) throw new ChronicleError("INTEGRITY_VIOLATION", `the sentinel ${event.seq} does not fit its place`);
-  // This throws unless a frontier of this length fits this number of events.
+  // The constructor throws if the frontier has the wrong length for this number of events.
   new LogTree(frontier, size);
   return sentinel;
 }

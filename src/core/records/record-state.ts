@@ -14,7 +14,10 @@ export interface StateRecord {
   readonly ts: string;
 }
 
-/** All live records, and the head and the log tree that the next event needs. */
+/**
+ * The state of a record store: all live records, and the head and the log tree, which are needed to append the next
+ * event.
+ */
 export class RecordState {
   readonly #records = new Map<string, StateRecord>();
   #tree = new LogTree();
@@ -23,7 +26,10 @@ export class RecordState {
   #ts = "";
   #store: string | undefined;
 
-  /** Builds the state at `at` from its rows. Throws `INTEGRITY_VIOLATION` if the frontier does not fit the head. */
+  /**
+   * Builds a state from its rows. `at`: the head of the state, the frontier of its log tree, and the time of its last
+   * event. Throws `INTEGRITY_VIOLATION` if the frontier does not fit the head.
+   */
   static from(
     at: { readonly head: Head; readonly frontier: readonly Hash[]; readonly ts: string },
     rows: Iterable<StateRecord>,
@@ -45,11 +51,12 @@ export class RecordState {
     return this.#ts;
   }
 
+  /** The compact range of the log tree: the roots of its perfect subtrees. */
   get frontier(): readonly Hash[] {
     return this.#tree.frontier();
   }
 
-  /** The store's id, which event 1 names; `undefined` while there is no event. */
+  /** The store's id, which the record of event 1 names; `undefined` while there is no event. */
   get storeId(): string | undefined {
     return this.#store;
   }
@@ -95,7 +102,10 @@ export class RecordState {
   }
 }
 
-/** Cuts the canonical text of the record out of the bytes of a whole, canonical line of the log. */
+/**
+ * Returns the canonical text of an event's record, cut out of the bytes of the event's line in the log. `line` must be
+ * whole and canonical.
+ */
 export function recordText(line: Buffer, event: LogEvent): string {
   const { recordId, recursionDepth, seq, ts, op, prevHash, hash } = event;
   const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;
@@ -103,7 +113,7 @@ export function recordText(line: Buffer, event: LogEvent): string {
   return line.subarray(start, line.length - Buffer.byteLength(tail)).toString("utf8");
 }
 
-/** Cuts the canonical text of the record out of the line of an event that was just sealed. */
+/** Returns the canonical text of a just sealed event's record, cut out of the event's line. */
 export function sealedText(event: SealedEvent): string {
   const { op, prevHash, hash, line } = event;
   const start = `{"hash":"${hash}","op":"${op}","prev_hash":"${prevHash}","record":`.length;

@@ -34,6 +34,7 @@ import { optional } from "../../util/optional.ts";
 
 /** `snapshot:<id>`: a kept name for the state right after its event. */
 export interface SnapshotRecord {
+  /** The number of the snapshot. The baseline has number 0. */
   readonly number: number;
   readonly cause: string;
   readonly root: Hash;
@@ -41,6 +42,7 @@ export interface SnapshotRecord {
   readonly parent: number | null;
   readonly pinned: boolean;
   readonly actor: string;
+  /** The number of paths that changed since the previous snapshot; `null` for the baseline. */
   readonly changed: number | null;
   readonly coverage: Coverage;
   /** A blob with the canonical JSON of the filters in force, one per root. */
@@ -51,13 +53,15 @@ export interface SnapshotRecord {
   readonly name?: string;
   readonly message?: string;
   readonly session?: string;
-  /** A blob with the base on which the log starts at this snapshot. */
+  /** The hash of a blob: the base on which the log starts. Omitted unless the log starts at this snapshot. */
   readonly base?: Hash;
 }
 
 /**
- * `session:<id>`: one actor's run of work. The kind `agent` is an agent's own session, whose changes belong to its
- * actions.
+ * `session:<id>`: a recorded session. Its `kind` is one of:
+ * - `run`: a command that Chronicle runs.
+ * - `watch`: a recording of changes of the workspace.
+ * - `agent`: an agent's own session. The changes of the session belong to the session's actions.
  */
 export interface SessionRecord {
   readonly kind: "run" | "watch" | "agent";
@@ -68,8 +72,11 @@ export interface SessionRecord {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly paths: readonly string[];
+  /** The state before the session is the state after this event. */
   readonly fromSeq: number;
+  /** The Merkle roots of the states that the session recorded. */
   readonly merkleRoots: readonly Hash[];
+  /** `snapshots`: the number of snapshots that the session made. `changed`: the number of paths that it changed. */
   readonly snapshots: number;
   readonly changed: number;
   readonly networkEvents: readonly Json[];
@@ -83,40 +90,52 @@ export interface SessionRecord {
   readonly pidSpace?: string;
   /** The session's changes to omitted paths. Empty until the session has ended. */
   readonly omittedChanges: readonly OmittedChange[];
-  /** The brackets within which the run was begun. */
+  /** The brackets within which the session was begun. Empty if there were none. */
   readonly within: Within;
-  /** The contents that were kept aside for the session. */
+  /** The contents that were kept aside for the session. Omitted if there are none. */
   readonly aside?: Aside;
 }
 
 /**
- * `intent:<id>`: a change that the engine is about to make to the worktree. The intent is open until the change is
- * done.
+ * `intent:<id>`: an operation that changes files. The record is written as `open` before the first file is changed, and
+ * is written again as `done` or `abandoned` when the operation ends. A crash can leave an intent open. A later change
+ * of the workspace then closes the intent: it finishes the operation or, for an incomplete write to a hosted workspace,
+ * undoes it. An operation is `abandoned` if it has changed nothing, or was undone in this way.
  */
 export interface IntentRecord {
   /**
-   * The kind of the change. `replica` means the changes that a replica's folder gets from its origin. Each origin has
-   * one such record, whose id is the origin's.
+   * The kind of the operation. The kind `replica` has two uses:
+   * - In a folder that follows an origin: the changes that a sync makes to the folder. The record's id is the workspace
+   *   id of the origin.
+   * - At an origin: the changes that a replica writes back to the origin's folder. The record's id is derived from the
+   *   replica's id.
+   *
+   * In both uses, all operations with the same other side share one record, which each operation writes anew.
    */
   readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
-  /** The client that requested the change, by its own name. */
+  /** The client that requested the operation, by the name that the client gives itself. */
   readonly client?: string;
   /**
-   * The mark of the process that made the change (see `pidMark`), if the system has one. The mark is needed because
-   * several processes can have the same client name.
+   * The mark of the process that carried out the operation (see `pidMark`). Omitted if it is unknown. The mark is
+   * needed because several processes can have the same client name.
    */
   readonly process?: string;
   readonly started: string;
-  /** A blob with the canonical JSON of the changes (see `plan.ts`). A write in a hosted workspace has no plan. */
+  /**
+   * The hash of a blob with the canonical JSON of the changes (see `plan.ts`). Omitted if `changes` has the changes,
+   * and for a write to a hosted workspace, which needs no plan.
+   */
   readonly plan?: Hash;
+  /** The number of paths that the operation is to change. */
   readonly paths: number;
+  /** The last event before the intent. */
   readonly fromSeq: number;
   /** Only for undo and redo: the operation that is undone or redone. */
   readonly target?: string;
-  /** Set when the change is done: the number of paths that were left alone. */
+  /** Set when the intent is closed: the number of paths that could not be changed, and were left alone. */
   readonly skipped?: number;
   /**
    * Only for an undo of selected work: the selection, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`,
@@ -124,58 +143,64 @@ export interface IntentRecord {
    */
   readonly selection?: string;
   /**
-   * Only for an undo of selected work: the ids of the operations, and of redone undos of selected work, that it undoes
-   * completely.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. A redone undo of
+   * selected work counts as such an operation.
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the operations whose only remaining changes did not merge. The next undo skips
-   * these operations. It also skips the operations in `takes` that changed the paths in `left`.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that did not
+   * merge with later work. When an `undo` without a selection looks for the next operation, it skips these operations.
+   * It also skips an operation in `takes` that changed a path in `left`.
    */
   readonly passes?: readonly string[];
-  /** Only for an undo of selected work: the events that it undoes. */
+  /** Only for an undo of selected work: the events that the undo undoes. */
   readonly took?: SeqRanges;
-  /** Only for an undo of selected work: the events that did not merge with later work. They are not undone. */
+  /**
+   * Only for an undo of selected work: the events of paths that did not merge with later work. These events are not
+   * undone.
+   */
   readonly met?: SeqRanges;
   /**
-   * Only for an undo of any kind: the paths that it left alone. Their events are not undone. The list is complete once
-   * the undo is done.
+   * Only for an undo (of selected work or not): the paths that the undo left alone. The events of these paths are not
+   * undone, even if `took` has them. The list is complete once the intent is closed.
    */
   readonly left?: readonly WorkspacePath[];
   /**
-   * Only for a write: its session, action and transaction. Each is set only if it owns the whole write (see
-   * `FileRecord`).
+   * Only for a write: the session, the action and the transaction that own the write, as in the write's file records
+   * (see `FileRecord`). Each field is omitted if there is no such owner.
    */
   readonly session?: string;
   readonly action?: string;
   readonly transaction?: string;
   /**
-   * `request` is the id that the caller gave the request, and `asked` is the SHA-256 of the request. Both are omitted
-   * if there is no id.
+   * `request`: the id that the caller gave the request. `asked`: the SHA-256 of the request's method and arguments, by
+   * which a different request with the same id is recognised. Both are omitted if the caller gave no id.
    */
   readonly request?: string;
   readonly asked?: Hash;
   /**
-   * Only for a request that has an id and is not a write: the paths that were left alone. With this list of at most
-   * `MAX_STAYED` paths, the request can be answered again. The list is complete once the request is done.
+   * Only for a request that has an id and is not a write: the paths that were left alone, at most `MAX_STAYED`. If the
+   * caller repeats the request, the answer is made from this list. The list is complete once the intent is closed.
    */
   readonly stayed?: readonly StayedPath[];
   /**
-   * Only for a finished request that has an id and is not a write: the files that somebody wrote during the request,
-   * and the paths at which these files were kept.
+   * Only for a request that has an id and is not a write, and only once the intent is closed: the files that somebody
+   * wrote during the request, and the paths at which these files were kept.
    */
   readonly keptAt?: readonly KeptBeside[];
-  /** The plan of the paths that were kept aside. */
+  /** The plan of the operation's changes to paths that were kept aside. Omitted if there are none. */
   readonly aside?: Aside;
-  /** Only for a rollback: the action for which the paths of `aside` were kept aside. */
+  /** Only for a rollback with `aside`: the action that is rolled back, for which these paths were kept aside. */
   readonly brings?: string;
-  /** Set while the intent is open: contents of the plan that no other record names. */
+  /** Set while the intent is open: contents that the operation needs and that no other record names. */
   readonly contents?: readonly Hash[];
   /** Set while the intent is open: the conflicts that are written as separate records when the intent is closed. */
   readonly conflicts?: readonly IdentifiedConflict[];
-  /** Set while the intent is open: the changes, if they are few. The intent then has no plan. */
+  /** Set while the intent is open: the changes, if they are few. The intent then has no `plan`. */
   readonly changes?: readonly UpstreamChange[];
-  /** Set while the intent is open: true if files get their recorded modification times. */
+  /**
+   * Set while the intent is open: true if the operation gives files their recorded modification times. Default: false.
+   */
   readonly keepMtime?: true;
   /** Set while the intent is open: the replica's progress, which is recorded when the intent is closed. */
   readonly replica?: ReplicaRecord;
@@ -200,12 +225,16 @@ export interface KeptBeside {
 /** The maximum number of paths that an intent lists in `stayed`. */
 export const MAX_STAYED = 1_000;
 
-/** The maximum number of omissions that a snapshot record lists. Further omissions are only counted. */
+/**
+ * The maximum number of omissions that a snapshot record lists. The record counts all omissions, including those that
+ * it does not list. The same maximum applies to the record's rules that are not applied (`unapplied`); further rules
+ * are dropped.
+ */
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
   const { omitted } = coverage;
-  // If not all omissions can be listed, excluded paths are listed last, because they follow from the filter.
+  // If not all omissions can be listed, excluded paths come last, because they can be derived from the filter.
   const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
   const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
   const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({
@@ -286,8 +315,8 @@ export function encodeSession(record: SessionRecord): RecordBody {
     merkle_roots: record.merkleRoots,
     snapshots: record.snapshots,
     changed: record.changed,
-    // Each network event is stored as JSON text, because a caller's event may have fractions, and Chronicle's own
-    // records must not.
+    // Each network event is stored as JSON text, because a caller's event may have fractional numbers, which
+    // Chronicle's own records must not have.
     network_events: record.networkEvents.map((event) => JSON.stringify(event)),
     notes: record.notes,
     actor: record.actor,
@@ -466,7 +495,10 @@ function decodeSelective(body: RecordBody): Selective {
   };
 }
 
-/** The ids of the innermost run, action and transaction within which a record's bracket was begun. */
+/**
+ * The ids of the innermost run, action and transaction within which a bracket was begun. Each is omitted if there is
+ * none.
+ */
 export interface Within {
   readonly run?: string;
   readonly action?: string;
@@ -496,7 +528,11 @@ const OPEN: readonly (readonly [prefix: string, key: string, state: string])[] =
   ["conflict:", "state", "open"],
 ];
 
-/** Returns true if this event leaves its record unfinished. The index finds such records without reading the others. */
+/**
+ * Returns true if the record is unfinished after an event with this content: an open action, intent or conflict, a
+ * running session, or an active transaction. The index stores the result, so that unfinished records are found without
+ * reading all records.
+ */
 export function leavesOpen(recordId: string, record: RecordBody): boolean {
   return OPEN.some(([prefix, key, state]) => recordId.startsWith(prefix) && record[key] === state);
 }

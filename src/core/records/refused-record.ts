@@ -8,7 +8,10 @@ export interface RefusedRecord {
   readonly actor: string;
   /** The time in ISO 8601 UTC. */
   readonly at: string;
-  /** Details of the attempt as JSON, such as its arguments with secrets masked. Cut off after 500 characters. */
+  /**
+   * Details of the attempt as JSON, such as its arguments. Secrets are masked, and the text is cut off after 500
+   * characters.
+   */
   readonly detail: string;
 }
 

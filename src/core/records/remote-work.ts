@@ -2,23 +2,24 @@ import type { LogEvent } from "../values/event.ts";
 import { changesOf } from "../values/file-record.ts";
 
 /**
- * Work that was done in another copy of the workspace and arrived by a sync. Its session, turn and action have no
- * records in this log. Only the file events of the work name them.
+ * Work that was done in another copy of the workspace and arrived by a sync. This log has no records of the work's
+ * session, turn and action. Only the file events of the work name them.
  */
 export interface RemoteWorkRow {
   /** The replica that wrote the work back; `""` if the work came from the origin. */
   readonly replica: string;
-  /** The session; `""` if none is named. At least one of `session`, `turn` and `action` is not empty. */
+  /** The session, the turn and the action; `""` if none is named. At least one of the three is not empty. */
   readonly session: string;
   readonly turn: string;
   readonly action: string;
   /** The actor of the last event. */
   readonly actor: string;
-  /** The first and the last event, and their times. */
+  /** The seqs and the times of the first and the last event. */
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly firstTs: string;
   readonly lastTs: string;
+  /** The number of events. */
   readonly events: number;
 }
 

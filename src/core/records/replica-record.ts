@@ -13,7 +13,7 @@ export interface ReplicaHalt {
   readonly detail?: string;
 }
 
-/** The identity of a folder. If the folder at a path has another identity than before, it is another folder. */
+/** The identity of a folder. If the identity at a path has changed, another folder is now at this path. */
 export interface FolderIdentity {
   /** The device and the inode, as decimal numbers. */
   readonly dev: string;
@@ -26,15 +26,15 @@ export interface FolderIdentity {
 }
 
 /**
- * The treatment of missing paths.
+ * The treatment of missing paths by the next step of a sync.
  * - `here`: paths that are missing in the folder are written to the folder again.
  * - `both`: in addition, paths that are missing at the origin are proposed to the origin.
  */
 export type Kept = "here" | "both";
 
 /**
- * The rule for files that editors and desktops make for themselves. `leave`: each file stays on its side. `sync`: the
- * files are synced both ways.
+ * The rule for files that editors and desktops make for themselves. `leave`: each file stays on the side on which it
+ * was made. `sync`: the files are synced both ways.
  */
 export type EditorFilesRule = "leave" | "sync";
 
@@ -45,11 +45,11 @@ export type EditorFilesRule = "leave" | "sync";
 export interface ReplicaRecord {
   /** The id of the origin's workspace; `""` until the origin has answered once. */
   readonly origin: string;
-  /** The name by which this replica introduces itself to the origin. If the name changes, the journal starts again. */
+  /** The id by which the origin knows this replica. If the id changes, the journal starts again. */
   readonly sandboxId: string;
   /** The URL of the origin, without a token. */
   readonly url: string;
-  /** The workspace that was requested at the origin; `undefined` if none was named. */
+  /** The id or name of the origin's workspace, as it was given at the start of the sync. Omitted if none was given. */
   readonly workspace?: string;
   readonly mode: ReconcileMode;
   /**
@@ -63,7 +63,7 @@ export interface ReplicaRecord {
    * sync removes this field.
    */
   readonly filteredTo?: readonly string[];
-  /** The name of a predefined filter. */
+  /** The name of a predefined filter. Omitted if none applies. */
   readonly policy?: string;
   /** The rule for editors' own files (core/filter/editor-names.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
@@ -72,20 +72,30 @@ export interface ReplicaRecord {
   /** True if protected files are synced both ways, too. Default: each side keeps its own. */
   readonly withProtected?: true;
   /**
-   * The protected names that a person has added at the origin. They also protect files in the folder. Default: none.
+   * The protected names that a person has added at the origin. Files with these names are also protected in the folder.
+   * Default: none.
    */
   readonly originNames?: readonly string[];
   /** The protected names that a person had added in the folder at the last reconciliation. Default: none. */
   readonly ownNames?: readonly string[];
   /** The origin's event up to which the folder is reconciled; 0 if it never was. */
   readonly applied: number;
-  /** The last local event that the origin is known to have answered. Pruning keeps the contents of later events. */
+  /**
+   * The last event of the replica's own log to which the origin is known to have replied. Pruning keeps the contents of
+   * later events, because they may still have to be sent.
+   */
   readonly settled: number;
-  /** Set if the next step of the sync must not treat missing paths as deleted (see `Kept`). */
+  /**
+   * Set if the next step of the sync must not treat missing paths as deleted (see `Kept`). Default: missing paths are
+   * treated as deleted.
+   */
   readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
+  /** True if the sync is paused. Default: false. */
   readonly paused?: boolean;
+  /** True if the sync is stopped. Default: false. */
   readonly stopped?: boolean;
+  /** Set if the sync is halted. */
   readonly halted?: ReplicaHalt;
 }
 

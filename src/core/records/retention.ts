@@ -2,9 +2,10 @@
  * Decides which moments of a history are kept when it is pruned. Pure: all input comes from the log.
  *
  * Moments are ordered by seq, never by time. The age of a moment is the sum of the intervals between consecutive
- * moments, from this moment to the end of the log. The wall clock is never used. An interval counts as a clock jump if
- * it is longer than 90 days and longer than three times the age limit. Clock jumps do not add to ages, so that they
- * prune nothing.
+ * moments, from this moment to the end of the log. The wall clock is not used.
+ *
+ * An interval counts as a clock jump if it is longer than 90 days and longer than three times the age limit. Clock
+ * jumps do not add to ages. Otherwise, a wrong clock could make all earlier moments too old.
  *
  * The times of two kinds of moments are corrected:
  * - A moment whose time is after the end of the log is treated as recorded together with the next moment.
@@ -21,22 +22,32 @@ export interface KeptMoment {
   /** The time in the log, in milliseconds since 1970. */
   readonly ts: number;
   /**
-   * The reason why no limit removes the moment. `first`: the moment is the first of its session. Actions with `open` or
-   * `first` still count towards the limit.
+   * The reason why the moment is kept whatever the rules are; omitted if there is none.
+   * - `baseline`: the moment is snapshot 0.
+   * - `named`: the moment is a snapshot with a name.
+   * - `pinned`: the moment is pinned.
+   * - `open`: open work needs the moment.
+   * - `first`: the moment is the first action of a session.
+   *
+   * Actions with the shield `open` or `first` still count towards `maxSnapshots`.
    */
   readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
 }
 
 /** The configured limits. 0 means no limit. */
 export interface RetentionLimits {
+  /** The maximum number of actions that are neither pinned nor named. */
   readonly maxSnapshots: number;
   readonly maxAgeMs: number;
 }
 
 /**
- * A person's rules for the moments to keep. A moment is kept if any rule keeps it. `last` keeps that number of newest
- * moments. `withinMs` keeps all moments below that age. Each other rule is a number of periods (hours, days …). It
- * keeps the newest moment of each of the latest periods that have moments, up to this number.
+ * A person's rules for the moments to keep. A moment is kept if any rule keeps it. The default of each rule is 0, which
+ * keeps nothing.
+ * - `last` keeps this number of newest moments.
+ * - `withinMs` keeps all moments that are younger than this age in ms.
+ * - Each other rule is a number of periods (hours, days …) in UTC. It keeps the newest moment of each of the latest
+ *   periods that have moments, up to this number of periods.
  */
 export interface KeepRules {
   readonly last?: number;
@@ -52,19 +63,20 @@ export interface PruneQuestion {
   /** The moments, in the order of their states. */
   readonly moments: readonly KeptMoment[];
   readonly rules: RetentionLimits | KeepRules;
-  /** Moments that are younger than this are not pruned. */
+  /** An age in ms. Younger moments are not pruned. */
   readonly minAgeMs: number;
-  /** The last event of the log, and its time. */
+  /** The last event of the log, and its time in milliseconds since 1970. */
   readonly head: { readonly seq: number; readonly ts: number };
-  /** The floor in force; 0 if the history was never pruned. */
+  /** The present floor; 0 if the history was never pruned. */
   readonly floorSeq: number;
-  /** States that unfinished work needs, in addition to those of the moments. */
+  /** The states that unfinished work needs, in addition to those of the moments. Default: none. */
   readonly states?: readonly number[];
-  /** A state that unfinished work needs, together with all later states. */
+  /** A state that unfinished work needs, together with all later states. Default: there is no such state. */
   readonly hold?: number;
 }
 
 export interface PruneAnswer {
+  /** The new floor. It is never below the present floor. */
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
@@ -78,6 +90,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LONGEST_STEP = 90 * DAY;
 
+/** Returns the moments that are kept and those that are pruned, and the resulting floor. */
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;
@@ -150,10 +163,11 @@ interface Judged {
 }
 
 /**
- * Returns the moments beyond the limits. `maxSnapshots` limits the actions that are neither pinned nor named.
- * `maxAgeMs` applies to snapshots, too. If there are too many actions, an additional tenth of the limit is pruned, so
- * that not every new action causes a pruning. Half of the limit is reserved for unshielded actions, however many are
- * shielded.
+ * Returns the moments that exceed the limits and may be pruned (`mayGo`):
+ * - `maxSnapshots` limits the number of actions that are neither pinned nor named. If there are more, the oldest ones
+ *   are pruned until the number is a tenth below the limit, so that not every new action causes a pruning. At least
+ *   half of the limit is left for unshielded actions, even if many actions are shielded.
+ * - `maxAgeMs` limits the age of actions and snapshots.
  */
 function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
   const { maxSnapshots, maxAgeMs } = limits;
@@ -168,11 +182,15 @@ function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: J
   return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));
 }
 
+/** Returns true if a moment counts towards `maxSnapshots`. */
 export function isCounted({ kind, shield }: KeptMoment): boolean {
   return kind === "action" && shield !== "pinned" && shield !== "named";
 }
 
-/** Functions that return the number of the period of a time, in UTC. Weeks begin on Monday. */
+/**
+ * For each rule, a function that numbers the periods: it returns the number of the period that contains a time (UTC).
+ * Weeks begin on Monday.
+ */
 const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "yearly", (ts: number) => number>> = {
   hourly: (ts) => Math.floor(ts / HOUR),
   daily: (ts) => Math.floor(ts / DAY),
@@ -203,7 +221,10 @@ function keptByRules(moments: readonly KeptMoment[], rules: KeepRules, { times, 
   return kept;
 }
 
-/** The `chronicle:` section of a `config.yaml`. It says how much is kept. Other sections belong to other programs. */
+/**
+ * The `chronicle:` section of a `config.yaml`, which limits what is kept. Absent limits have the defaults of
+ * `DEFAULT_RETENTION`. Other sections of the file belong to other programs.
+ */
 export interface RetentionConfig {
   readonly max_snapshots?: number;
   readonly max_age_days?: number;

@@ -22,7 +22,7 @@ export interface Sentinel {
   readonly size: number;
   /** The frontier of that log tree: the roots of its perfect subtrees. */
   readonly frontier: readonly Hash[];
-  /** The workspace's own record, so that the workspace's folders are known without the base. */
+  /** A copy of the workspace's record, so that the folders of the workspace are known without reading the base. */
   readonly workspace: WorkspaceRecord;
   /** True if the previous events were removed on purpose. Their absence is then not damage. */
   readonly dropsArchive: boolean;
@@ -79,7 +79,7 @@ function checkPlace(event: LogEvent, { head, size, range, frontier }: Sentinel):
   new LogTree(frontier, size);
 }
 
-/** Returns the head before an event. Before event 1, it is the empty head. */
+/** Returns the head before an event. For event 1, this is the empty head: seq 0 and hash `""`. */
 export function headBefore(event: LogEvent): Head {
   return event.prevHash === "" ? { seq: 0, hash: "" } : { seq: event.seq - 1, hash: event.prevHash };
 }

@@ -2,8 +2,8 @@ import type { Head, RecordBody } from "../values/event.ts";
 import { damaged, hashOf, object, orNull, text, whole } from "../values/record-fields.ts";
 
 /**
- * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last signer event is in
- * force. The first signer event is in the first commit of a history.
+ * `signer:<workspace id>`: the key that signs the heads of this history from this event on. The last event of the
+ * record is in force. The first event of the record is in the first commit of a history.
  */
 export interface SignerRecord {
   /** The verifier key: `<name>+<key id>+<Base64>`. */
@@ -11,8 +11,10 @@ export interface SignerRecord {
   /** The first event that the key signs, which is the seq of this event. */
   readonly since: number;
   /**
-   * The reason for the key. `begun`: the history begins with this key. `changed`: the previous key has signed a head
-   * that covers this event. `accepted`: a person continued from the history as found.
+   * The reason why this key signs:
+   * - `begun`: the history begins with this key.
+   * - `changed`: this key replaces the previous key, which has signed a head that covers this event.
+   * - `accepted`: a person has accepted the history as found, although it was not signed or contradicted its head.
    */
   readonly why: "begun" | "changed" | "accepted";
   readonly actor: string;

@@ -11,22 +11,27 @@ export function isGraceOver(since: number, now: number): boolean {
   return since + GRACE_MS <= now;
 }
 
-/** A part of a history that a person has given up: a pruning's contents, or a span of archived events. */
+/**
+ * A part of a history that a person has given up: the contents of a pruning, or a range of archived events. `event`:
+ * the event of the pruning. `first` and `last`: the first and the last event of the range.
+ */
 export type GivenUpPart =
   | { readonly kind: "pruning"; readonly event: number }
   | { readonly kind: "archive"; readonly first: number; readonly last: number };
 
 /** The note about a forgotten history or a given-up part. It is stored outside of the store. */
 export interface Tombstone {
-  /** The workspace's id. For a part, an id that begins with the workspace's. */
+  /** The id of the workspace; for a part, the result of `partId`. */
   readonly id: string;
   /** Set if only a part of this workspace's history was given up. */
   readonly part?: GivenUpPart & { readonly workspace: string };
+  /** The name of the workspace. Omitted if it had none. */
   readonly name?: string;
   /** The workspace's first folder; empty if it had none. */
   readonly path: string;
   /** The store's folder. */
   readonly store: string;
+  /** The time at which the data was given up. */
   readonly forgotten: string;
   /** The time from which the data may be freed. */
   readonly until: string;
@@ -38,6 +43,7 @@ export interface Tombstone {
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
 }
 
+/** Returns the id of a given-up part: `<workspace id>.pruning-<event>` or `<workspace id>.archive-<last event>`. */
 export function partId(workspace: string, part: GivenUpPart): string {
   return `${workspace}.${part.kind}-${part.kind === "pruning" ? part.event : part.last}`;
 }
@@ -46,7 +52,10 @@ export function encodeTombstone(stone: Tombstone): string {
   return `${JSON.stringify(stone, null, 2)}\n`;
 }
 
-/** Decodes a tombstone. Returns `undefined` if the text is not a tombstone. */
+/**
+ * Decodes a tombstone. Returns `undefined` if the text is not JSON, or lacks one of `id`, `path`, `store`, `forgotten`
+ * and `until`. Does not check the other fields.
+ */
 export function parseTombstone(text: string): Tombstone | undefined {
   try {
     const value = JSON.parse(text) as Partial<Tombstone> | null;

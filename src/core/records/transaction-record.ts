@@ -1,9 +1,7 @@
 import type { Json, RecordBody } from "../values/event.ts";
 import { oneOf, optionalText, orNull, text, whole } from "../values/record-fields.ts";
 
-/**
- * `transaction:<id>`: actions that are completed or rolled back as a whole. A savepoint is a transaction with a parent.
- */
+/** `transaction:<id>`: work that is committed or rolled back as a whole. A savepoint is a transaction with a parent. */
 export interface TransactionRecord {
   readonly status: TransactionStatus;
   readonly startedAt: string;
@@ -15,39 +13,45 @@ export interface TransactionRecord {
   readonly name?: string;
   readonly actor: string;
   /**
-   * The agent's session to which the transaction belongs. Only actions of this session are part of the transaction.
-   * Default: actions of all sessions are part of it.
+   * The agent's session to which the transaction belongs. Only actions and writes of this session are part of the
+   * transaction. Default: actions and writes of all sessions are part of it.
    */
   readonly session?: string;
   /**
-   * `actions`: only the following changes belong to the transaction:
-   * - changes of actions and writes
-   * - restores, undos and redos of the client that began the transaction
+   * With `actions`, only the following changes belong to the transaction:
+   * - the changes of actions and writes
+   * - the restores, undos and redos of the client that began the transaction
    *
-   * If this field and `session` are omitted, changes that no action made also belong to the transaction while it is the
-   * innermost bracket.
+   * If this field and `session` are omitted, two further kinds of changes belong to the transaction: all restores,
+   * undos and redos in it, and the changes that no action makes while the transaction is the innermost bracket.
    */
   readonly scope?: "actions";
-  /** The client that began the transaction, by its own name. */
+  /** The client that began the transaction, by the name that the client gives itself. */
   readonly client?: string;
   /**
-   * Only for a transaction of actions: the mark of the process that began it. A restore, undo or redo is a step of the
-   * transaction only if it has the same actor, client and mark. If the mark of the step is unknown, the actor and the
-   * client decide.
+   * Only with the scope `actions`: the mark of the process that began the transaction. Omitted if this process does not
+   * own the transaction. A restore, undo or redo belongs to the transaction only if it has the same actor, the same
+   * client and the same mark. If one of the two marks is unknown, only the actor and the client are compared.
    */
   readonly process?: string;
   /**
-   * The process whose death ends the transaction. `null` if only a command ends the transaction, as for transactions of
-   * the command line.
+   * The process that owns the transaction. If it ends, the transaction is ended, too. `null`: no process owns the
+   * transaction, and only a commit or a rollback ends it. Transactions of the command line have no owner.
    */
   readonly pid: number | null;
   /** Distinguishes the process from others that had the same pid. */
   readonly pidMark?: string;
   /** The PID namespace of `pid`. */
   readonly pidSpace?: string;
-  /** The way in which the transaction ends if the process `pid` dies. */
+  /**
+   * The way in which the transaction is ended if the process `pid` ends first. A transaction that cannot be rolled back
+   * is committed.
+   */
   readonly onOwnerDeath: "rollback" | "keep";
-  /** The operation that rolled the transaction back. */
+  /**
+   * The id of the operation that rolled the transaction back. Omitted if the rollback changed nothing, and for a
+   * savepoint that was rolled back with its parent.
+   */
   readonly undo?: string;
   /**
    * The run and the action within which the transaction was begun. A transaction within a run cannot be undone by
@@ -56,11 +60,14 @@ export interface TransactionRecord {
   readonly run?: string;
   readonly action?: string;
   /**
-   * The run that the transaction contains (`run --rollback-on-failure`). Changes that others make during the run are
-   * not part of the transaction.
+   * Only for the transaction of `run --rollback-on-failure`: the id of the run that the transaction contains. Changes
+   * that others make during the run are not part of the transaction.
    */
   readonly holds?: string;
-  /** The number of paths that the transaction and its savepoints changed. Set once the transaction is committed. */
+  /**
+   * The number of paths that the transaction and its savepoints changed. Set once the transaction is committed, but not
+   * for a savepoint that was committed with its parent.
+   */
   readonly changed?: number;
 }
 
@@ -71,7 +78,7 @@ export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" 
   return scope === undefined && session === undefined;
 }
 
-/** Returns true if restores, undos and redos within the transaction belong to it. */
+/** Returns true if restores, undos and redos can belong to the transaction while it is active. */
 export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
   return scope === "actions" || session === undefined;
 }

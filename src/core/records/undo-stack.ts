@@ -3,46 +3,54 @@ export interface OperationStep {
   readonly id: string;
   readonly seq: number;
   readonly kind: "operation" | "undo" | "redo";
-  /** The operation to which an undo or redo applies. For a redo, it may also be an undo with `takes`. */
+  /**
+   * The id of the operation that an undo undoes, or that a redo redoes. For a redo, it may also be the id of an undo
+   * with `takes`.
+   */
   readonly target?: string;
   /**
-   * Only for an undo of selected work: the ids of the steps that it undoes completely. These are operations, and redone
-   * undos of selected work.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes completely. A redone undo of
+   * selected work counts as such an operation.
    */
   readonly takes?: readonly string[];
   /**
-   * Only for an undo of selected work: the operations that it undoes except for changes that do not merge. They do not
-   * count as undone, but are no longer undoable as the next operation.
+   * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that do not
+   * merge. These operations do not count as undone. Nevertheless, an `undo` without a selection no longer selects them.
    */
   readonly passes?: readonly string[];
   /** True for an undo of selected work that changed nothing. There is then nothing to redo. */
   readonly isNothing?: true;
   /**
-   * True for an operation within a larger one. It is undone together with the larger operation, or by its own id. It is
-   * never the next operation to be undone.
+   * True for an operation that is part of a larger operation. An `undo` without a selection never selects it. It is
+   * undone together with the larger operation, or if its own id is given.
    */
   readonly isPart?: true;
 }
 
-/** The ids of the operations that `undo` and `redo` can use. The next one is last. */
+/**
+ * The ids of the operations that `undo` and `redo` can use. In `undoable` and `redoable`, the last id is that of the
+ * next operation.
+ */
 export interface UndoStack {
   readonly undoable: readonly string[];
   readonly redoable: readonly string[];
-  /** Operations that were undone and not redone. */
+  /** The operations that are undone: they were undone, and not redone since. */
   readonly undone: ReadonlySet<string>;
 }
 
 /**
- * Returns the two stacks after the steps, which must be in log order. Consecutive undos go back, and redos go forward.
- * A new operation clears the redo stack. An undo of an operation in the middle removes the operation from its place. A
- * redo that names this operation puts it on top, even if a new operation has cleared the redo stack.
+ * Returns the stacks after the steps, which must be in log order.
  *
- * An undo of selected work is a separate step. The operations that it undoes completely are no longer undoable. The
- * undo becomes redoable as one step under its own id, unless it changed nothing. Once it is redone, it is undoable as
- * one step under that id. Undoing that step is then a new undo, whose `takes` names the step.
+ * An undo moves an operation from the undo stack to the top of the redo stack, even if the operation is in the middle
+ * of the undo stack. A redo moves it to the top of the undo stack. A new operation clears the redo stack. An operation
+ * that is still undone can then only be redone by its id.
  *
- * Steps about missing (pruned) operations change nothing. Redos of operations that are not undone change nothing,
- * either.
+ * An undo of selected work is an operation of its own. The operations in its `takes` and `passes` leave both stacks.
+ * Unless the undo changed nothing, its own id is put on the redo stack. If this undo is redone, its id moves to the
+ * undo stack. An undo of that id is then again an undo of selected work, whose `takes` has this id.
+ *
+ * A step whose target is missing, because it was pruned, changes nothing. A redo of an operation that is not undone
+ * changes nothing, either.
  */
 export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const stacks = new Stacks();

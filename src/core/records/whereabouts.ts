@@ -22,7 +22,10 @@ export interface RootPlace {
 export interface Whereabouts {
   /** A text that identifies the boot of the machine. Omitted if unknown. */
   readonly boot?: string;
-  /** Set if a process that followed an origin with the folder has not ended cleanly. */
+  /**
+   * Set while a process syncs the folder with an origin. If the field is still set when no such process runs, that
+   * process has not ended cleanly.
+   */
   readonly followed?: true;
   readonly roots: readonly RootPlace[];
 }
@@ -33,8 +36,8 @@ export function hasRestarted(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns true if the machine was booted, or one of the file systems was mounted, between `last` and `now`. Data that
- * was not synced before this can be lost.
+ * Returns true if the machine was booted, or the file system of a root was mounted anew, between `last` and `now`. Data
+ * that was not synced to the disk before that can be lost. False if the boots or the mounts are unknown.
  */
 export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
   if (hasRestarted(last, now)) return true;
@@ -42,8 +45,8 @@ export function wentDown(last: Whereabouts, now: Whereabouts): boolean {
 }
 
 /**
- * Returns the ids of the roots (`undefined` for the first one) that are on another device or behind another mount than
- * before. Their contents may be different.
+ * Returns the ids of the roots (`undefined` for the first root) whose device or mount is another one than before. The
+ * files in such a root may be others than before.
  */
 export function rootsElsewhere(last: Whereabouts, now: Whereabouts): ReadonlySet<string | undefined> {
   const elsewhere = now.roots.filter((root) => {
@@ -72,11 +75,13 @@ function isOther(a: string | undefined, b: string | undefined): boolean {
 export interface UncleanEnd {
   /** True if a process followed an origin with the folder when the machine went down. */
   readonly wasFollowed: boolean;
-  /** Paths that were recorded shortly before the end. The system may not have written their files yet. */
+  /**
+   * The paths that were recorded shortly before the end. The system may not have written their files to the disk yet.
+   */
   readonly recent: ReadonlySet<WorkspacePath>;
   /**
-   * Returns the modification time with which a file was last seen, in ms; `undefined` if unknown. This time is later
-   * than the recorded one if the file was rewritten with the same bytes.
+   * Returns the modification time with which the file at a path was last seen, in ms; `undefined` if it is unknown. If
+   * the file was rewritten with the same bytes after it was recorded, this time is later than the recorded time.
    */
   readonly seen: (path: WorkspacePath) => number | undefined;
   /**

@@ -21,8 +21,8 @@ import { optional } from "../../util/optional.ts";
 export const FORMAT_VERSION = 2;
 
 /**
- * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what`: the name of the thing that has this format,
- * for the message.
+ * Throws `FORMAT_UNSUPPORTED` unless `format` is `FORMAT_VERSION`. `what` names the thing that has this format, for the
+ * message, such as `this workspace`.
  */
 export function refuseOtherFormat(format: number, what: string): void {
   if (format === FORMAT_VERSION) return;
@@ -56,12 +56,15 @@ export interface WorkspaceRecord {
   readonly format: number;
   readonly created: string;
   readonly roots: readonly RootRecord[];
-  /** The device and the inode of the first root, by which a moved folder is recognised. `"0"` in a hosted workspace. */
+  /**
+   * The device and the inode of the first root, as decimal numbers. A moved folder is recognised by them. Both are
+   * `"0"` in a hosted workspace.
+   */
   readonly device: string;
   readonly inode: string;
   /**
-   * The folder's birth time, in nanoseconds since 1970. It distinguishes the folder from a later folder with the same
-   * inode. Omitted if unknown.
+   * The birth time of the first root's folder, in nanoseconds since 1970. It distinguishes the folder from a later
+   * folder with the same inode. Omitted if unknown.
    */
   readonly born?: string;
   /** False if excluded files are not kept aside. Copies that were kept aside before are then freed. Default: true. */
@@ -71,9 +74,9 @@ export interface WorkspaceRecord {
    * Default: none.
    */
   readonly protectedNames?: readonly string[];
-  /** The name, which is unique in the store. */
+  /** The name of the workspace, which is unique in the store. Omitted if it has none. */
   readonly name?: string;
-  /** The time at which the workspace became read-only. */
+  /** The time at which the workspace was archived. Omitted if it is not archived. */
   readonly archived?: string;
   /** Only for a fork: the state with which the fork begins. */
   readonly from?: ForkOrigin;
@@ -134,7 +137,9 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
   };
 }
 
-/** Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED` for an invalid record. */
+/**
+ * Decodes a workspace record. Throws `FORMAT_UNSUPPORTED` for another format, and `LOG_DAMAGED` for an invalid record.
+ */
 export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   const format = whole(body, "format");
   refuseOtherFormat(format, "this workspace");
@@ -188,7 +193,10 @@ function decodeOrigin(body: RecordBody): ForkOrigin {
 
 const SHAPE = /^[A-Za-z0-9_@][A-Za-z0-9._:@-]{0,127}$/;
 
-/** Returns true for a valid name: 1 to 128 characters that need no escaping in a URL, a file name or a command line. */
+/**
+ * Returns true for a valid name of a workspace: 1 to 128 of the characters `A-Z a-z 0-9 . _ : @ -`, beginning with a
+ * letter, a digit, `_` or `@`.
+ */
 export function isWorkspaceName(text: string): boolean {
   return SHAPE.test(text);
 }

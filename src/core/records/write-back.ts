@@ -10,13 +10,13 @@ import { optional } from "../../util/optional.ts";
 /** A change of a replica in the form in which its origin receives it. */
 export interface WriteBackEntry {
   /**
-   * Identifies the entry within its replica. An entry that is sent again gets the same answer, and is not carried out
-   * again.
+   * The seq of the entry's event in the replica's own log, which identifies the entry. If an entry is sent again, it
+   * gets the same answer, and is not carried out again.
    */
   readonly localSeq: number;
   /**
-   * The hash of the entry's event in the replica's own log. An event with this number and another hash belongs to
-   * another history.
+   * The hash of the entry's event in the replica's own log. An event with the same `localSeq` and another hash belongs
+   * to another history of the replica.
    */
   readonly eventHash?: Hash;
   readonly path: WorkspacePath;
@@ -39,23 +39,24 @@ export interface WriteBackBatch {
    */
   readonly acknowledged: number;
   /**
-   * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. A
-   * different last entry in the history means that another program has written under this replica's name. The batch is
-   * then refused, unless it contains that entry. `undefined`: no check.
+   * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. If the
+   * history has a different last entry, another program has written under this replica's id. The batch is then refused,
+   * unless it contains that entry. Omitted: this is not checked.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /**
-   * Contents that the replica could not send. They are treated as missing even if the store has them, because naming a
-   * hash must not give access to the contents of others.
+   * Contents that the replica could not send. They are treated as missing even if the store has them. Otherwise, a
+   * replica could get access to contents of others by naming their hashes. Default: none.
    */
   readonly missing?: ReadonlySet<Hash>;
 }
 
+/** The limits on what replicas may write back. */
 export interface WriteBackRules {
-  /** The filter of the direction `from-replica`. */
+  /** The filter of the direction `from-replica`. Default: none. */
   readonly filter?: DirectionalFilter;
-  /** The size of the largest content that is accepted, in bytes. */
+  /** The maximum size of a content that is accepted, in bytes. Default: no maximum. */
   readonly maxBytes?: number;
 }
 
@@ -90,9 +91,12 @@ export interface RejectedEntry {
    * another path that is in the way.
    */
   readonly currentSequence?: number;
-  /** Set if the replica itself rejected the entry. The origin does not know of such an entry. */
+  /** Set if the replica itself rejected the entry, without sending it. The origin does not know such an entry. */
   readonly unheard?: true;
-  /** Set if the losing state is kept in the origin's history. The hash is `null` for a deletion or a folder. */
+  /**
+   * Set if the origin keeps the rejected state as a version (`VersionRecord`). The hash is `null` for a deletion or a
+   * folder.
+   */
   readonly kept?: { readonly contentHash: Hash | null };
 }
 
@@ -105,6 +109,7 @@ export interface WriteBackAnswer {
   readonly rejected: readonly RejectedEntry[];
 }
 
+/** The progress of a replica's write-backs, as the origin knows it. */
 export interface SettledWriteBack {
   /** The last decided entry; 0 if there is none. */
   readonly upTo: number;
@@ -115,16 +120,19 @@ export interface SettledWriteBack {
 }
 
 /**
- * `writeback:<replica>`: the last answered entry of a replica, with the answers to its last batch. A batch that is sent
- * again gets the same answers. The record is part of the commit that records the accepted entries.
+ * `writeback:<replica>`: the last entry of a replica that was answered, and the answers to the last batch. If the
+ * replica sends this batch again, it gets the same answers. The record is written in the commit that records the
+ * accepted entries.
  */
 export interface WriteBackRecord extends WriteBackAnswer {
+  /** The `localSeq` of the last entry that was answered. */
   readonly settled: number;
-  /** The hash of the event of `settled` in the replica's own log. */
+  /** The hash of that entry's event in the replica's own log. Omitted if it is unknown. */
   readonly hash?: Hash;
   /**
-   * The `local_seq` of each deletion of a folder that was refused because the folder is not empty. The deletion is kept
-   * as a version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too.
+   * The `localSeq` of each deletion of a folder that was rejected because the folder is not empty. Such a deletion is
+   * kept as a version. If the replica's next batch deletes the contents of the folder, the folder is deleted, too.
+   * Empty if there are none.
    */
   readonly going: readonly number[];
 }
@@ -133,7 +141,7 @@ export function writeBackRecordId(replica: string): string {
   return `writeback:${replica}`;
 }
 
-/** An accepted entry is encoded as `[local_seq, iteration, sequence]`. */
+/** Encodes a write-back record. An accepted entry is encoded as `[local_seq, iteration, sequence]`. */
 function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
@@ -184,8 +192,8 @@ function decodeRejected(body: RecordBody): RejectedEntry {
 }
 
 /**
- * `version:<replica>:<local_seq>`: a replica's state of a path that did not become the path's state, because a later
- * state was recorded. Its content is kept like other contents of the history.
+ * `version:<replica>:<local_seq>`: a state that a replica made of a path, and that did not become the path's state,
+ * because somebody else had changed the path. The content of the state is kept like other contents of the history.
  */
 export interface VersionRecord {
   readonly replica: string;
@@ -193,7 +201,7 @@ export interface VersionRecord {
   readonly path: WorkspacePath;
   /** The state; `undefined` if the replica had deleted the path. */
   readonly entry: Entry | undefined;
-  /** The event of the path on which the state was based; 0 if there was none. */
+  /** The origin's event of the path on which the replica's state was based; 0 if there was none. */
   readonly seen: number;
   /** The last event of the path when the version arrived; 0 if there was none. */
   readonly against: number;
@@ -246,6 +254,7 @@ export function decodeVersion(body: RecordBody): VersionRecord {
   };
 }
 
+/** Returns the hash of the version's content; an empty list for a deletion or a folder. */
 export function contentsOfVersion({ entry }: VersionRecord): Hash[] {
   return entry?.hash === undefined ? [] : [entry.hash];
 }

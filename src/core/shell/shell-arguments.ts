@@ -74,8 +74,8 @@ export function isOnlyGivenToOwner(words: readonly ShellWord[]): boolean {
 }
 
 /**
- * The same as `change`, but with `chooses`, so that excluded paths are not part of the forecast. They need not be,
- * because owners are not recorded.
+ * As `change`, but with `chooses`, so that excluded paths are not part of the forecast. A forecast of these paths is
+ * not needed, because owners are not recorded.
  */
 function changeOwner(words: readonly ShellWord[]): Arguments {
   return { ...change(words), chooses: true };

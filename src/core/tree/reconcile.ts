@@ -16,7 +16,7 @@ export type Side = "local" | "remote";
  *
  * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
  *   Anything else is a conflict, and both sides stay as they are until somebody decides.
- * - `two-way-resolved`: the same, but alpha wins every conflict, even if alpha deleted the path.
+ * - `two-way-resolved`: as `two-way-safe`, but alpha wins every conflict, even if alpha deleted the path.
  * - `one-way-safe`: alpha's state is applied to beta. Beta's own changes are not touched.
  * - `one-way-replica`: beta is made equal to alpha.
  */

@@ -45,6 +45,7 @@ export interface UpstreamChange extends Change {
    * the origin does not have, such as a merge of both sides. The change is then sent to the origin.
    */
   readonly cause?: "replica" | "merge";
+  /** The author of the change in the other copy. Omitted if it is unknown. */
   readonly by?: RemoteWork;
   readonly upstream?: UpstreamIteration;
   /**

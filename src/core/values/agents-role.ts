@@ -12,6 +12,7 @@ export interface WorkAround {
 }
 
 /**
- * The open work whose descendant processes count as an agent's: agents' sessions and all actions, or these and runs.
+ * The kinds of open work whose descendant processes count as processes of an agent. `agents`: agents' sessions and all
+ * actions. `agents and runs`: runs, too.
  */
 export type Around = "agents" | "agents and runs";

@@ -22,7 +22,10 @@ export interface TimedEvent {
 /** Only longer jumps are notable, because clocks are adjusted by seconds all the time. */
 const TOLD_FROM_MS = 120_000;
 
-/** `last` is the time of the event before the first one; `undefined` if there is none. */
+/**
+ * Returns the jumps within these events, which must be in ascending order. `last` is the time of the event before the
+ * first of these events; `undefined` if there is none.
+ */
 export function clockJumpsIn(events: Iterable<TimedEvent>, last: string | undefined): ClockJump[] {
   const jumps: ClockJump[] = [];
   let before = last;

@@ -31,6 +31,7 @@ export interface Entry {
 /** The mode that is recorded for every symlink, because links have no mode of their own on Linux. */
 export const SYMLINK_MODE = 0o777;
 
+/** Returns true if two states are equal: both absent, or with the same kind, mode and hash. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
@@ -81,7 +82,7 @@ export function keptTime(ns: bigint): bigint {
 
 export type EntryTime = Pick<Entry, "mtimeMs" | "mtimeRestNs">;
 
-/** `ns` is in nanoseconds since the epoch. */
+/** Converts a time, in nanoseconds since the epoch, to the fields of an entry. */
 export function entryTime(ns: bigint): EntryTime {
   const rest = Number(ns % NS_PER_MS);
   const ms = Number(ns / NS_PER_MS);

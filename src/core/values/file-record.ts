@@ -67,9 +67,12 @@ export interface FileRecord {
   readonly replica?: ReplicaEvent;
   /** The iteration at the origin. Only at a replica. */
   readonly upstream?: UpstreamIteration;
-  /** The runs, actions and transactions that were open. Only if the actor is `ambiguous`. */
+  /** The ids of the runs, actions and transactions that may have made the change. Only if the actor is `ambiguous`. */
   readonly candidates?: readonly string[];
-  /** The write, restore, undo or redo that made the change. */
+  /**
+   * The id of the intent of the operation that made the change: a write, a restore, an undo, a redo, or the settling of
+   * a conflict.
+   */
   readonly intent?: string;
 }
 
@@ -199,7 +202,10 @@ function encodeTime(body: Record<string, Json>, { mtimeMs, mtimeRestNs = 0 }: En
   if (mtimeRestNs !== 0) body["mtime_ns"] = mtimeRestNs;
 }
 
-/** Decodes a file record for the path that its id names. Throws `LOG_DAMAGED` if it is invalid. */
+/**
+ * Decodes a file record. `path` is the path that the id of the record names. Throws `LOG_DAMAGED` if the record is
+ * invalid.
+ */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
   if (kind === "absent") refuseFields(body, kind, OF_ENTRIES);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
-/** Frames of up to this many bytes are held back, so that they are sent together with others. */
+/** The maximum size, in bytes, of a frame that is held back, so that it is sent together with others. */
 const SMALL_BYTES = 8 * 1024;
 
 /** A wire over a connected Unix or TCP socket. Once the wire is made, nothing else may use the socket. */

@@ -3,16 +3,16 @@ import type { ErrorCode } from "../../core/values/errors.ts";
 import type { Wire } from "../channel.ts";
 import { closeCodeOf } from "../protocol/wire-errors.ts";
 
-/** If the WebSocket buffers more bytes than this, the writer waits. */
+/** The number of bytes that the WebSocket may buffer before the writer waits. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * A frame that is longer than this is split into messages of this size. A WebSocket reports a message only when all of
- * it has arrived, so the receiver of a long message would regard a slow connection as dead.
+ * The maximum size, in bytes, of a message. A longer frame is split into several messages. A WebSocket reports a
+ * message only when all of it has arrived, so the receiver of a long message would regard a slow connection as dead.
  */
 const MESSAGE_BYTES = 256 * 1024;
 
-/** While more bytes than this are unread, the socket is paused. */
+/** The number of unread bytes above which the socket is paused. */
 const UNREAD_BYTES = 1024 ** 2;
 
 /**

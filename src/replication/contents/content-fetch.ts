@@ -53,7 +53,10 @@ export class ContentFetch {
     return answer;
   }
 
-  /** Called with each answer. Ignores an answer that no request waits for, because it can arrive twice. */
+  /**
+   * Called with each answer. Ignores an answer that no request waits for, because a repeated request can be answered
+   * twice.
+   */
   took(message: Response | MessageOf<"ContentNotFound">): void {
     this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);

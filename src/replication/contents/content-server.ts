@@ -25,8 +25,8 @@ interface ServingOptions {
    */
   readonly onBytes?: (done: number, total: number) => void;
   /**
-   * True to answer `ContentNotFound` for a damaged content, so that the peer goes on without it. Default: a damaged
-   * content ends the session.
+   * True to answer `ContentNotFound` for a damaged content, so that the peer can continue without this content.
+   * Default: a damaged content ends the session.
    */
   readonly deniesDamaged?: boolean;
 }

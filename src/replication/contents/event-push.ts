@@ -13,7 +13,7 @@ import type { LogHistory } from "./log-history.ts";
 /** The number of bytes of the log that are read at once for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The small contents of this many events are read together. This takes about a millisecond. */
+/** The number of events whose small contents are read together. This takes about a millisecond. */
 const READ_TOGETHER = 64;
 const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 

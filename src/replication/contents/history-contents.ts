@@ -21,9 +21,9 @@ import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
 import type { SecretContents } from "./session-contents.ts";
 
-/** This many contents are looked up in one turn of the event loop. */
+/** The number of contents that are looked up in one turn of the event loop. */
 const SLICE = 500;
-/** This many events are read together. */
+/** The number of events that are read together. */
 const PAGE = 5_000;
 
 /**

@@ -1,6 +1,9 @@
 import type { Channel } from "../channel.ts";
 
-/** An unanswered request is repeated after this many heartbeats, because the request or its answer may be lost. */
+/**
+ * The number of heartbeats after which an unanswered request is repeated, because the request or its answer may be
+ * lost.
+ */
 const BEATS = 4;
 
 /**

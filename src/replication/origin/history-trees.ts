@@ -73,8 +73,8 @@ export class HistoryTrees implements TreeSource {
 }
 
 /**
- * Returns the last event of each `erase:` record, as record rows of a base. If they exceed `MAX_ERASURES_BYTES`, the
- * earliest events are left out.
+ * Returns the last event of each `erase:` record, as record rows of a base. If the rows exceed `MAX_ERASURES_BYTES`,
+ * leaves out the earliest events.
  */
 async function erasureRows(context: Context): Promise<Buffer> {
   const records = await readEvents(context, await context.index.records(ERASE));

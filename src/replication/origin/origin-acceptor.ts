@@ -19,7 +19,7 @@ import { RecentMap } from "../../util/recent-map.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 import { keepSayingBusy } from "./say-busy.ts";
 
-/** The client must send `Hello` within this time, in ms. */
+/** The maximum time, in ms, until the client must have sent `Hello`. */
 const HELLO_MS = 10_000;
 
 /** The interval, in ms, at which a replica is told that its `Hello` is being processed. */

@@ -216,7 +216,10 @@ export interface TreeAnchor extends Head {
   readonly root: Hash;
   readonly frontier: readonly Hash[];
   readonly record: BaseRecord;
-  /** The last event of each `erase:` record up to that state, as record rows of a base. */
+  /**
+   * The last event of each `erase:` record up to that state, as record rows of a base. The earliest of these events can
+   * be missing, because the size is limited (`MAX_ERASURES_BYTES`).
+   */
   readonly erasures: Buffer;
 }
 

@@ -69,7 +69,7 @@ const erasuresResponse = z
     type: z.literal("ErasuresResponse"),
     sequence: count,
     offset: count,
-    /** Length of all rows. */
+    /** Length of all rows, in bytes. */
     total: z.int().min(0).max(MAX_ERASURES_BYTES),
     /** Record rows of a base (docs/format.md), or a piece of them. */
     rows: bytes(MAX_PIECE_BYTES),
@@ -183,8 +183,8 @@ const helloAck = z.strictObject({
    */
   settled_hash: hash.optional(),
   /**
-   * Each side sends something at least once in this interval. After three silent intervals, the other side counts as
-   * gone.
+   * In milliseconds. Each side sends something at least once in each interval of this length. After three silent
+   * intervals, the other side counts as gone.
    */
   heartbeat_ms: z.int().min(100).max(600_000),
 });

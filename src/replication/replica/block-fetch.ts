@@ -96,9 +96,9 @@ export class BlockFetch {
   }
 
   /**
-   * Called with each answer. Ignores an answer if no call of `get` runs, because such an answer has arrived twice.
-   * Resolves when there is room for another answer. Until then, the session does not read the channel, so that the
-   * origin waits, too.
+   * Called with each answer. Ignores an answer if no call of `get` runs, because such an answer is a repetition, or
+   * belongs to a call that has ended early. Resolves when there is room for another answer. Until then, the session
+   * does not read the channel, so that the origin waits, too.
    */
   async took(message: Response): Promise<void> {
     const asking = this.#asking;

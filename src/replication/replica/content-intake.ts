@@ -249,7 +249,9 @@ function missing(hash: Hash, reason: string): ChronicleError {
   return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
 }
 
-/** A batch is committed after this many bytes, so that these bytes need not be fetched again after a crash. */
+/**
+ * The number of bytes after which a batch is committed, so that these bytes need not be fetched again after a crash.
+ */
 const PORTION_BYTES = 16 * 1024 * 1024;
 
 /**

@@ -5,7 +5,10 @@ import { asFatal, type Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { Patience } from "../contents/patience.ts";
 
-/** Fetches the erasures of the state at which a full reconciliation ends, piece by piece. */
+/**
+ * Fetches the erasures of the origin that a full reconciliation needs. A full reconciliation ends at an event, and the
+ * erasures are the `erase:` records of the origin's state after that event. They arrive as one list of rows, in pieces.
+ */
 export class ErasureFetch {
   readonly #channel: Channel;
   readonly #sequence: number;
@@ -18,6 +21,7 @@ export class ErasureFetch {
   /** `undefined` before the first piece. */
   #total: number | undefined;
 
+  /** `sequence` is the seq of the event at which the reconciliation ends. */
   constructor(channel: Channel, sequence: number) {
     this.#channel = channel;
     this.#sequence = sequence;
@@ -27,9 +31,11 @@ export class ErasureFetch {
   }
 
   /**
-   * Resolves to the last event of each `erase:` record, by ascending seq. The records are those as of the event
-   * `sequence` that the constructor was given. Rejects with `UNAVAILABLE` if the connection ends before all pieces have
-   * arrived, and with `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
+   * Requests the first piece. Resolves to the `erase:` records after the event `sequence` (see the constructor), by
+   * ascending seq. Each record is given as its last event up to `sequence`. The origin leaves out the earliest records
+   * if all of them would be too large (`MAX_ERASURES_BYTES`). Rejects with `UNAVAILABLE` if the connection ends before
+   * all pieces have arrived. Rejects with `INTEGRITY_VIOLATION` if the pieces contradict each other. Rejects with
+   * `INTEGRITY_VIOLATION` or `LOG_DAMAGED` if the received rows are invalid.
    */
   get(): Promise<readonly BaseRecord[]> {
     this.#isAsked = true;
@@ -37,7 +43,11 @@ export class ErasureFetch {
     return this.#result.promise;
   }
 
-  /** Called with each answer. Ignores every piece except the next one, because any other piece has arrived twice. */
+  /**
+   * Called with each answer. Stores the piece that begins where the previous piece ended, and requests the piece after
+   * it. Ignores all other pieces, because a repeated request (see `beat`) can be answered twice. Also ignores pieces of
+   * another `sequence`, and pieces that arrive before `get` is called or after the fetch has ended.
+   */
   took({ sequence, offset, total, rows }: MessageOf<"ErasuresResponse">): void {
     if (!this.#isWaiting || sequence !== this.#sequence || offset !== this.#held) return;
     this.#patience.heard();

@@ -89,7 +89,7 @@ export class TreeFetch {
   #page(page: Page): void {
     const path = anyPathFromFields(page);
     const pending = this.#pending.get(path);
-    // Nobody waits for this page, so it arrived twice.
+    // No request waits for this page, so the page is a repetition.
     if (pending === undefined) return;
     const known = pending.children.length;
     for (const child of page.children) if (isBehind(child, pending.children.at(-1))) pending.children.push(child);

@@ -44,7 +44,7 @@ export interface ResyncParts {
 }
 
 const PARALLEL = 4;
-/** The contents of this many rows are stored together. */
+/** The number of rows whose contents are stored together. */
 const ROWS = 20_000;
 
 /**

@@ -13,9 +13,9 @@ interface WitnessNote {
   readonly workspace: string;
   /** An event that this replica holds and the origin contradicts. There can be earlier such events. */
   readonly sequence: number;
-  /** The event's hash here. */
+  /** The event's hash at this replica. */
   readonly held: string;
-  /** The event's hash at the origin; `""` if the origin has no such event, or did not tell the hash. */
+  /** The event's hash at the origin; `""` if the origin has no such event, or did not send the hash. */
   readonly told: string;
   readonly reason: string;
 }

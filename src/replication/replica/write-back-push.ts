@@ -24,10 +24,12 @@ export interface WriteBackPushOptions {
  * for slow connections.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
-/** After this many repetitions of a batch, the session is ended. */
+/**
+ * The maximum number of times that a batch is sent again. If the batch still has no answer then, the session is ended.
+ */
 const MOST_TRIES = 50;
 
-/** The delay before a batch that the origin could not accept (`unavailable`) is sent again. */
+/** The delay, in ms, before a batch that the origin could not accept (`unavailable`) is sent again. */
 const RETRY_MS = 1_000;
 
 interface InFlight {

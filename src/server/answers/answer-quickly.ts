@@ -3,7 +3,7 @@ import type { RouteMatch, ServerReply } from "./server-route.ts";
 import { sendProblem } from "./send.ts";
 import { makeProblem, type Report, unexpectedProblem } from "./problem.ts";
 
-/** The body of a request must arrive within this time. */
+/** The maximum time until the body of a request has arrived, in milliseconds. */
 const BODY_MS = 60_000;
 
 class BodyTooLarge extends Error {}

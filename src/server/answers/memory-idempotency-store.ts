@@ -2,7 +2,10 @@ import type { KeptReply, IdempotencyStore, Standing } from "./idempotent.ts";
 
 /** The limit of remembered changes. Changes that are still being made can exceed the limit. */
 const MOST = 10_000;
-/** A change is remembered for this time after it has begun, and at least until it has ended. */
+/**
+ * The time for which a change is remembered after it has begun, in milliseconds. A change that takes longer is
+ * remembered until it has ended.
+ */
 const DAY_MS = 86_400_000;
 /** The limit of all kept replies, in characters of JSON. Above it, `{ done: true }` replaces the oldest replies. */
 const MOST_KEPT = 8 * 1024 ** 2;

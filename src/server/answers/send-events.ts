@@ -17,7 +17,7 @@ export interface EventsToSend {
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** A client reconnects after this time. */
+/** The time after which a client reconnects, in milliseconds. */
 const RETRY_MS = 1_000;
 
 /**

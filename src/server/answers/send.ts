@@ -59,7 +59,7 @@ function problemHeaders({ complete }: IncomingMessage): Headers {
   };
 }
 
-/** A refused client must close the connection within this time. */
+/** The maximum time until a refused client has closed the connection, in milliseconds. */
 const LEAVE_MS = 1_000;
 
 /**

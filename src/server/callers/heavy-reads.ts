@@ -4,7 +4,7 @@ import { yieldToEventLoop } from "../../util/yield-to-event-loop.ts";
 import type { Caller } from "./caller.ts";
 import { ConcurrencyLimit } from "../limits/concurrency-limit.ts";
 
-/** A waiting read is given up after this time. No client waits that long. */
+/** The time after which a waiting read is given up, in milliseconds. No client waits that long. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 /**

@@ -34,7 +34,7 @@ export interface OidcOptions {
   /** In epoch milliseconds. */
   readonly now: () => number;
   /**
-   * If a token has an unknown key, the keys are read again unless they were read within this time, in milliseconds.
+   * The minimum age of the keys, in milliseconds, at which they are read again because a token has an unknown key.
    * Default: 10,000.
    */
   readonly newKeyMs?: number;
@@ -61,11 +61,11 @@ const ALGORITHMS = [
 const CLOCK_TOLERANCE = 10;
 /** The timeout of a request to the provider, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** The provider's metadata is read again after this time. */
+/** The time after which the provider's metadata is read again, in milliseconds. */
 const METADATA_MS = 3_600_000;
 /** The time after a failed request in which no further request is sent to the provider, in milliseconds. */
 const FAILED_MS = 5_000;
-/** The keys are read again after this time. */
+/** The time after which the keys are read again, in milliseconds. */
 const KEYS_MS = 600_000;
 const NEW_KEY_MS = 10_000;
 /** The maximum number of workspaces in a claim. Further ones are ignored. */
@@ -227,7 +227,7 @@ const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
 class Provider {
   readonly #options: OidcOptions;
   #keys: Promise<ProviderKeys> | undefined;
-  /** From this time on (epoch milliseconds), `keys` reads the metadata again. */
+  /** The time, in epoch milliseconds, from which on a call of `keys` reads the metadata again. */
   #until = 0;
   #known: { readonly uri: string; readonly keys: ProviderKeys } | undefined;
 

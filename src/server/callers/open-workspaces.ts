@@ -52,11 +52,11 @@ export interface OpenWorkspacesOptions {
 }
 
 const MOST = 256;
-/** The minimum time between two checks of a workspace's settings in `openKey`. */
+/** The minimum time between two checks of a workspace's settings in `openKey`, in milliseconds. */
 const LOOK_MS = 1_000;
-/** The limit `most` closes no workspace that was used within this time, in milliseconds. */
+/** The limit `most` does not close a workspace whose last use is less than this number of milliseconds ago. */
 const JUST_USED_MS = 1_000;
-/** How long `release` waits for leases to be returned. */
+/** The maximum time for which `release` waits for leases to be returned, in milliseconds. */
 const RELEASE_MS = 5_000;
 
 /** Keeps the workspaces of a store open between requests. Each workspace is open at most once. */

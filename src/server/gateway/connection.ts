@@ -17,8 +17,8 @@ import { openFor } from "../callers/scope.ts";
 import * as z from "zod";
 
 /**
- * This many messages of one connection are answered at the same time. Further messages wait, and nothing is read from
- * the connection until an answer was sent.
+ * The maximum number of messages of one connection that are answered at the same time. Further messages wait, and
+ * nothing is read from the connection until an answer was sent.
  */
 const MOST_AT_ONCE = 8;
 

@@ -15,7 +15,7 @@ const GATEWAY_PATH = "/v1/gateway";
 
 /** The maximum length of a client's message, in bytes. */
 const MOST_PAYLOAD = 1024 * 1024;
-/** A client must answer a close frame within this time. */
+/** The maximum time until a client has answered a close frame, in milliseconds. */
 const LEAVE_MS = 1_000;
 
 /** Close codes of RFC 6455 §7.4.1. */

@@ -12,16 +12,16 @@ export interface Share {
 export interface ServerLimits {
   /** The maximum time from the first byte of a request to the end of its headers, in milliseconds. */
   readonly headersMs: number;
-  /** A JSON body must arrive within this time. */
+  /** The maximum time until a JSON body has arrived, in milliseconds. */
   readonly bodyMs: number;
-  /** This many bytes of an upload must arrive in each period of `slowMs`. */
+  /** The minimum number of bytes of an upload that must arrive in each period of `slowMs`. */
   readonly slowBytes: number;
   /**
-   * In each period of this length, `slowBytes` of an upload must arrive. A client must also read within this time what
-   * it was sent.
+   * The length of the period in which `slowBytes` of an upload must arrive, in milliseconds. It is also the maximum
+   * time until a client has read what it was sent.
    */
   readonly slowMs: number;
-  /** A connection may be idle for this time between two requests. */
+  /** The maximum time for which a connection may be idle between two requests, in milliseconds. */
   readonly keepAliveMs: number;
   /** The maximum size of a request's line and headers, in bytes. */
   readonly headerBytes: number;
@@ -36,7 +36,7 @@ export interface ServerLimits {
    * socket has no such limit.
    */
   readonly atOnce: Readonly<Record<Role, Share>> & { readonly all: number };
-  /** A connection is closed after this many requests. */
+  /** The number of requests after which a connection is closed. */
   readonly requestsPerSocket: number;
   /** The maximum number of open event streams of one caller. */
   readonly streams: number;
@@ -48,14 +48,15 @@ export interface ServerLimits {
   /** The maximum number of open gateway subscriptions of one token. Operators have no such limit. */
   readonly subscriptions: number;
   /**
-   * A gateway connection without messages and subscriptions is closed after this time, except on the owner's socket.
+   * The time after which a gateway connection without messages and subscriptions is closed, in milliseconds. The
+   * owner's socket has no such limit.
    */
   readonly gatewayIdleMs: number;
   /** The maximum number of replicas that one caller may have connected over WebSocket. */
   readonly replicas: number;
   /** The interval of heartbeats on event streams and gateway connections, in milliseconds. */
   readonly heartbeatMs: number;
-  /** Once the server is told to end, accepted requests must be answered within this time. */
+  /** The maximum time in which accepted requests are answered once the server is told to end, in milliseconds. */
   readonly drainMs: number;
   /** The maximum rates of requests of one token, by role. The owner's socket has no such limit. */
   readonly rates: Readonly<Record<Role, Rate>>;

@@ -7,7 +7,9 @@ const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
-  /** `lag` is the largest number of events that one of the replicas has not acknowledged. */
+  /**
+   * `lag` is the number of events that a replica has not acknowledged, for the replica with the largest such number.
+   */
   readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** Returns the number of commits and the number of events that this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };

@@ -3,7 +3,7 @@ import type { ServerLimits } from "./limits.ts";
 
 class TooSlow extends Error {}
 
-/** The minimum time between two calls of `mustHold` while a body arrives. */
+/** The minimum time between two calls of `mustHold` while a body arrives, in milliseconds. */
 const ASK_MS = 1_000;
 
 /** The error for a body that is larger than the server accepts. */
@@ -77,7 +77,7 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
 }
 
 const MOST_DISCARDED = 16 * 1024 ** 2;
-/** The rest of a request must arrive within this time. */
+/** The maximum time until the rest of a request has arrived, in milliseconds. */
 const DISCARD_MS = 5_000;
 
 /**

@@ -29,7 +29,7 @@ const UNAUTHENTICATED = 4401;
 
 const RATE_LIMITED = 429;
 
-/** A replica's token is checked at least this often. */
+/** The maximum time between two checks of a replica's token, in milliseconds. */
 const REVOKED_MS = 1_000;
 
 export interface ReplicaListenerOptions extends ReplicaSetting {
@@ -153,7 +153,10 @@ function replicaAdmission(setting: ReplicaSetting, caller: Caller, named: string
   };
 }
 
-/** A replica is told to try again if its workspace is not open after this time. */
+/**
+ * The time for which a connecting replica waits until its workspace is open, in milliseconds. After that, the replica
+ * is told to try again.
+ */
 const OPENING_MS = 5_000;
 
 /**

@@ -190,8 +190,8 @@ const conflicts = workspaceRoute(calls.listConflicts, {
 });
 
 /**
- * The maximum size of a merged content, in bytes. The content is held in memory, which is acceptable because a person
- * or a model makes it and it is therefore small.
+ * The maximum size of a merged content, in bytes. The content is held in memory. It is small in practice, because a
+ * person or a model makes it.
  */
 const MAX_MERGED = 64 * 1024 * 1024;
 

@@ -168,7 +168,7 @@ const restore = workspaceRoute(calls.restore, {
     on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
 });
 
-/** At most one field is given. */
+/** The fields of a selection of work, of which at most one is given. */
 const selectionFields = {
   action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
   turn: word("an agent's turn; `last`: the last one that changed something").optional(),

@@ -13,10 +13,13 @@ import type { Timers } from "../../../util/timers.ts";
 // The sync must halt if its folder is missing, was replaced, or has lost many entries at once. An unmounted disk looks
 // like such a loss. If the sync mistook the loss for a person's work, it would delete everything on the other side.
 
-/** Up to this many entries may be lost at once if at least one is kept. */
+/**
+ * The maximum number of entries that may be lost at once if at least one entry is kept. A larger loss is allowed only
+ * if at least as many entries are kept (see `enoughKept`).
+ */
 const MAY_GO_AT_ONCE = 50;
 
-/** How many entries the folder has lost, and how many the origin has lost. */
+/** The number of entries that the folder has lost, and the number of entries that the origin has lost. */
 interface Lost {
   readonly local: number;
   readonly upstream: number;
@@ -143,9 +146,9 @@ interface Weighing {
 }
 
 /**
- * Weighs one side without its ignored paths. They were recorded before the rules named them, and are nobody's work. If
- * this weighing gives no halt, but the side has kept no path that is not ignored, everything may be gone. The ignored
- * paths are then weighed as well.
+ * Weighs one side without its ignored paths. These paths were recorded before the rules named them, and do not count as
+ * anybody's work. If this weighing gives no halt, but the side has kept no path that is not ignored, everything may be
+ * gone. The ignored paths are then weighed as well.
  */
 async function weigh(ground: LossGround, changes: readonly PathChange[], side: Side): Promise<Weighed> {
   if (countLost(changes) === 0) return { lost: 0, older: 0, kept: 0 };
@@ -354,7 +357,10 @@ function isMuch(lost: number): boolean {
   return lost > MAY_GO_AT_ONCE;
 }
 
-/** Returns how many entries must be kept so that a loss of `lost` entries is allowed. */
+/**
+ * Returns how many entries must be kept so that a loss of `lost` entries is allowed. A loss of one entry is always
+ * allowed.
+ */
 function enoughKept(lost: number): number {
   if (lost < 2) return 0;
   return isMuch(lost) ? lost : 1;
@@ -369,12 +375,15 @@ export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion
 type Counted = Omit<Losses, "halted" | "ignored">;
 
 /**
- * A deletion is remembered for this long, so that it and later deletions count as one. Entries that were created within
- * this time do not count as kept in the second check.
+ * The time, in ms, for which a deletion is remembered, so that it and later deletions count as one. Entries that were
+ * created within this time do not count as kept in the second check.
  */
 export const MEMORY_MS = 10_000;
 
-/** A deletion of up to this many entries is probably complete, so the wait for more (`MOMENT_MS`) is short. */
+/**
+ * The maximum number of entries in a deletion that is probably complete. After such a deletion, the wait for more
+ * deletions (`MOMENT_MS`) is short.
+ */
 const FEW = 3;
 const MOMENT_MS = 100;
 
@@ -383,7 +392,7 @@ const QUIET_MS = 400;
 
 /**
  * The maximum number of waits in succession while a deletion grows but is not large yet. A deletion that grows for
- * longer counts as ordinary work, and the sync goes on.
+ * longer counts as ordinary work, and the sync continues.
  */
 const MOST_WAITS = 10;
 
@@ -415,8 +424,9 @@ export class RecentDeletions {
   }
 
   /**
-   * Returns how long to wait for more deletions, in ms, or `undefined` to go on. If more entries are gone than at the
-   * last call, a large deletion may have begun. `found` is the halt that follows if the sync does not wait.
+   * Returns how long to wait for more deletions, in ms, or `undefined` to continue without a wait. If more entries are
+   * gone than at the last call, a large deletion may have begun. `found` is the halt that follows if the sync does not
+   * wait.
    */
   waitFor(
     { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,

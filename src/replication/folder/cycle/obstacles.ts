@@ -23,7 +23,7 @@ export interface ObstaclesOptions {
 const BETWEEN_MS = 3_000;
 /** Checks take at most 1/`COSTLY_PARTS` of the time, so slow checks run less often. */
 const COSTLY_PARTS = 20;
-/** One check covers at most this many blocked paths, and as many unreadable ones. */
+/** The maximum number of blocked paths, and of unreadable paths, that one check covers. */
 const MOST_LOOKED_AT = 500;
 
 /**

@@ -20,7 +20,10 @@ export interface Sample {
 
 /** The maximum number of files to read. */
 const MOST_LOOKED_AT = 16;
-/** The files to read are chosen from at least this many, if the folder has as many. */
+/**
+ * The minimum number of files from which the files to read are chosen. If the folder has fewer files, all of them are
+ * candidates.
+ */
 const CHOSEN_FROM = 64;
 /** The maximum sum of the recorded sizes of the files to read. The first file is read even if it is larger. */
 const MOST_BYTES = 64 * 1024 ** 2;

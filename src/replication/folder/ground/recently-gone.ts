@@ -18,7 +18,10 @@ export interface Gone {
   readonly lostOn: Side;
 }
 
-/** A deletion within this time (ms) before a halt may be the beginning of the large deletion that halted the sync. */
+/**
+ * The time before a halt, in ms. A deletion in this time may be the beginning of the large deletion that halted the
+ * sync.
+ */
 const BEFORE_MS = 10_000;
 const WINDOW = 2_000;
 

@@ -22,7 +22,7 @@ export interface Stood {
 
 /** The maximum number of a path's last changes that are searched. */
 const MOST_LOOKED_BACK = 50;
-/** A merge that settled a conflict is recorded at most this many events after the conflict's end. */
+/** The maximum distance, in events, from the end of a conflict to the merge that settled the conflict. */
 const NEAR = 32;
 
 type JudgedEntry = Pick<WriteBackEntry, "path" | "entry" | "localSeq" | "seen">;
@@ -72,9 +72,9 @@ export class StoodOn {
   }
 
   /**
-   * Returns the last step that removed the path because the folder could not hold the origin's state. The absence of
-   * the path after such a step is nobody's deletion, and no state before the step is the base of a later state on
-   * either side.
+   * Returns the last step that removed the path because the folder could not hold the origin's state. After such a
+   * step, the absence of the path does not mean that somebody has deleted it. No state before the step is the base of a
+   * later state on either side.
    */
   async leftOut(path: WorkspacePath, rows: readonly IterationRow[]): Promise<Stood | undefined> {
     for (const { seq: ownSeq, entry } of rows.slice(-MOST_LOOKED_BACK).toReversed()) {

@@ -33,12 +33,16 @@ interface Attempt {
 
 const FIRST_WAIT_MS = 100;
 /**
- * The longest wait after a fault of one of the two sides, because the next attempt will probably meet the same fault.
+ * The longest wait, in ms, after a fault of one of the two sides. It is long, because the next attempt will probably
+ * meet the same fault.
  */
 const LONGEST_WAIT_MS = 10_000;
-/** The longest wait for a network or server that is away, so that its return is noticed soon. */
+/**
+ * The longest wait, in ms, for a network or server that is away. It is short, so that the return of the network or
+ * server is noticed soon.
+ */
 const LONGEST_AWAY_MS = 4_000;
-/** After a connection of this length, the next failure begins with the shortest wait. */
+/** The duration of a connection, in ms, after which the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
 /** The codes of errors that are permanent: another attempt would fail with the same error. */

@@ -161,8 +161,9 @@ export class EditorFiles {
   }
 
   /**
-   * True if this folder wrote the state. That is certain if the event has this replica's id. Another id may be an
-   * earlier id of this folder. It counts as one if the folder's own event `replica.localSeq` recorded the same state.
+   * True if this folder wrote the state. An event with this replica's id proves this. Another id may be an earlier id
+   * of this folder. An event with another id counts as the folder's if the folder's own event `replica.localSeq`
+   * recorded the same state.
    */
   async #isOurs(path: WorkspacePath, { entry, replica }: FileRecord): Promise<boolean> {
     if (replica === undefined || replica.id === this.#sandboxId) return replica !== undefined;

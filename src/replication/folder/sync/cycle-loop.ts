@@ -31,7 +31,7 @@ interface CycleLoopOptions {
  */
 const LAZY_MS = 1_000;
 
-/** The loop pauses after this many consecutive cycles that had to be abandoned because of concurrent changes. */
+/** The number of consecutive cycles, abandoned because of concurrent changes, after which the loop pauses. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
 
@@ -314,7 +314,7 @@ interface ArrivalsOptions {
 
 const LOOK_MS = 100;
 
-/** Up to this many missing events are not waited for. */
+/** The maximum number of missing events for which a cycle does not wait. */
 const FEW = 500;
 
 /** The maximum number of consecutive checks without progress, and of all checks in one wait. */

@@ -9,8 +9,8 @@ import type { Timers } from "../../../util/timers.ts";
 export interface FsWatcherOptions {
   readonly context: Context;
   /**
-   * A path must be quiet for this time before it is scanned. A path that does not become quiet is scanned after
-   * `longestWaitMs`.
+   * The time, in ms, for which a path must be quiet before it is scanned. A path that does not become quiet is scanned
+   * after `longestWaitMs`.
    */
   readonly debounceMs: number;
   readonly timers: Timers;
