@@ -3,6 +3,7 @@ import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "../log/own-record.ts";
 import type { Context } from "../log/context.ts";
 
+/** A folder and its identity on the disk. `device` and `inode` are decimal numbers. */
 export interface Place {
   readonly folder: string;
   readonly device: string;
@@ -11,7 +12,7 @@ export interface Place {
   readonly born?: string;
 }
 
-/** Records that the first root was moved. Touches nothing on disk. */
+/** Records that the first root was moved to `place`, and returns the new record. Touches nothing on disk. */
 export async function adoptFolder(context: Context, place: Place): Promise<WorkspaceRecord> {
   return withCommit(context, async (commit) => {
     const { born: _former, ...record } = await workspaceRecord(context);

@@ -24,8 +24,8 @@ import { rootBehind, type RootBehind } from "../state/root-to-state.ts";
  *
  * 1. The caller makes the contents durable.
  * 2. The lines of the log are made durable.
- * 3. The index gets the events. After `begin` and `decide`, it gets them later.
- * 4. The caller is told.
+ * 3. The index gets the events. It gets those of `begin` and `decide` with the next `append` or `head`.
+ * 4. The promise that the caller waits for resolves.
  *
  * If the index cannot be updated, it is rebuilt from the log.
  */
@@ -39,6 +39,7 @@ interface HowToAppend {
 
 /** The operations that are allowed while the workspace's lock is held. */
 export interface Commit {
+  /** Returns the head. Adds the outstanding events of `begin` and `decide` to the index first. */
   head(): Promise<IndexHead>;
   /** Appends events. When the promise resolves, they are durable and the index knows them. */
   append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
@@ -47,9 +48,12 @@ export interface Commit {
    * follow.
    */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /** Like `begin`, but tells listeners of the events at once, because nothing can prevent these events any more. */
+  /**
+   * Like `begin`. Also emits all events of the commit so far on `Context.decided`, because nothing can prevent these
+   * events any more.
+   */
   decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
-  /** Moves the log into the archive; the event of the draft begins the next log. */
+  /** Moves the log into the archive. The event of the draft begins the next log. */
   seal(draft: EventDraft): Promise<SealedEvent>;
   /** Removes the sealed logs for good. After that, the history begins on the base of the present log. */
   dropArchive(): Promise<void>;
@@ -68,14 +72,21 @@ export function refuseReadOnly(context: Context): void {
   });
 }
 
-/** Options for the two changes that an archived workspace allows: unarchiving it, and accepting its head. */
+/**
+ * `archivedToo`: true if the change is allowed in an archived workspace. Only unarchiving and accepting the head are.
+ * Default: false.
+ */
 interface CommitOptions {
   readonly archivedToo?: boolean;
 }
 
 /**
- * Lets `work` append, with the workspace's lock held and the index up to date. Throws `READ_ONLY` if the workspace is
- * archived or was opened for reading only. Throws `NOT_FOUND` if its folder was moved since it was opened.
+ * Lets `work` append, with the workspace's lock held and the index up to date. A torn tail of the log is cut off first.
+ *
+ * - Throws `READ_ONLY` if the workspace is archived or was opened for reading only.
+ * - Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
+ * - Throws `LOCKED` if the lock is not free within `Context.waitMs`.
+ * - If the log is damaged, throws the error of the damage.
  */
 export async function withCommit<T>(
   context: Context,
@@ -128,7 +139,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
   };
 }
 
-/** Returns the events of the drafts, without an added event that only ends the commit. */
+/** Returns the events of the drafts. Leaves out an event that `asCommit` added only to end the commit. */
 function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[]): readonly SealedEvent[] {
   return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
 }
@@ -162,8 +173,8 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Adds the events of `begin` to the index if the work failed before `append` or `head` added them. If that fails too,
-   * the next `catchUp` adds them.
+   * Adds outstanding events of `begin` and `decide` to the index, for example if the work failed before `append` or
+   * `head` added them. If the index cannot take them now, the next `catchUp` adds them.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
@@ -197,8 +208,9 @@ class Appender implements AsyncDisposable {
   }
 
   /**
-   * Returns the mark of the commit: its first seq, and the Merkle root if the commit must state one. The index lacks
-   * the events of the commit, so the root is computed from the index and the changes of these events.
+   * Returns the mark of the commit: its first seq, and the Merkle root if the commit must state one. If the last draft
+   * has the root already, this root is taken. Otherwise the root is computed from the index and the changes of the
+   * commit's events, because the index does not have these events yet.
    */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
@@ -239,7 +251,10 @@ interface Written {
   readonly tree: StoredTree | undefined;
 }
 
-/** Adds durable events to the index. If that fails, the index is rebuilt from the log. */
+/**
+ * Adds durable events to the index. If a reader has added some of them meanwhile, only the rest is added. If the index
+ * cannot take the events for another reason, it is rebuilt from the log.
+ */
 async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
   const last = placed.at(-1)?.event.seq;
   if (last === undefined) return;
@@ -285,8 +300,8 @@ async function seal(context: Context, head: IndexHead, draft: EventDraft): Promi
 }
 
 /**
- * Appends lines. If that fails, the log is truncated again. A reader may have projected the lines before that, so an
- * index that is ahead of the log is reset.
+ * Appends lines. If the append fails, the log cuts the lines off. An index that is then ahead of the log is reset,
+ * because a reader may have projected the lines before they were cut off.
  */
 async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
   try {
@@ -298,7 +313,10 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** Returns the present time. It can be earlier than that of the last event, because only the seqs order the events. */
+/**
+ * Returns the present time in ISO 8601 UTC. It can be earlier than the time of the last event, because only the seqs
+ * order the events.
+ */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }
@@ -326,7 +344,10 @@ interface Known {
 
 const known = memoKey<Known>("archived since");
 
-/** Returns the time of the archiving that the index has; `undefined` if the workspace is not archived. */
+/**
+ * Returns the time since which the workspace has been archived, according to the index; `undefined` if the workspace is
+ * not archived.
+ */
 export async function archivedSince(context: HistoryContext): Promise<string | undefined> {
   const { index, memo, workspaceId } = context;
   const row = await index.record(`workspace:${workspaceId}`);

@@ -27,7 +27,7 @@ function configShape({
 
 /**
  * Returns the options of the first root and of the workspace. Throws `NOT_FOUND` if the folder was moved since the
- * workspace was opened.
+ * workspace was opened, and `LOG_DAMAGED` if the workspace has no root.
  */
 export async function configOf(context: Context): Promise<ConfigShape> {
   await refuseMoved(context);
@@ -63,8 +63,9 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
 }
 
 /**
- * Changes the options of every root. They take effect at the next open, and at the next scan of a run, a watch or a
- * followed folder.
+ * Changes the given options of the workspace and of every root, and returns all options. Omitted options stay as they
+ * are. The new options take effect at the next open, and at the next scan of a run, a watch or a followed folder.
+ * Throws `USAGE` for an invalid option.
  */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
@@ -84,7 +85,10 @@ export async function configure(context: Context, change: Partial<ConfigShape>):
   });
 }
 
-/** The most patterns for names that a workspace takes. Each recorded name is matched against all of them. */
+/**
+ * The maximum number of patterns in `protectedNames`. It is limited because each recorded name is matched against all
+ * of them.
+ */
 const MOST_NAMES = 100;
 
 function refuseNames(patterns: readonly string[]): void {

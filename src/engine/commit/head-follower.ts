@@ -31,7 +31,7 @@ export interface HeadTimers {
 /** The pace at which a process keeps the heads of its open workspaces. */
 export class HeadPace {
   readonly now: () => number;
-  /** `undefined` if nothing is done later. In that case, heads are kept only with commits and at the close. */
+  /** `undefined` if the process has no timers. In that case, heads are kept only with commits and at the close. */
   readonly timers: HeadTimers | undefined;
   #next = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -58,7 +58,10 @@ export class HeadPace {
     this.#next = end + Math.max(KEEP_ONE_EVERY_MS, rest);
   }
 
-  /** Runs work strictly one after another, and lets the rest of the process run in between. */
+  /**
+   * Runs `work` once all work that was given earlier has ended, even if it failed. The rest of the process can run in
+   * between.
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last
       .catch(() => undefined)
@@ -160,8 +163,8 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Reports once that a head could not be kept. No commit fails because of that, and nobody waits for a timer's work.
-   * The next commit, the timer or the close tries again.
+   * Reports that a head could not be kept. Repeated faults are reported only once, until a head was kept again. A fault
+   * fails no commit, and nobody waits for a timer's work. The next commit, the timer or the close tries again.
    */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
@@ -172,8 +175,9 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   /**
-   * Catches up with the log, and keeps the head. Takes the lock, because only its holder knows that everything up to
-   * the end of the log is acknowledged. Returns `undefined` if the lock is not free within `waitMs`.
+   * Catches up with the log and returns the result. Keeps the head, unless the log is damaged. Takes the lock, because
+   * only its holder knows that everything up to the end of the log is acknowledged. Returns `undefined` if the lock is
+   * not free within `waitMs`.
    */
   async #catchUpAndKeep(waitMs: number): Promise<CatchUp | undefined> {
     const context = this.#contextOf();
@@ -184,7 +188,7 @@ export class PacedHeadFollower implements HeadFollower {
       else this.#behindSince = undefined;
       return found;
     } catch (error) {
-      // The holder of the lock is writing, and signs these events together with its own.
+      // Another process holds the lock, because it is writing. It will sign these events together with its own.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
       return undefined;
     }
@@ -198,7 +202,10 @@ export class PacedHeadFollower implements HeadFollower {
     else this.#tellUnsigned(context, fault);
   }
 
-  /** Reports once that what is recorded stays unsigned. No commit fails because of that. */
+  /**
+   * Reports that the recorded events stay unsigned. Repeated faults are reported only once, until a head was signed
+   * again. The fault fails no commit.
+   */
   #tellUnsigned(context: Context, fault: SigningFault): void {
     if (this.#hasTold) return;
     this.#hasTold = true;

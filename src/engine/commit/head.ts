@@ -27,8 +27,9 @@ async function headNow(context: Context, root: typeof rootToState): Promise<Head
 }
 
 /**
- * Signs the head and keeps it apart from the store, unless it is kept already. If the history must not be signed,
- * returns the reason and keeps nothing. The caller holds the lock.
+ * Signs the head and keeps it apart from the store, unless the history is empty or this head is kept already. If the
+ * history must not be signed, keeps nothing and returns the reason. Otherwise returns `undefined`. The caller holds the
+ * lock.
  */
 export async function keepHead(context: Context): Promise<SigningFault | undefined> {
   const { heads, workspaceId } = context;
@@ -37,16 +38,16 @@ export async function keepHead(context: Context): Promise<SigningFault | undefin
   if (seq === 0) return undefined;
   const fault = await signingFault(context);
   if (fault !== undefined || (last?.valid === true && last.seq === seq && last.hash === hash)) return fault;
-  // The kept head is signed with the former key, and covers the event that names the present key. It proves that event,
-  // so it is retired, not overwritten.
+  // The kept head is signed with the former key, and covers the event that names the present key. It is retired and not
+  // overwritten, because it proves that event.
   if (last?.valid === false) heads.retire(workspaceId);
   heads.keep(await headNow(context, rootToState));
   return undefined;
 }
 
 /**
- * Returns the present head, signed anew. Throws `REFUSED` if the history must not be signed, `NOT_FOUND` if it is
- * empty, and the damage of the log, if any.
+ * Signs the present head anew and returns it. Does not keep it. Throws `REFUSED` if the history must not be signed, and
+ * `NOT_FOUND` if the history is empty. If the log is damaged, throws the error of the damage.
  */
 export async function showHead(context: Context): Promise<HeadShape> {
   const { damage } = await catchUp(context, { recover: false });
@@ -66,10 +67,16 @@ export async function showHead(context: Context): Promise<HeadShape> {
 }
 
 /**
- * Accepts the present history although it is not signed or contradicts its kept head. An event names the log's end, the
- * head that was kept, and the new signer; the note of the old head is kept beside the new one. If the log is damaged,
- * or contradicts its index or the kept head, the index is rebuilt, which checks the log line by line. A signed history
- * is left as it is. Throws `LOG_DAMAGED` if lines in the middle are damaged, and `IO` if the key's file holds no key.
+ * Accepts the present history although it is not signed or contradicts its kept head. Leaves a signed history as it is,
+ * and returns it with `accepted: false`.
+ *
+ * - An event names the end of the log, the head that was kept, and the new signer. A missing key is created.
+ * - The note of the old head is kept beside that of the new head.
+ * - If the log is damaged, or contradicts its index or the kept head, the index is rebuilt. The rebuild checks the log
+ *   line by line.
+ *
+ * Throws `READ_ONLY` if the workspace was opened for reading only, `LOG_DAMAGED` if lines in the middle are damaged,
+ * and `IO` if the key's file holds no key.
  */
 export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
   refuseReadOnly(context);
@@ -95,7 +102,7 @@ export async function acceptHead(context: Context): Promise<AcceptedHeadShape> {
       const record = encodeSigner({ key, since: seq + 1, why: "accepted", actor: caller.actor, accepted });
       await commit.append([{ op: "upsert", recordId: signerRecordId(workspaceId), record }]);
       heads.replace(await headNow(accepting, provedRoot));
-      // Everything on disk is read again, because the log may be another history.
+      // The next capture reads everything on disk again, because the log may be another history.
       context.worktree.forgetAll();
       return { accepted: true, seq: seq + 1, reason, log: { seq, hash }, head: old, kept_as: keptAs, key };
     },
@@ -112,7 +119,8 @@ async function discardIndex(context: Context): Promise<void> {
 }
 
 /**
- * Returns the keeper without its last and first kept heads, because they say nothing about the log that is accepted.
+ * Returns a keeper whose `last` and `first` return no head, because the kept heads say nothing about the log that is
+ * accepted.
  */
 function withoutHead(heads: HeadKeeper): HeadKeeper {
   return {
@@ -130,7 +138,7 @@ function withoutHead(heads: HeadKeeper): HeadKeeper {
   };
 }
 
-/** Keeps no heads, because the new head is kept right after the event that names its signer. */
+/** Keeps no heads, because `acceptHead` itself keeps the new head right after the event that names the signer. */
 const NO_FOLLOWER: HeadFollower = {
   committed: () => Promise.resolve(),
   seen: () => undefined,

@@ -16,9 +16,10 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 }
 
 /**
- * Returns the event that closes an intent. The fields that were needed only to finish the intent are left out. If the
- * intent belongs to a request with an id and is not a write, the event also keeps what the answer to the request
- * reports.
+ * Returns the event that closes an intent, in the state that `intent` has (`done` or `abandoned`). The event lacks the
+ * fields that were needed only to finish the intent. It adds the number of paths that were left alone (`skipped`). For
+ * an undo, it also adds these paths to `left`. If the intent belongs to a request with an id and is not a write, the
+ * event also keeps what the answer to the request reports.
  */
 export function closing(
   id: string,
@@ -76,7 +77,12 @@ async function proposalDrafts(context: Context, paths: readonly WorkspacePath[])
   return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
 }
 
-/** Returns the events of the changed paths, in path order: one for each path, or one for each of its written states. */
+/**
+ * Returns the events of the changes whose paths are in `applied`, in path order:
+ *
+ * - A change without `written` gives one event, or none if the index already has its `after` state.
+ * - A change with `written` gives one event for each of these states that the index does not have yet.
+ */
 export async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
   const wanted = new Set(applied);
   const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
@@ -92,8 +98,8 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
       const rest = change.written.slice(now - first);
       return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
     }
-    // The log may have these events already, if the write was decided before a crash. Their changes are not recorded
-    // twice.
+    // A decided write records its events before its files change. If a crash followed, the index already has the state,
+    // and the change is not recorded twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
@@ -119,15 +125,16 @@ export function fileDraft(
     actor,
     ...optional({ session, action, transaction }),
     intent: id,
-    // Set if a person has decided about the origin's state.
+    // Set only if a person has resolved a conflict of a sync in favour of the origin's state.
     ...optional({ upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
 /**
- * Returns the event of a change from the origin. The event has the owner and the cause of the change at the origin. It
- * belongs to no operation here.
+ * Returns the event of a change that a replica's step made. The event names the author of the change at the origin
+ * (`by`), or else the actor of the step. Its cause is `merge` for a merge of both sides, and otherwise `replica`. The
+ * event names no intent, so it belongs to no operation of this history.
  */
 function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
   const { path, after, cause = "replica", by, upstream } = change;
@@ -146,7 +153,10 @@ function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteratio
 // reconciled. Otherwise, an edit of its present content would count as an edit of the origin's state, and would
 // overwrite that state.
 
-/** The id of a path's conflict is the same whenever the path is held. */
+/**
+ * Returns the id of a held path's conflict. It depends only on the origin and the path. So a path that is held again
+ * gets no second conflict record.
+ */
 function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
@@ -159,8 +169,9 @@ interface Held {
 }
 
 /**
- * Returns one open conflict for each path that was left alone. A conflict that was about to be settled stays open in
- * this form.
+ * Returns the events of the held paths: one open conflict with the reason `blocked` for each path that a replica's step
+ * left alone. Returns none for other intents. If the step was to record or settle a conflict of the path, the event has
+ * the id of that conflict. So that conflict stays open, with the reason `blocked`.
  */
 function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
   const { replica, conflicts = [] } = intent;
@@ -173,8 +184,8 @@ function holdDrafts({ intent, changes, blocked, met }: Held): EventDraft[] {
     if (change === undefined) return [];
     const { before, after, base, upstream } = change;
     const earlier = known.get(path);
-    // A step that settles the conflict also reconciles what lies beneath its path. After that, `since` no longer
-    // applies.
+    // `since` applies only while nothing beneath the path is reconciled. It is dropped if the step settles the
+    // conflict, because such a step also reconciles everything beneath the path.
     const since = earlier?.record.state === "open" ? earlier.record.sync?.since : undefined;
     const sync = {
       ...optional({ since }),

@@ -81,6 +81,7 @@ export function noteOpenAction(context: Context, action: LoggedAction): void {
   context.memo.get(open)?.set(PREFIX + action.id, action);
 }
 
+/** Returns the action with this complete id, in the state that its last event records; `undefined` if there is none. */
 export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
   const row = await context.index.record(PREFIX + id);
   if (row === undefined) return undefined;
@@ -111,6 +112,7 @@ async function unprunedRows(
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
+/** Returns the closed actions with the latest last events, at most `most` of them, in the order of these events. */
 export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
   const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
@@ -180,7 +182,7 @@ interface LastBegun {
 
 const lastBegun = memoKey<LastBegun>("last begun action");
 
-/** If there are more new events than this, the search starts anew. */
+/** If more events than this were appended since the last search, the next search starts anew. */
 const MOST_NEW = 2_000;
 
 /** The number of latest events that a new search reads first. */
@@ -235,7 +237,10 @@ function isOfAction(row: EventRow): boolean {
   return row.recordId.startsWith(PREFIX);
 }
 
-/** If more actions than this are remembered, all are forgotten. Most of them were closed long ago. */
+/**
+ * The maximum number of remembered actions. If it is reached, all are forgotten, because most of them were closed long
+ * ago.
+ */
 const MOST_SEEN = 1_000;
 
 export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
@@ -288,6 +293,7 @@ export interface Session extends SessionRecord {
   readonly unclosed?: true;
 }
 
+/** Returns all sessions, in the order in which they began. `seq` is that of the session's last event. */
 export async function loggedSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const row of await context.index.records("session:")) {

@@ -18,8 +18,9 @@ export interface Attribution {
   /** The innermost transaction around the change, if the record of `action` does not already name it. */
   readonly transaction?: string;
   /**
-   * The brackets that may have made the change, if it is not known which of them did. A single candidate is an action
-   * that may never have run, or a transaction of actions. In both cases, a person may have made the change instead.
+   * The ids of the brackets or watches that may have made the change, if it is not known which of them did. A single
+   * candidate is an action that may never have run, or a transaction of actions. In both cases, a person may have made
+   * the change instead.
    */
   readonly candidates?: readonly string[];
   /** The number of runs and actions around the innermost bracket. */

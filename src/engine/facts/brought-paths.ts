@@ -23,8 +23,8 @@ async function progressIn(context: HistoryContext, row: EventRow): Promise<Repli
 }
 
 /**
- * Returns the last event of the commit that first synced the folder with its origin; `undefined` if there is none, or
- * it was compacted away.
+ * Returns the seq of the last event of the commit that first synced the folder with its origin. Returns `undefined` if
+ * there is no such commit, or if it was compacted away.
  */
 export async function firstFill(context: HistoryContext): Promise<number | undefined> {
   for (const row of await progressEvents(context)) {

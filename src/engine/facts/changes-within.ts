@@ -52,7 +52,10 @@ export async function changesOfSession(context: Context, id: string, span: SeqSp
   return changesWithin(context, new Lineage(id), span);
 }
 
-/** Returns what an action changed up to event `toSeq`, and its changes among `next`, which are not recorded yet. */
+/**
+ * Returns the changes of an action and of everything within it: those up to event `toSeq`, composed with those among
+ * `next`, which are not recorded yet.
+ */
 export async function changesOfAction(
   context: Context,
   { id, seq }: { readonly id: string; readonly seq: number },
@@ -82,7 +85,8 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
       isAnyUndo ||= isUndo(event);
     },
     isOut: async () => {
-      // To know what an undo undid, all operations must be read. Few spans contain an undo.
+      // All operations must be read to find out what an undo undid. Without an undo in the span, this is not necessary,
+      // and few spans contain one.
       if (!isAnyUndo) return () => false;
       const { holds } = await undoneUpTo(context, span.toSeq);
       return ({ seq, record }, path) => holds(seq, record, path);

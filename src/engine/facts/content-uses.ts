@@ -31,8 +31,10 @@ type Mention =
   | { readonly hashes: readonly Hash[]; readonly isHistorys: boolean };
 
 /**
- * Returns the uses, up to event `upTo`, of the contents for which `isMeant` is true. Reads the log twice and does not
- * use the index, because a wrong index could make a person erase the wrong content.
+ * Returns the uses, up to event `upTo`, of the contents for which `isMeant` is true. `isMeant` gets each content with
+ * the path that has it, or with `undefined` if another record names the content. If it is true once, all uses of the
+ * content are returned. Reads the log twice and does not use the index, because a wrong index could make a person erase
+ * the wrong content.
  */
 export async function contentUses(
   context: HistoryContext,
@@ -117,7 +119,7 @@ function hashIn(value: unknown): Hash[] {
   return typeof value === "string" && isHash(value) ? [value] : [];
 }
 
-/** The contents kept aside for a path. No line of the log names these contents. */
+/** The contents that are kept aside for a path, in the plan `plan`. No line of the log names these contents. */
 export interface AsideUse {
   readonly plan: Hash;
   readonly path: WorkspacePath;

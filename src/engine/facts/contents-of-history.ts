@@ -13,8 +13,8 @@ export class ContentsOfHistory implements BlobStore {
   readonly #history: HistoryContext;
   readonly #blobs: BlobStore;
   /**
-   * The seq of the head when a content was last stored through this object, if there were erasures. So the content can
-   * be read before an event names it.
+   * By content, the seq of the head when the content was last stored through this object. Noted only if the history has
+   * erasures. So a content that is stored again after its erasure can be read before an event names it.
    */
   readonly #put = new Map<Hash, number>();
 
@@ -123,6 +123,7 @@ interface Found {
 
 const found = memoKey<Found>("erased contents");
 
+/** Returns all contents that this history has erased, without those that were recorded again since. */
 export async function erasedContents(history: HistoryContext): Promise<ReadonlySet<Hash>> {
   // The head is read first: an erasure between the two reads belongs to a later head, for which nothing is remembered.
   const { seq } = await history.index.head();

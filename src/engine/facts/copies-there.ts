@@ -13,8 +13,9 @@ interface Keeping {
 }
 
 /**
- * Returns the runs or actions with the present values of `kept` and `lost` in their omitted changes. The records name
- * the copies that were kept aside. Once such a copy is erased, or freed after some days, no undo brings its path back.
+ * Returns the runs or actions with the present values of `kept` and `lost` in their omitted changes. The recorded
+ * values are those of the time at which the copies were kept aside. Once such a copy is erased, or freed after some
+ * days, no undo can bring its path back.
  */
 export async function withCopiesThere<T extends Keeping>(context: Context, works: readonly T[]): Promise<T[]> {
   const plans = works.flatMap(({ aside, omittedChanges }) =>
@@ -60,8 +61,9 @@ type Undoing = Pick<IntentRecord, "kind" | "target" | "takes" | "brings" | "asid
  *
  * - An undo of selected work undoes the work in `takes`. A redo of that undo does all of this work again.
  * - The rollback of an action (`brings`) undoes the action, until the rollback itself is undone.
- * - A redo or the undo of a rollback does work again. It removes the id of that work from the result only if it changed
- *   kept-aside paths. It changes none, for instance, if their copies had been freed.
+ * - A redo, or the undo of a rollback, does work again. The id of this work is then removed from the result, but only
+ *   if the redo or undo changed kept-aside paths. For instance, it changes none of them if their copies were freed
+ *   before.
  */
 function undoneIds(operations: readonly Undoing[]): ReadonlySet<string> {
   const undone = new Set<string>();

@@ -10,6 +10,7 @@ export interface FirstEvent {
   readonly action?: string | undefined;
   /** True if Chronicle wrote the state. If so, the state before the event is what Chronicle found on disk. */
   readonly isWritten: boolean;
+  /** True if the cause of the event is `run`. Default: false. */
   readonly isRun?: boolean;
 }
 

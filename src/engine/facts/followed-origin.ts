@@ -9,9 +9,9 @@ import { proposedPath } from "../../core/records/proposal-record.ts";
 import { indexedFrom } from "../log/history-start.ts";
 
 /**
- * Returns the record of the sync that sends the folder's changes to an origin; `undefined` if there is none, or if it
- * was stopped. Only the last record is in force. An earlier record is about another origin, or was written before the
- * origin's workspace id was known.
+ * Returns the replica record of the sync between this folder and an origin. Returns `undefined` if the folder has no
+ * sync, or if the sync was stopped. Of several replica records, only the one with the last event is in force. The
+ * others are about other origins, or were written before the origin's workspace id was known.
  */
 export async function followedOrigin(context: HistoryContext): Promise<ReplicaRecord | undefined> {
   const row = (await context.index.records("replica:")).at(-1);
@@ -21,14 +21,19 @@ export async function followedOrigin(context: HistoryContext): Promise<ReplicaRe
 }
 
 /**
- * Returns the seq of the last own event that the origin has answered (`settled`); `undefined` if there is no sync. The
- * recorded states of all changes after this event must be kept until the origin has answered them.
+ * Returns the seq of the last event of this history that the followed origin has answered (`ReplicaRecord.settled`).
+ * Returns `undefined` if the folder follows no origin. The state right after this event and all later states must be
+ * kept until the origin has answered the later events.
  */
 export async function unsentFrom(context: HistoryContext): Promise<number | undefined> {
   return (await followedOrigin(context))?.settled;
 }
 
-/** Throws `REFUSED` if the origin has not answered some changes: removing their events would lose them. */
+/**
+ * Throws `REFUSED` if the followed origin has not yet answered a change of this folder. Call it before events are
+ * removed from the log: a change without its event could not be sent to the origin any more. Does nothing if the folder
+ * follows no origin.
+ */
 export async function refuseUnsent(context: HistoryContext): Promise<void> {
   const followed = await followedOrigin(context);
   if (followed === undefined) return;
@@ -46,8 +51,8 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
 }
 
 /**
- * Returns the hashes of the contents of own changes after event `settled`, which the origin has not answered yet. The
- * event of a proposal names no content, so contents of proposals are not included.
+ * Returns the hashes of the contents of this folder's own changes after event `settled`. The origin has not answered
+ * these changes yet. The contents of proposals are not included, because the event of a proposal names no content.
  */
 export async function unsentContents(context: HistoryContext, settled: number): Promise<ReadonlySet<Hash>> {
   const { seq: head } = await context.index.head();
@@ -60,6 +65,10 @@ export async function unsentContents(context: HistoryContext, settled: number): 
   return found;
 }
 
+/**
+ * True if the event must be sent to the origin: it is a proposal, or it records a change that did not come from an
+ * origin.
+ */
 function isJournaled(event: LogEvent): boolean {
   return proposedPath(event.recordId) !== undefined || changesOf(event).some(({ file }) => !cameFromOrigin(file));
 }

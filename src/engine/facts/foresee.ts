@@ -16,8 +16,9 @@ export interface Foreseeing extends Pick<ApplyRequest, "changes" | "onBlocked"> 
 }
 
 /**
- * Returns the result that the changes would have now. A path is blocked if its content is missing or damaged, or if
- * present files are in the way.
+ * Returns the result that the changes would have now, without changing anything. A path is blocked if its content is
+ * missing or damaged, or if present files are in the way. If a content is missing or damaged, and `onBlocked` is not
+ * `skip`, no path counts as applied.
  */
 export async function foresee(
   context: Context,

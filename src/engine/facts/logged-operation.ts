@@ -32,21 +32,25 @@ export interface LoggedOperation {
    */
   readonly unmerged?: readonly WorkspacePath[];
   /**
-   * Set for an undo or redo whose own changes a later undo has undone, at least in part, and for a redo with `unmerged`.
+   * Set for an undo or redo whose own changes were undone by a later undo, at least in part. Also set for a redo with
+   * `unmerged`.
    */
   readonly reversed?: Reversed;
   /**
-   * Set if an undo or redo of the operation was reversed, or if the operation went on after an undo: true if nothing of
-   * it is left. Then this counts, and not the undos and redos.
+   * True if nothing of the operation is left. Set only if the undos and redos of the operation do not show this (see
+   * `undoneTold`). If it is set, it counts instead of them.
    */
   readonly isUndone?: boolean;
 }
 
-/** The paths at which an undo or redo was itself undone later, or met a conflict. At these paths, it has no effect. */
+/**
+ * The paths at which an undo or redo has no effect: a later undo has undone it there, or it is a redo with a conflict
+ * that was not settled in its favour (`unmerged`).
+ */
 export interface Reversed {
   /**
-   * The paths, each with the last event of the last undo that undid the operation there. At a conflict, that is the last
-   * event of the redo itself.
+   * Each path has the seq of the last event of the latest undo that undid the operation there. A path in `unmerged` has
+   * the last event of the redo itself, if no later undo undid the redo there.
    */
   readonly paths: ReadonlyMap<WorkspacePath, number>;
   /** True if these are all paths that the operation changed. */

@@ -120,7 +120,7 @@ export async function operationsOf(context: Context, sessions: readonly Session[
 
 /**
  * For each undo of selected work, moves operations from `takes` to `passes` if the undo left some of their events
- * alone, because it did not undo such an operation as a whole.
+ * alone. The undo did not undo such an operation as a whole.
  */
 async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];

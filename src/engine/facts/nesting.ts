@@ -62,8 +62,8 @@ export class Nesting {
   }
 
   /**
-   * Returns the open brackets that certainly are around all of these. A bracket counts as around itself, so a single
-   * one is among the result.
+   * Returns the open brackets that are certainly around all of these. A bracket counts as around itself, so the result
+   * for a single bracket contains that bracket.
    */
   common(some: readonly Bracket[]): Bracket[] {
     const around = some.map((one) => this.#surelyAround(one.id));
@@ -71,8 +71,8 @@ export class Nesting {
   }
 
   /**
-   * Like `around`, but without rival calls: if several calls are open, it is not known which of them started a
-   * sub-agent.
+   * Like `around`, but without the actions that are rivals of each other. If several calls of an agent are open, it is
+   * not known which of them started a sub-agent.
    */
   #surelyAround(id: string): ReadonlySet<string> {
     const around = this.around(id);

@@ -15,6 +15,7 @@ export interface OffRecordOptions {
   readonly onRecord?: boolean;
   /** True if running commands that are off the record are ignored. If so, only noted paths are left out. */
   readonly pastCommands?: boolean;
+  /** The paths that a person has named. Only used with `onRecord`. Default: none. */
   readonly only?: readonly WorkspacePath[];
 }
 
@@ -92,6 +93,7 @@ export class OffRecordLook {
     return through;
   }
 
+  /** Returns those of the missing paths whose removal is to be recorded. */
   async siftGone(gone: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
     const through: WorkspacePath[] = [];
     for (const path of gone) {
@@ -210,7 +212,7 @@ function inodeOf({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): 
   return `${dev}:${ino}`;
 }
 
-/** Returns the notes on paths of which nothing was recorded after the note. */
+/** Returns the notes that still hold: since the note, nothing was recorded at its path. */
 export async function inForce(
   { index }: Pick<Context, "index">,
   notes: readonly OffRecordNote[],

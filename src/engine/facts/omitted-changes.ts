@@ -129,7 +129,7 @@ export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   );
 }
 
-/** `status` reports a loss for this long, in milliseconds. */
+/** The time in milliseconds for which `status` reports a loss: seven days after the end of the work. */
 const TOLD_MS = 7 * 24 * 3_600_000;
 const MOST_LOSSES = 3;
 const MOST_PATHS = 5;
@@ -141,7 +141,10 @@ export interface Loser {
   readonly omittedChanges: readonly OmittedChange[];
 }
 
-/** Returns notes for people about what was lost in the last days and is still missing, the latest first. */
+/**
+ * Returns notes for people about the losses that remain of work that ended within the last `TOLD_MS`. The latest work
+ * comes first. There are at most `MOST_LOSSES` notes, and each lists at most `MOST_PATHS` paths.
+ */
 export async function lossNotes(context: Context, losers: readonly Loser[]): Promise<string[]> {
   const notes: string[] = [];
   for (const { name, ended, omittedChanges } of losers.toReversed()) {

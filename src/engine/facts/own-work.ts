@@ -85,6 +85,7 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids, operation: work.operation };
 }
 
+/** Returns `own` with more own events at paths that `own` already has. */
 export function withEvents(
   own: OwnEvents,
   more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
@@ -182,6 +183,7 @@ export async function groupsOf(
   return found;
 }
 
+/** The seq that stands for a pending change, which has no event. It is later than every event. */
 const UNRECORDED = Number.MAX_SAFE_INTEGER;
 
 function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {

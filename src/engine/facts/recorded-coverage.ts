@@ -153,6 +153,10 @@ async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord
   return { ...decodeCoverageRecord((await readEvent(context, row)).record), seq: row.seq };
 }
 
+/**
+ * Returns the coverage of the last snapshot at or before event `seq`. It is used for moments before the first coverage
+ * event.
+ */
 async function firstCoverage(context: Context, seq: number): Promise<StatedCoverage | undefined> {
   const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
   const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);

@@ -15,7 +15,8 @@ import { isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.ts";
  */
 
 /**
- * Returns the same operations, in log order, with `reversed` set for each undo and redo that was itself undone later.
+ * Returns the same operations, in the same order (that of the log). Sets `reversed` of each undo and redo that was
+ * itself undone later, at least in part, and of each redo with `unmerged`.
  */
 export async function reversedTold(
   context: Context,
@@ -108,9 +109,12 @@ function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boole
 }
 
 /**
- * Returns the same operations, with `isUndone` of those for which the undos and redos do not tell whether they are
- * undone. Their events decide. This is so if an undo or redo of them was reversed, if they went on after they were
- * undone, or if they were undone in several parts of which one was redone.
+ * Returns the same operations. Sets `isUndone` of those operations whose undos and redos do not show whether they are
+ * undone. In these cases, the events of the operation decide:
+ *
+ * - An undo or redo of the operation was reversed.
+ * - The operation continued after it was undone.
+ * - The operation was undone in several parts, and one of these was redone.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
@@ -120,7 +124,7 @@ export async function undoneTold(context: Context, operations: readonly LoggedOp
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const first = reversed[0]?.toSeq ?? Infinity;
-  // At the time of a later undo, its operations can have been undone by the undo that it reversed.
+  // The operations of a later undo are included, because an undo that it reversed may have undone them before.
   const about = [
     ...reversed,
     ...operations.filter(({ id, selective, toSeq }) => selective !== undefined && (toSeq > first || targets.has(id))),

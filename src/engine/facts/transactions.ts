@@ -26,6 +26,7 @@ export async function allTransactions(context: Context): Promise<LoggedTransacti
   return load(context, await context.index.records(PREFIX));
 }
 
+/** Returns the active transactions, including those whose process counts as gone. The oldest comes first. */
 export async function activeTransactions(context: Context): Promise<LoggedTransaction[]> {
   return load(context, await context.index.openRecords(PREFIX));
 }
@@ -123,6 +124,7 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
   };
 }
 
+/** Returns notes for people about the active transactions whose process does not count as gone. */
 export async function openNotes(context: Context): Promise<string[]> {
   const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
   return open.map((one) => {
@@ -137,6 +139,7 @@ function calledOf({ id, name }: LoggedTransaction): string {
   return `${id.slice(0, 8)}${name === undefined ? "" : ` (${name})`}`;
 }
 
+/** Returns notes for people about the active transactions whose process counts as gone. */
 export async function orphanNotes(context: Context): Promise<string[]> {
   const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
   return orphans.map((one) => {

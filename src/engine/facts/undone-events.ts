@@ -76,7 +76,7 @@ export function undoneBy(
       setOrDelete(whole, target, left.length === 0 ? undefined : left);
     }
   }
-  // The newest first: it is the most likely to have undone an event.
+  // The newest undo comes first, because it is the most likely to have undone an event.
   const ofWork = [...parts.values()].toReversed();
   const wholes = [...whole.values()].flat();
   const inForce = [...parts].filter(([, { only }]) => only === undefined);

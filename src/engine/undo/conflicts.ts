@@ -149,9 +149,9 @@ function refuseWhole({ record }: IdentifiedConflict): void {
 }
 
 /**
- * Returns the path if its state stays, and is to be proposed to the origin because it differs from the origin's state.
- * The origin refused this state, or never received it. Since no file is written, no new event would bring the state
- * into the journal.
+ * Returns the path of a sync conflict if its present state stays and differs from the origin's state. This state must
+ * be proposed to the origin, because the origin refused it or never received it. No new event brings the state into the
+ * journal, because no file is written. Returns `undefined` otherwise.
  */
 function proposedBy(
   { record: { path, sync, wanted } }: IdentifiedConflict,

@@ -12,8 +12,8 @@ import { tellOfCopies } from "../log/tell-of-copies.ts";
 
 /**
  * The common part of the operations on one path: restoring a version, and settling a conflict. Such an operation makes
- * all of its changes or none. If it has first finished operations that were interrupted, its answer does not mention
- * them. If the folder of a tracked root is missing on disk, that is an error, even if it was recorded as empty.
+ * all of its changes or none. Its answer does not mention interrupted operations that were finished before it. A
+ * missing folder of a tracked root is an error, even if the folder was recorded as empty.
  */
 
 /** `hint` is the hint of the error if the path cannot get the state `target`. */

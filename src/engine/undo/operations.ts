@@ -37,7 +37,10 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return correctedStack(stack, operations);
 }
 
-/** Returns the stack after what the events of the operations say, where that is known (`LoggedOperation.isUndone`). */
+/**
+ * Returns the stack, corrected for the operations that have `LoggedOperation.isUndone`: this field counts instead of
+ * their undos and redos.
+ */
 function correctedStack(stack: UndoStack, operations: readonly LoggedOperation[]): UndoStack {
   const wrong = operations.filter(({ id, isUndone }) => isUndone !== undefined && isUndone !== stack.undone.has(id));
   if (wrong.length === 0) return stack;

@@ -23,7 +23,11 @@ interface RecentLine {
   readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
-/** Returns snapshots, operations, open transactions, watches, and changes that a sync brought, newest first. */
+/**
+ * Returns the newest `limit` lines of recent work, newest first: snapshots, operations, open transactions, watches, and
+ * changes that a sync brought. `undoable` is the id of the operation that an undo without arguments would undo; `null`
+ * if there is none.
+ */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
@@ -77,7 +81,7 @@ async function isStateGone(context: Context, seq: number): Promise<boolean> {
 
 const PAGE = 200;
 
-/** The causes of edits that a capture records as nobody's work, or as work of an open transaction. */
+/** The causes of edits that a capture attributes to no work, or to an open transaction. */
 const OF_CAPTURES: ReadonlySet<unknown> = new Set(["capture", "transaction"]);
 
 /**
@@ -149,9 +153,9 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
 }
 
 /**
- * Returns the command that takes an operation back:
+ * Returns the command that reverses an operation:
  * - For an undo, `redo`; for a redo, `undo`. The operation must be the last one that did anything, and the command must
- *   take back exactly this operation.
+ *   reverse exactly this operation.
  * - For any other operation that can be undone, its undo. If files were edited since, an undo that merges with the
  *   edits is preferred.
  * - In all other cases, a restore of the state before the operation.
@@ -206,6 +210,7 @@ async function watchLines(context: Context): Promise<RecentLine[]> {
 /** Changes of a sync form one line if the pause between them is at most this long, in milliseconds. */
 const PAUSE_MS = 120_000;
 
+/** The number of events of a source that are read at once. */
 const STRIDE = 500;
 
 interface Brought {

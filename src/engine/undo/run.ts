@@ -42,7 +42,8 @@ import { Nesting, placeOf } from "../facts/nesting.ts";
 import { refuseOverQuota } from "../log/quota.ts";
 
 /**
- * Captures the workspace, so that later changes are the session's own. Returns the present paths that no capture takes.
+ * Captures the workspace, so that later changes belong to the session. Returns the present paths that no capture takes,
+ * and the filters. Throws an error if the capture exceeds a limit of the workspace.
  */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
@@ -218,9 +219,9 @@ const UNSEEN_END =
   "the end was recorded without the process that recorded the run: files outside of the record that the command changed are not listed";
 
 /**
- * Records the end of a run whose command went on after the process that recorded it was gone. If the end is recorded
- * already, returns the recorded run. Throws `NOT_FOUND` if there is no such session, and `USAGE` if another process has
- * begun it.
+ * Records the end of a run whose command continued after the process that recorded the run was gone. If the end is
+ * recorded already, returns the recorded run. Throws `NOT_FOUND` if there is no such session. Throws `USAGE` if the
+ * session is no run, or if another process began it.
  */
 export async function endRun(
   context: Context,
@@ -248,7 +249,7 @@ async function recordedRun(context: Context, session: Session, end: CommandEnd):
 
 /**
  * Returns the active transaction that was begun for the session. A transaction of somebody else around the session is
- * not returned, because it goes on.
+ * not returned, because it continues.
  */
 async function ownTransaction(context: Context, session: string): Promise<string | undefined> {
   return (await activeTransactions(context)).find(({ holds }) => holds === session)?.id;
@@ -297,8 +298,13 @@ async function orTell(context: Context, what: string, work: () => Promise<unknow
   }
 }
 
+/** The maximum length of the name of a run's transaction, in UTF-16 code units. */
 const MOST_NAME = 200;
 
+/**
+ * Records the changes of the folder as a session, until `stop` of the result is called. If the recorder cannot start,
+ * ends the session and throws the error.
+ */
 export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
   refuseHosted(context, "watch files");
   const before = await prepare(context, options);

@@ -443,7 +443,10 @@ async function lostOf(context: Context, what: string, starts: readonly number[])
   return { lost: { what, before: begins } };
 }
 
-/** Returns the net changes of the selection, without the changes of others (see `ownChanges`). */
+/**
+ * Returns the net changes of the selected work, without the changes of others (see `ownChanges`). Default: the last
+ * turn. Throws the errors of `workOf`, and `PRUNED` if all events of the work were compacted away.
+ */
 export async function changesOfSelection(
   context: Context,
   selection: Selection,

@@ -30,6 +30,7 @@ import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
 
+/** Undoes the selected work. Throws `USAGE` for an invalid selection, and the other errors of `workOf`. */
 export async function undoSelection(
   context: Context,
   options: UndoOptions,
@@ -68,8 +69,9 @@ export interface UndoWork {
 }
 
 /**
- * Captures the present state (a dry run only looks at it), then inverts exactly the work that `find` returns after
- * that. If `before` contains an interrupted undo of the same work, that undo is the answer, and nothing more is done.
+ * Captures the present state (a dry run only looks at it). Then calls `find`, and inverts exactly the work that it
+ * returns. If `before` contains an interrupted undo of the same work, that undo is the answer, and nothing more is
+ * done.
  */
 export async function undoWork(
   context: Context,
@@ -124,8 +126,8 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  // If several candidates may have changed a path, the undo of one of them has left the path alone. The undo of
-  // everybody's work brings the path back.
+  // If several candidates may have changed a kept-aside path, the undo of one of them has left this path alone. Only
+  // the undo of everybody's work brings such a path back.
   const hasLeft = ({ omittedChanges }: Keeper): boolean =>
     work.everything === true && omittedChanges.some((one) => one.kept && !isRestored(one));
   const keepers = keepersOf(work.keepers).filter((one) => !isUndoneWithAround(one.id, covering) || hasLeft(one));

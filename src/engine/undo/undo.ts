@@ -58,6 +58,7 @@ export async function undo(
   return reverse(context, "undo", { options, before });
 }
 
+/** Redoes the operation that was undone last, or a named operation. Throws `USAGE` for a selection. */
 export async function redo(
   context: Context,
   options: UndoOptions = {},
@@ -124,9 +125,9 @@ async function planStep(context: Context, asking: StepHow): Promise<FilePlan<Und
 }
 
 /**
- * Returns the step as an inversion of events if the later edits are no reason to refuse the step. This is so if undos
- * of selected work took part in all these edits, or if all edited paths are being written now and can be left out.
- * Otherwise returns `undefined`.
+ * Returns the step as an inversion of events if the later edits are no reason to refuse the step: undos of selected
+ * work took part in all these edits, or all edited paths are being written now and can be left out. Otherwise returns
+ * `undefined`.
  */
 async function partWithoutEdited(context: Context, step: Step, { edited }: Sorted): Promise<Inversion | undefined> {
   if (edited.length === 0) return undefined;

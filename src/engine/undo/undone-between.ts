@@ -21,7 +21,8 @@ export interface TakenEvent {
  * or would bring back undone changes. These events have no effect:
  * - An undone event, together with the events that its undo wrote to the path.
  * - An undone event of the same work (`undone`) whose undo wrote nothing to the path, because later events had reversed
- *   it. It must stand directly before an own event or an event without effect. It counts as own.
+ *   the event before. Such an event must stand directly before an own event or an event without effect. It then counts
+ *   as own.
  */
 export async function withUndoneBetween(
   context: Context,
@@ -136,7 +137,10 @@ function isIn({ fromSeq, toSeq }: SeqSpan, seq: number): boolean {
   return seq > fromSeq && seq <= toSeq;
 }
 
-/** Returns the runs of consecutive events that are parts. `isPart` is told whether the next event is a part. */
+/**
+ * Returns the runs of consecutive events that are parts, from the newest to the oldest. The second argument of `isPart`
+ * is true if the next later event is a part.
+ */
 function runsOf(rows: readonly number[], isPart: (seq: number, isBefore: boolean) => boolean): number[][] {
   const runs: number[][] = [];
   let isBefore = false;

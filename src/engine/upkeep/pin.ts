@@ -11,12 +11,20 @@ import { pruningInForce } from "../facts/pruning.ts";
 import { listSnapshots, type Snapshot } from "../read/snapshot.ts";
 
 /**
- * Pins an action or a snapshot, so that it is not pruned, or unpins it. `id` is a snapshot's number, name or id, or an
- * action's id. Throws `NOT_FOUND` if nothing matches, `AMBIGUOUS` if several snapshots or actions match, and `PRUNED`
- * if a state to be pinned cannot be restored any more.
+ * Pins a snapshot or an action, or unpins it if `pinned` is false. Default: pins it. What is pinned is not pruned.
+ * Records nothing if the pin is already as requested.
+ *
+ * `id` stands for the first of these that exists:
+ *
+ * 1. The action with this complete id.
+ * 2. The snapshot with this number, this name, this id, or an id that begins with `id`.
+ * 3. The action that `findAction` finds.
+ *
+ * Throws `NOT_FOUND` if nothing matches, and `AMBIGUOUS` if several snapshots or actions match. Throws `PRUNED` if the
+ * snapshot or action is to be pinned, but its state cannot be restored any more.
  */
 export async function pin(context: Context, id: string, pinned = true): Promise<void> {
-  // The whole id of an action is never the beginning of a snapshot's id.
+  // The complete id of an action always means that action. It is never read as the beginning of a snapshot's id.
   const isAction = (await actionById(context, id)) !== undefined;
   const snapshots = isAction ? [] : meantSnapshots(await listSnapshots(context), id);
   const [snapshot, other] = snapshots;
@@ -34,6 +42,10 @@ export async function pin(context: Context, id: string, pinned = true): Promise<
   });
 }
 
+/**
+ * Returns the snapshots with this number, else with this name, else with this id or beginning of an id. A text that can
+ * only be a number (see `isOnlyNumber`) matches no name and no id.
+ */
 function meantSnapshots(all: readonly Snapshot[], text: string): readonly Snapshot[] {
   const numbered = /^\d{1,9}$/.test(text) ? all.filter(({ number }) => number === Number(text)) : [];
   if (numbered.length > 0 || isOnlyNumber(text)) return numbered;
@@ -47,7 +59,7 @@ function isOnlyNumber(text: string): boolean {
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  // A short number is not taken for the beginning of an id, but can be the whole id of an action.
+  // A short number is never read as the beginning of an action's id. It can only be a complete id.
   const asked = isOnlyNumber(id) ? actionById(context, id) : findAction(context, id);
   const found = await asked.catch((error: unknown) => {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
