@@ -67,8 +67,8 @@ export async function withCandidates(
 }
 
 /**
- * Returns the run or action `id` with the others that were open at some time since it began. An open one whose process
- * is gone is left out. `undefined` if `id` is unknown or was denied.
+ * Returns the run or action `id` with the others that were open at some time since it began. Other open runs and
+ * actions whose process is gone are left out. Returns `undefined` if `id` is unknown or was denied.
  */
 async function workBeside(context: Context, id: string): Promise<Beside | undefined> {
   const runs = (await loggedSessions(context)).filter((one) => one.kind === "run");

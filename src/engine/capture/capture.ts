@@ -41,7 +41,7 @@ export interface CaptureOptions extends LookOptions {
   readonly late?: LoggedAction;
   /** A transaction to which changes may be attributed although its owner is gone. */
   readonly reopened?: string;
-  /** Open actions that may never have run. */
+  /** The ids of open actions that may never have run. Default: none. */
   readonly unsure?: ReadonlySet<string>;
   /** True to return the Merkle root after the found changes. */
   readonly root?: true;
@@ -249,8 +249,8 @@ function isSameOffRecord(context: Context, { offRecord }: Reading): boolean {
 }
 
 /**
- * Returns the coverage events to append before and after the changes of paths that were off the record. They say that
- * the earlier states of these paths are unknown.
+ * Returns the coverage events to append before and after the changes of paths that were off the record. The events
+ * state that the earlier states of these paths are unknown.
  */
 async function aroundReturned(
   context: Context,
@@ -336,6 +336,7 @@ function remember(context: Context, reading: Reading, { lacked, except }: Unsett
   context.worktree.forget(reading.gone.filter((path) => !except.has(path) && !lacked.has(path)));
 }
 
+/** The number of events that are looked up at once. */
 const PAGE = 2_000;
 
 /**

@@ -36,7 +36,8 @@ interface HintedCaptureOptions {
  * Captures a folder as it changes: hints say which paths to scan, and a path is scanned once it has been quiet for a
  * moment.
  *
- * - No hinted path is lost. Each stays dirty until a scan takes it, and a scan that leaves a path out gives it back.
+ * - No hinted path is lost. A hinted path stays dirty until a scan takes it. If that scan leaves the path out, the path
+ *   becomes dirty again.
  * - A file that is being written is scanned only after the longest wait, or when everything is scanned.
  * - After a scan that failed, the next scan is a full one, because it is unknown which paths were recorded.
  * - Files that Chronicle itself has just written are not read again.

@@ -24,7 +24,15 @@ import { ChronicleError } from "../../core/values/errors.ts";
  * them. Paths that a person excluded are never stored.
  */
 
+/**
+ * The maximum size of a file that is kept aside without a tree, in bytes. Exception: the present state of a path may be
+ * larger if the earlier state of the path is kept aside (see `changesAside`).
+ */
 const MOST_FILE_BYTES = 1024 * 1024;
+/**
+ * The maximum total size of the files that are kept aside without a tree for one run or action, in bytes. It applies to
+ * the earlier states and to the present states separately.
+ */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 interface Kept {

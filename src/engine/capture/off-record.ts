@@ -134,6 +134,10 @@ export async function offRecordAmong(
   return found === undefined ? new Map() : found.heldAmong(paths);
 }
 
+/**
+ * Returns all paths that still have the state that was written off the record, each with the reason why it is left
+ * alone.
+ */
 export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
   const found = await OffRecordLook.of(context, { pastCommands: true });
   return found === undefined ? new Map() : found.heldNow();

@@ -586,7 +586,7 @@ export async function finishTorn(context: Context): Promise<void> {
     if ((await answer(context, () => openIntents(context))).length > 0) await settle(context);
   } catch (error) {
     if (!(error instanceof ChronicleError)) throw error;
-    // Reading goes on. The next operation that changes something settles again, and throws the error.
+    // Reading continues. The next operation that changes something tries to settle again, and throws the error.
     context.tell?.(`an interrupted change could not be finished: ${error.message}`);
   }
 }

@@ -73,8 +73,8 @@ export class OperationQueue {
   }
 
   /**
-   * Like `changeAfter`, for work whose answer cannot report what was finished or ended before the work. Notes report
-   * that instead, except in a dry run.
+   * Like `changeAfter`, for work whose answer cannot report what was finished or ended before the work. Notes
+   * (`Context.tell`) report this instead, except in a dry run.
    */
   change<T>(work: () => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
@@ -123,6 +123,10 @@ export class OperationQueue {
     });
   }
 
+  /**
+   * Runs `work` once all operations that were queued before have ended. Throws `USAGE` if the workspace has been
+   * closed.
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.whileOpen(() => {
       const next = this.#last.catch(() => undefined).then(() => withCode(work));
@@ -131,12 +135,15 @@ export class OperationQueue {
     });
   }
 
+  /** Runs `work` at once. Throws `USAGE` if the workspace has been closed. */
   async whileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
     return withCode(work);
   }
 
-  /** Signs the head, saves the remembered states of the disk, and closes everything. */
+  /**
+   * Waits for the queued operations. Then signs the head, saves the remembered states of the disk, and calls `onClose`.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -72,8 +72,9 @@ export interface Reading {
 }
 
 /**
- * Scans and reads the disk. Without `only`, scans the dirty paths if a watcher runs, and otherwise everything. Throws
- * `NOT_FOUND` if the folder was moved since the workspace was opened.
+ * Scans and reads the disk. Without `only`, scans the dirty paths if a watcher runs, and otherwise everything.
+ * Everything is also scanned with `paranoid`, after a change of the rules, and if the watcher may have missed changes.
+ * Throws `NOT_FOUND` if the folder was moved since the workspace was opened.
  */
 export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
   await refuseMoved(context);
@@ -233,8 +234,10 @@ export interface Comparison {
   readonly lacked: ReadonlySet<WorkspacePath>;
 }
 
+/** The number of paths that are looked up in the index at once. */
 const COMPARE = 8_192;
 
+/** Compares a reading with the recorded states at the head of the index. Returns the changes in path order. */
 export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
   const { seq } = await context.index.head();
   const held = new HeldStates(context.worktree, new Set(gone));

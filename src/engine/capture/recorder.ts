@@ -22,6 +22,7 @@ const SETTLE_MS = 60;
 /** The last scan is a full one if the recording took at least this many times as long as a full scan. */
 const MANY_LOOKS = 4;
 
+/** The longest interval that a timer of Node.js accepts, in milliseconds. */
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
 interface RecorderOptions {
@@ -57,7 +58,7 @@ export class Recorder {
   readonly #timers = NODE_TIMERS;
   #startedAt = 0;
   #failure: unknown;
-  /** Keeps the process alive. A watcher does not, and its first hint may come after days. */
+  /** Keeps the process alive. A watcher does not keep it alive, and the first hint may come only after days. */
   #alive: NodeJS.Timeout | undefined;
   /** True from a change of the settings until a full capture has applied it. */
   #areSettingsNew = false;

@@ -34,6 +34,7 @@ const CALM: Surroundings = { elsewhere: new Set(), unclean: undefined };
  * the disk at an unclean end. Laptops delay writes by up to ten minutes.
  */
 const UNWRITTEN_MS = 10 * 60_000;
+/** The number of events that are looked up at once. */
 const WINDOW = 2_000;
 
 const known = memoKey<Known>("whereabouts");

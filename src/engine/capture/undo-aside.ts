@@ -126,7 +126,10 @@ async function stillOthers(
   return [...found.values()];
 }
 
-/** Returns the changes that a redo makes to kept-aside paths: the inverse of those of the undos that it takes back. */
+/**
+ * Returns the changes that a redo makes to kept-aside paths: the inverse of the changes that the undone undos made (see
+ * `undosOf`).
+ */
 async function asideOfRedo(
   context: Context,
   { target }: Step,
@@ -149,8 +152,8 @@ async function asideOfRedo(
 }
 
 /**
- * Returns the undos that the redo of `target` takes back. If `target` is an undo by selection, that is this undo. If it
- * is an operation, these are the last undos of it without a redo in between.
+ * Returns the undos that the redo of `target` reverses. If `target` is an undo by selection, returns that undo. If
+ * `target` is an operation, returns its last undos that have no redo between them.
  */
 async function undosOf(context: Context, target: string | undefined): Promise<IntentRecord[]> {
   const done = await doneIntents(context);

@@ -3,10 +3,11 @@ import type { IntentRecord } from "../../core/records/records.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import type { ApplyReport } from "../../worktree/worktree.ts";
 
-// Writes of one file each that share a commit are put into the folder with one apply. Its staging folder bears the token
-// of the round, and its files are numbered over all changes of the round. After a crash, the same apply is resumed, so
-// the round must be found again from the intents in the log. If the apply could change nothing, each write of the round
-// is applied by itself, with its own id as the token.
+// A round is a group of writes that change one path each and share a commit. They are put into the folder with one
+// apply. The staging folder of this apply has the token of the round, and the staged files are numbered over all
+// changes of the round. After a crash, the same apply is resumed, so the round must be found again from the intents in
+// the log. If the apply could change nothing, each write of the round is applied separately, with its own id as the
+// token.
 
 interface OpenIntent {
   readonly id: string;
@@ -18,7 +19,10 @@ export function sharesApply(changes: readonly Change[]): boolean {
   return changes.length === 1;
 }
 
-/** The most writes of a round, because all new files are open while they are synced. */
+/**
+ * The maximum number of writes in a round. It is limited because all new files of a round are open while they are
+ * synced.
+ */
 const MOST_IN_ROUND = 64;
 
 /** Divides writes that may share an apply into rounds. The last round may have one write only. */
@@ -34,8 +38,8 @@ export function roundToken(ids: readonly string[]): string {
 }
 
 /**
- * Groups open intents into rounds. The intents of a round were opened with one append, so they name the same `fromSeq`;
- * no intents of two appends do. Every other intent is alone.
+ * Groups open intents into rounds. The intents of a round were opened with one append, so they name the same `fromSeq`.
+ * Intents of different appends never name the same `fromSeq`. Every other intent is alone in its group.
  */
 export function roundsOf<I extends OpenIntent>(open: readonly I[]): readonly (readonly I[])[] {
   const rounds = Map.groupBy(open, ({ id, intent: { kind, changes = [], fromSeq } }) =>

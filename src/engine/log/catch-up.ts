@@ -16,8 +16,9 @@ import type { RebuildShape } from "../../api/shapes.ts";
 import type { ProgressOptions } from "../../api/workspace-api.ts";
 import { rootAtHead } from "./tree.ts";
 
+/** The number of events from which on the events read so far are added to the index. Only whole commits are added. */
 const BATCH = 20_000;
-/** The most attempts at catching up. An attempt is repeated if another process was faster. */
+/** The maximum number of attempts at catching up. An attempt is repeated if another process was faster. */
 const MAX_ATTEMPTS = 20;
 
 export interface CatchUp {
@@ -190,8 +191,9 @@ async function beginsElsewhere(context: HistoryContext, oldest: number): Promise
 }
 
 /**
- * Empties the index, so that it can be filled anew. If the caller does not hold the lock, takes it for this time,
- * because the holder of the lock relies on the index, and fills the index as well.
+ * Empties the index, so that it can be filled anew. If the caller does not hold the lock, this function takes the lock,
+ * because another holder of the lock would rely on the index. It then also fills the index, before it releases the
+ * lock.
  */
 async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
   if (locked) return context.index.reset();
@@ -200,6 +202,7 @@ async function startAnew(context: HistoryContext, { recover, locked = recover }:
   await catchUp(context, { recover: false, locked: true });
 }
 
+/** Takes the lock, discards the index and fills it again (see `refill`). */
 export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
   using _held = await context.lock.exclusive(context.waitMs);
   return await refill(context);

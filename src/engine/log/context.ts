@@ -112,7 +112,7 @@ export interface Recorded {
   readonly events: readonly SealedEvent[];
 }
 
-/** The limits in force; `sources` says, for people, where each comes from. */
+/** The limits in force. `sources` names the origin of each limit, for people. */
 export interface Retention {
   readonly limits: RetentionShape;
   readonly sources: Readonly<Record<keyof RetentionShape, string>>;
@@ -314,7 +314,7 @@ export interface HeadFollower {
    * was outstanding.
    */
   end(): Promise<{ readonly damage: ChronicleError | undefined } | undefined>;
-  /** Signs and keeps an outstanding head, as `end` does, and goes on. */
+  /** Signs and keeps an outstanding head, as `end` does. The follower then continues. */
   keepNow(): Promise<void>;
 }
 

@@ -201,6 +201,7 @@ export function dropDerived(
   if (databases.size > 0) context.worktree.dropDerived([...databases]);
 }
 
+/** The number of bytes that are read to recognise a database. */
 const START_BYTES = 64;
 
 /**

@@ -98,10 +98,12 @@ export class DirtyPaths {
     return this.#handle?.degraded ?? false;
   }
 
+  /** The paths that the last scans omitted because they could not be read. */
   get unreadable(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "unreadable").map(({ path }) => path);
   }
 
+  /** The paths that the last scans omitted because their content was erased. */
   get erased(): readonly WorkspacePath[] {
     return this.#omitted.filter(({ reason }) => reason === "erased").map(({ path }) => path);
   }

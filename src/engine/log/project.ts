@@ -23,6 +23,10 @@ import { baseRecordRow, readBase } from "./read-base.ts";
 
 /** Projects events into rows of the index. The index is a function of the log alone. */
 
+/**
+ * An event with the place of its line in the log. `offset` and `length` are in bytes. `length` does not count the
+ * newline.
+ */
 export interface PlacedEvent {
   readonly event: LogEvent;
   readonly offset: number;

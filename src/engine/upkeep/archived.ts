@@ -6,8 +6,8 @@ import type { Context } from "../log/context.ts";
 import { followedOrigin } from "../facts/followed-origin.ts";
 
 /**
- * Archives the workspace, or takes it up again. Records no event if nothing changes. Throws `REFUSED` if a workspace to
- * be archived is being synced.
+ * Archives or unarchives the workspace, and returns its record. Records no event if nothing changes. Throws `REFUSED`
+ * if the workspace is to be archived and follows an origin.
  */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(

@@ -33,6 +33,10 @@ import { optional } from "../../util/optional.ts";
  * be restored. With `dropArchive`, the archive is removed, and the history begins at the sentinel. Before the archive
  * is removed, this call or an earlier one has verified the log from its first line and compared the base with the
  * replayed state.
+ *
+ * Throws `NOT_FOUND` if nothing is recorded. Throws `REFUSED` if the history is not signed, if an operation is
+ * interrupted, or if the log or its state cannot be proved. With `dropArchive`, also throws `REFUSED` if work is open,
+ * or if a followed origin has not answered all changes.
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;

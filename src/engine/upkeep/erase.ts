@@ -30,9 +30,12 @@ import { refuseUnsigned } from "../log/signing.ts";
 // A content that some path has now is kept, because it would be recorded again. The only exception is a path that the
 // rules leave out now. Such a path is recorded as gone and no longer captured, and its file stays on disk.
 
+/** The maximum number of contents in one erasure. */
 const MOST_CONTENTS = 100_000;
 
+/** The maximum number of contents in each list of the answer. The totals count all contents. */
 const MOST_TOLD = 1_000;
+/** The maximum number of paths that the answer lists for one content. */
 const MOST_PATHS = 20;
 
 interface Asked {

@@ -12,6 +12,7 @@ import { yieldToEventLoop, Breather, withBreaths } from "../../util/yield-to-eve
 import { addAll, leastOf } from "../../util/long-lists.ts";
 import { eventRow, iterationsOf, type PlacedEvent } from "../log/project.ts";
 
+/** The maximum number of differences that are listed. Further differences are only counted. */
 const MOST_TOLD = 20;
 
 /** Rows per query in the search for the first event with a line. A base can bring many rows without lines. */

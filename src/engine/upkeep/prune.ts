@@ -26,7 +26,11 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Gives up the states that the rules do not keep. No line is removed, and nothing in the folder changes. An event names
- * the states that are kept. `gc` can free the contents of the others after the grace period, or at once with `now`.
+ * the states that are kept. `gc` can free the contents that only other states need after the grace period, or at once
+ * with `now`. A dry run records nothing.
+ *
+ * Throws `REFUSED` if the history is not signed. With `now`, also throws `REFUSED` if work is open, or if an earlier
+ * pruning can still be brought back. Throws `USAGE` for an invalid rule.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -200,6 +204,7 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
   return bytes;
 }
 
+/** The smallest value of `freeFrom`, in bytes. */
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
 
 /**

@@ -18,7 +18,10 @@ const OF_WORKSPACE = /^(workspace|signer|coverage|prune|commit|compact):/;
 /** Records that may be deleted: those of users, and versions that their replica has resolved. */
 const DELETABLE = /^(?:user|version):/;
 
-/** Throws if the format does not allow the record at this event. Looks at no other event. */
+/**
+ * Throws a `ChronicleError`, such as `INTEGRITY_VIOLATION` or `LOG_DAMAGED`, if the format does not allow the record at
+ * this event. Looks at no other event.
+ */
 export function checkRecord(event: LogEvent, workspaceId: string): void {
   const { recordId, record, op, seq } = event;
   if (seq === 1 && recordId !== `workspace:${workspaceId}`) {
@@ -40,7 +43,10 @@ export function checkRecord(event: LogEvent, workspaceId: string): void {
   else readRecord(recordId, record);
 }
 
-/** Throws if the format does not allow a record that a base holds. Does not look at the record's event. */
+/**
+ * Throws a `ChronicleError` if the format does not allow a record that a base holds. Does not look at the record's
+ * event.
+ */
 export function checkHeldRecord({ recordId, record }: Pick<BaseRecord, "recordId" | "record">): void {
   if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("signer:")) decodeSigner(record);

@@ -20,6 +20,7 @@ export interface RetentionRoots {
    * case.
    */
   readonly moments: readonly KeptMoment[];
+  /** The states at which the open runs and watches began. A pruning must keep them. */
   readonly states: readonly number[];
   readonly hold: number;
 }

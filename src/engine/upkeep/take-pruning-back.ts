@@ -15,7 +15,8 @@ const NOTHING_PRUNED: Kept = { floorSeq: 0, kept: [], keptActions: [] };
 /**
  * Brings back the states that the pruning of event `event` and later prunings gave up. The states that were kept before
  * that pruning are recorded as kept again, together with the states that are kept now. Returns the events of all
- * prunings that no longer give anything up. Throws `NOT_FOUND` if a content may have been freed.
+ * prunings that no longer give anything up. Throws `NOT_FOUND` if the log has no such pruning, or if a content may have
+ * been freed. Throws `REFUSED` if the history is not signed.
  */
 export async function takePruningBack(context: Context, event: number): Promise<readonly number[]> {
   // The lease excludes a collector that has read the history before this event and would still free the contents.

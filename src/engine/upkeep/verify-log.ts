@@ -96,11 +96,13 @@ export const NO_HASH = "0".repeat(64) as Hash;
 const UNCHECKED_ANCHOR =
   "anchor.json was written by an earlier version, without a checksum: a damaged frontier in it shows only at the origin's next compaction";
 
+/** The number of events that are replayed at once. */
 const BATCH = 2_000;
 
 /** The number of names that are hashed before other tasks have a turn. */
 const NAMES_AT_ONCE = 4_096;
 
+/** The maximum number of places that are reported for one content. */
 const MOST_PLACES = 20;
 
 /** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */

@@ -11,6 +11,7 @@ import type { Context, HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 import { rootToState } from "../state/root-to-state.ts";
 
+/** The number of paths that are looked up in the index at once. */
 const BATCH = 10_000;
 
 /**
