@@ -201,6 +201,7 @@ describe("commands that only a person may give", () => {
     ['rm -rf "${CHRONICLE_HOME%/}"/blobs', `${STORE}/blobs`],
     ["rm -rf ${CHRONICLE_HOME:?}", STORE],
     ["rm -rf ${CHRONICLE_HOME%/*}", "/home/u/.local/state"],
+    ["rm -rf ${CHRONICLE_HOME%%/*}/home/u/.local/state/chronicle", STORE],
     [`sh -c 'rm -rf "$0"' ${STORE}`, STORE],
     [`sh -c 'rm -rf "$2"' a b ${STORE}`, STORE],
     [`sh -c 'rm -rf "$@"' x /tmp/y ${STORE}`, STORE],

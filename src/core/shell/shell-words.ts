@@ -340,16 +340,22 @@ function characterOf(escape: string): string | undefined {
   return isKnown ? String.fromCodePoint(code) : undefined;
 }
 
-const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|%%?([^*?[\]\\$`'"]*|\/\*))?$/;
+const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|(%%?)([^*?[\]\\$`'"]*|\/\*))?$/;
 
-/** Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. */
+/**
+ * Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. With the pattern
+ * `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
+ */
 function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
-  const [, name = "", operator, ending] = PARAMETER.exec(inner) ?? [];
+  const [, name = "", operator, removal, ending] = PARAMETER.exec(inner) ?? [];
   const value = name === "" ? undefined : valueOf(name);
   if (value === undefined) return undefined;
   // With `:-` and similar operators, an empty value is replaced by another value.
   if (operator?.startsWith(":") === true && value === "") return undefined;
   if (ending === undefined) return value;
-  if (ending === "/*") return value.includes("/") ? value.slice(0, value.lastIndexOf("/")) : value;
+  if (ending === "/*") {
+    const slash = removal === "%%" ? value.indexOf("/") : value.lastIndexOf("/");
+    return slash === -1 ? value : value.slice(0, slash);
+  }
   return value.endsWith(ending) ? value.slice(0, value.length - ending.length) : value;
 }
