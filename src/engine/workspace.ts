@@ -59,6 +59,7 @@ import { WriteQueue } from "./write/write-queue.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/records/actor-name.ts";
 import { optional } from "../util/optional.ts";
 
+/** The parts that all views of one open workspace share. */
 interface Shared {
   readonly writes: WriteQueue;
   readonly reads: FileReads;
@@ -66,7 +67,10 @@ interface Shared {
   readonly recorder: LiveRecorder;
 }
 
-/** The embedded workspace. Each method queues one operation. Calls that change something run one after another. */
+/**
+ * A workspace whose engine runs in this process. Changes, and reads that look at the files, run one after another in
+ * the order of the calls. Other reads run at once. After `close`, operations throw `USAGE`.
+ */
 export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #queue: OperationQueue;
@@ -472,6 +476,7 @@ export class Workspace implements api.WorkspaceApi {
 
   /**
    * If the call was done before under the caller's request id, returns the earlier answer instead of doing it again.
+   * Always does the work if the caller gave no request id, or in a dry run.
    */
   async #once<T>(
     call: AskedCall & { readonly options: { readonly dryRun?: boolean } },
@@ -487,7 +492,8 @@ export class Workspace implements api.WorkspaceApi {
     // Another process may have carried out or begun the same request since it was looked up.
     return attempt().catch(async (error: unknown) => {
       if (error instanceof RequestMeanwhile) return attempt();
-      // If the request cannot be looked up, the first error says more.
+      // The attempt may have failed after its intent was written. `change` finishes such an operation, and the request
+      // is then found. If the request cannot be looked up, the first error says more.
       const known = await this.#queue.change(() => doneBefore(context, request)).catch(() => undefined);
       if (known === undefined) throw error;
       return known;
@@ -499,6 +505,9 @@ export class Workspace implements api.WorkspaceApi {
   }
 }
 
+/**
+ * Waits until a snapshot has been made, and then keeps the history to its limits. Does nothing more if none was made.
+ */
 async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
   const snapshot = await made;
   if (snapshot !== null) await keepToLimits(context);

@@ -13,9 +13,11 @@ export interface FilterSubject {
 }
 
 export interface FilterPolicy {
+  /** The patterns of the paths whose contents are not sent to the replica (see `DirectionalFilter`). */
   readonly toReplica: readonly string[];
+  /** The patterns of the paths that are not written back from the replica. */
   readonly fromReplica: readonly string[];
-  /** Files with more bytes than this are not written back. */
+  /** The maximum size, in bytes, of a file that is written back. Default: no limit. */
   readonly maxBytesFromReplica?: number;
   /** True if the replica's captures leave out the paths that `.gitignore` files exclude. */
   readonly useGitignore: boolean;
@@ -61,7 +63,7 @@ export class DirectionalFilter {
   }
 
   /**
-   * Returns true if the subject may be replicated in that direction. The patterns are compiled on first use. Throws
+   * Returns true if the subject may be replicated in a direction. The patterns are compiled on first use. Throws
    * `LIMIT_EXCEEDED` if there are more patterns than can be applied (2,000 with wildcards inside, 1 MiB of text).
    */
   passes(subject: FilterSubject, direction: ReplicaDirection): boolean {
@@ -81,8 +83,8 @@ export class DirectionalFilter {
 }
 
 /**
- * Combines the patterns into one test. If no pattern begins with `!`, their order does not matter, so simple patterns
- * are tested first.
+ * Combines the patterns into one test. Simple patterns are tested first, unless there are too many of them (`MAX_FAST`)
+ * or a pattern begins with `!`. Without such a pattern, the order of the patterns does not matter.
  */
 function compilePatterns(patterns: readonly FilterPattern[]): PathTest {
   const fast: PathTest[] = [];

@@ -13,6 +13,7 @@ interface EditorFile {
 /** A form of names of editors' files. If `name` has a group, the first group is the name of the edited file. */
 interface Form {
   readonly name: RegExp;
+  /** Default: `file`. */
   readonly kind?: Entry["kind"];
   /** Returns true if a file of this size can be an editor's file. Default: any size. */
   readonly size?: (bytes: number) => boolean;
@@ -27,6 +28,7 @@ const atMost =
 
 /** The maximum length of a lock, in bytes. A lock names its holder, and contains no work. */
 const LOCK_BYTES = 1_024;
+/** The maximum size of a file with the attributes of another file (`._name`), in bytes. */
 const ATTRIBUTES_BYTES = 1_048_576;
 
 const FORMS: readonly Form[] = [

@@ -9,8 +9,8 @@ export interface GitSetting {
 }
 
 /**
- * Parses a configuration file as git's `config.c` does. Stops at the first line that git would refuse, and returns its
- * number as `damaged`.
+ * Parses a configuration file as git's `config.c` does. Stops at the first line that git would refuse, and returns the
+ * number of this line, from 1, as `damaged`.
  */
 export function parseGitConfig(text: string): { readonly settings: readonly GitSetting[]; readonly damaged?: number } {
   const reader = new ConfigReader(text.startsWith("\uFEFF") ? text.slice(1) : text);

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-// The contents of a git index are the paths that git tracks in one working tree, as bytes, in git's order.
+// Reads a git index. An index lists the paths that git tracks in one working tree, as bytes, in git's order.
 
 /** The error for an index that is not used. Its message is the reason. */
 export class UnusableIndex extends Error {}
 
 const HEADER_BYTES = 12;
-/** The number of bytes of times, device, inode, mode, owner, group and size, which precede the object's name. */
+/** The total length of an entry's times, device, inode, mode, owner, group and size, in bytes. The hash follows. */
 const STAT_BYTES = 40;
 const MODE_AT = 24;
 const LONG_NAME = 0xfff;
@@ -27,7 +27,8 @@ export interface GitIndex {
 
 /**
  * Parses an index file (`git help format-index`, versions 2 to 4). `hashBytes` is 20 in a SHA-1 repository, and 32 in a
- * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, and for unknown versions and extensions.
+ * SHA-256 one. Throws `UnusableIndex` for a split, sparse or damaged index, for an unknown version, and for an unknown
+ * extension that must not be ignored (see `refuseExtensions`).
  */
 export function parseGitIndex(bytes: Buffer, hashBytes: 20 | 32): GitIndex {
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString("latin1", 0, 4) !== "DIRC") refuse("it is damaged");

@@ -9,7 +9,10 @@ import { addAll } from "../../util/long-lists.ts";
 /** The maximum length of a pattern that is compiled, in characters. A longer pattern never matches. */
 const MAX_PATTERN_LENGTH = 4096;
 
-/** Ranges of code points (pairs of first and last). If `negated` is true, all code points outside of them. */
+/**
+ * A set of code points. `ranges` has pairs of a first and a last code point. The set has the code points in these
+ * ranges or, if `negated` is true, all other code points.
+ */
 interface CharClass {
   readonly negated: boolean;
   readonly ranges: readonly number[];

@@ -58,7 +58,7 @@ export function byteText(name: string): string {
 
 /**
  * The compiled rules of one file. Names must be passed as `byteText`. A file beyond the limits above is not applied at
- * all, because one part of it could exclude what another part includes again.
+ * all, because a part of its rules could exclude paths that its other rules include again.
  */
 export class RuleSet {
   /** The reason why the file is not applied; `undefined` if it is applied. */
@@ -178,7 +178,9 @@ function arrange(paths: readonly LivePath[]): LivePaths {
   return { named, wild };
 }
 
-/** The rules for names at any depth. Plain names, `*tail` and `head*` are found by a lookup for each length of text. */
+/**
+ * The rules for names at any depth. Plain names, `*tail` and `head*` are found by lookups, one for each text length.
+ */
 class NameRules {
   readonly #exact = new Map<string, Slot>();
   readonly #heads = new Map<number, Map<string, Slot>>();

@@ -30,8 +30,8 @@ export interface CompiledFilter {
    * - `ruleFiles`: the files whose rules begin to apply in this folder, lowest precedence first. In the folder of a
    *   repository, their order is the user's own file, `info/exclude`, the files above the root, and then `.gitignore`.
    *   The files have no effect if `useGitignore` is off.
-   * - `repository`: the repository that begins in this folder. As in git, outer rules do not apply in it, and no ignore
-   *   rule excludes the paths that git tracks in it.
+   * - `repository`: the repository that begins in this folder. As in git, no ignore rule excludes the paths that git
+   *   tracks in the repository, and outer rules do not apply in it (see `RepositoryScope.isBoundary`).
    */
   enter(
     parent: FolderScope | undefined,

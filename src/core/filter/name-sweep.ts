@@ -14,7 +14,7 @@ export interface NameSweep {
 /** Returns true if the sweep includes the name, or if the pattern cannot be fully evaluated. */
 export function sweepsName({ names, spares }: NameSweep, name: string): boolean {
   if (name === spares) return false;
-  // Unlike a shell's patterns, git's globs have no alternatives (`{a,b}`). Any name therefore counts as a match.
+  // A pattern with a `{` counts as a match for any name, because git's globs have no alternatives (`{a,b}`).
   if (names === undefined || names.includes("{")) return true;
   if (name.startsWith(".") && !names.startsWith(".")) return false;
   const glob = compileGlob(names, false);

@@ -110,7 +110,7 @@ function mayBeCopy(name: string): boolean {
 
 const ENDINGS: ReadonlySet<string> = new Set(["bak", "old", "orig", "save", "tmp", "temp", "lock", "part"]);
 
-/** The maximum number of additions that are removed from a name. */
+/** The maximum number of additions that are removed from a name, one after the other. */
 const MOST_COPIES = 4;
 
 /** Returns the name, followed by the names whose copy it can be, the nearest first. */

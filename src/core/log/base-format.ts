@@ -35,7 +35,7 @@ export const DELETED_TAG = 0x78;
 /** A file of the class `protected`. In a Merkle root it is a file like any other. */
 export const PROTECTED_TAG = 0x70;
 
-/** The number of bytes of the header before its list of roots. */
+/** The length of the header before its list of roots, in bytes. */
 export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;
 
 export interface BaseEntry {

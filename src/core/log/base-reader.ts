@@ -51,13 +51,13 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [PROTECTED_TAG, "file"],
 ]);
 
-/** The number of bytes of an entry row before its name: the kind, the depth, and the length of the name. */
+/** The length of an entry row before its name, in bytes. This part has the kind, the depth, and the name's length. */
 const ROW_START = 5;
-/** The number of bytes of the iteration and the seq, which follow the name. */
+/** The length of the iteration and the seq, in bytes. They follow the name. */
 const ROW_NUMBERS = 16;
-/** The number of bytes of the columns at the end of a live folder's row. */
+/** The length of the columns at the end of a live folder's row, in bytes. */
 const DIR_COLUMNS = 34;
-/** The number of bytes of the columns at the end of a live file's or link's row, in version 2 and in version 1. */
+/** The length of the columns at the end of a live file's or link's row in version 2 and in version 1, in bytes. */
 const FILE_COLUMNS = 54;
 const FILE_COLUMNS_MS = 50;
 
@@ -79,7 +79,7 @@ class BaseReader {
   readonly #rows = new BaseRows();
 
   push(piece: Uint8Array): void {
-    // A copy, because the caller may reuse its buffer.
+    // The piece is copied, because the caller may reuse its buffer.
     this.#waiting.push(Buffer.from(piece));
     this.#waitingBytes += piece.length;
     if (this.#left + this.#waitingBytes < this.#wanted) return;

@@ -7,7 +7,7 @@ import { isTimestamp } from "./chain.ts";
 import type { EventOp, RecordBody } from "../values/event.ts";
 import { optional } from "../../util/optional.ts";
 
-/** The number of bytes of a record row before its JSON: the tag, and the length. */
+/** The length of a record row before its JSON, in bytes. This part has the tag and the length of the JSON. */
 const ROW_START = 5;
 
 /** The operations of live records. Deleted records have no rows. */
@@ -105,6 +105,7 @@ interface RowPlace {
   /** 1 for a path directly in its root. */
   readonly depth: number;
   readonly name: string;
+  /** False for the row of a deleted path. */
   readonly live: boolean;
   /** True if live rows can be beneath the row. */
   readonly liveFolder: boolean;

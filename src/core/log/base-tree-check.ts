@@ -12,7 +12,7 @@ export interface FolderFault {
 
 /**
  * Recomputes the Merkle hashes of a base from its rows, in memory bounded by the depth. Pass the header, then every
- * batch of entries, then call `finish`.
+ * batch of entries, then call `finish`. Throws `INTEGRITY_VIOLATION` for entries that `ManifestHasher` refuses.
  */
 export class BaseTreeCheck {
   readonly #header: BaseHeader;

@@ -34,6 +34,7 @@ export interface BaseContent {
   readonly records: Iterable<BaseRecord>;
 }
 
+/** Writes values into pieces of at most 1 MiB. The caller must check that a value fits (`hasRoom`). */
 class PieceWriter {
   #piece: Buffer = Buffer.allocUnsafe(PIECE_BYTES);
   #at = 0;
@@ -43,6 +44,7 @@ class PieceWriter {
     return this.#at + bytes <= PIECE_BYTES;
   }
 
+  /** Returns the bytes that were written since the last call, and begins a new piece. */
   take(): Buffer {
     const full = this.#piece.subarray(0, this.#at);
     this.#piece = Buffer.allocUnsafe(PIECE_BYTES);
@@ -98,7 +100,8 @@ class PieceWriter {
 
 /**
  * Encodes a base in pieces of at most 1 MiB. Throws `INTEGRITY_VIOLATION` if rows are out of order, if a path occurs
- * twice or without its folder, if a value cannot be written, or (at the end) if the counts are wrong.
+ * twice or without its folder, if a value cannot be written, or (at the end) if the counts are wrong. Throws
+ * `PATH_INVALID` for an impossible root id.
  */
 export function* encodeBase(content: BaseContent): Generator<Buffer> {
   const roots = sectionOrder(content.roots ?? [{ id: "", hash: content.root }]);

@@ -19,7 +19,10 @@ import { type Hash, isHash, sha256 } from "../values/hash.ts";
 /** The maximum length of a line in bytes, without the newline. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous one. */
+/**
+ * The fault of a line. A line with `bad-seq` or `bad-prev` is sound, but does not follow the previous line. `not-json`
+ * also stands for a line that is too long or not UTF-8.
+ */
 export interface LineFault {
   readonly kind: "not-json" | "not-canonical" | "bad-field" | "bad-hash" | "bad-seq" | "bad-prev";
   /** A text for messages, with the expected and the actual value if there are such values. */

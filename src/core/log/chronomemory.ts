@@ -45,6 +45,7 @@ interface TakenCheckpoint {
   readonly records: readonly CheckpointRecord[];
   /** The seq of the last event that the checkpoint covers. */
   readonly seq: number;
+  /** The SHA-256 of the checkpoint's file. */
   readonly file: string;
 }
 
@@ -53,9 +54,13 @@ export interface OriginalLog {
   readonly events: readonly OriginalEvent[];
   /** Records that no hash covers. Present only if the caller has accepted them. */
   readonly checkpoint?: TakenCheckpoint;
+  /** The part that does not verify. Present only if the caller has asked for the events before it (`upToTear`). */
   readonly tear?: OriginalTear;
+  /** The last verified line. If the log is empty, the seq is 0 and the hash is `""`. */
   readonly head: { readonly seq: number; readonly hash: string };
+  /** The SHA-256 of the whole file. */
   readonly file: string;
+  /** How many numbers were rounded, in the events and in the checkpoint. */
   readonly rounded: number;
 }
 
@@ -76,9 +81,12 @@ interface VerifiedLine {
 interface ReadOptions {
   /** True to round numbers that a double cannot hold exactly. Such numbers are otherwise refused. */
   readonly roundNumbers: boolean;
-  /** The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. */
+  /**
+   * The bytes of the original's `snapshot.json`, from which a compacted log continues. No hash protects them. Needed
+   * unless the log begins at seq 1.
+   */
   readonly checkpoint?: Uint8Array | undefined;
-  /** True to return the events before the first line that does not verify, instead of throwing. */
+  /** True to return the events before the first line that does not verify, instead of throwing. Default false. */
   readonly upToTear?: boolean | undefined;
 }
 

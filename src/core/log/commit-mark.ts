@@ -73,7 +73,8 @@ export class CommitFollower {
   readonly #after: number;
 
   /**
-   * `after` is the last event before the first call of `take`. If `isCopy` is true, that event need not end a commit.
+   * `after` is the seq of the event before the first event that `take` gets; 0 if there is none. If `isCopy` is true,
+   * the event `after` need not end a commit. Default: it ends one.
    */
   constructor(after: number, isCopy = false) {
     this.#first = isCopy && after > 0 ? undefined : after + 1;

@@ -15,6 +15,7 @@ export interface HistoryAnchor extends Head {
   readonly workspace: string;
   /** The time of the workspace's record in the base, in ISO 8601 UTC. */
   readonly ts: string;
+  /** The Merkle root of the files after the event. */
   readonly root: Hash;
   /** The base with the state after the event (`base-format.ts`). */
   readonly base: Hash;

@@ -71,7 +71,7 @@ export class LogTree {
     }
   }
 
-  /** Returns the RFC 6962 root. If there are no events, it is the SHA-256 of nothing. */
+  /** Returns the RFC 6962 root. If there are no events, the root is the SHA-256 of no bytes. */
   root(): Hash {
     return this.#range.root();
   }

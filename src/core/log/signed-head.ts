@@ -21,10 +21,11 @@ export interface SignedHeadContent {
   readonly workspace: string;
   /** The seq of the last event, which is the number of events. At least 1. */
   readonly seq: number;
+  /** The hash of the last event. */
   readonly hash: Hash;
-  /** RFC 6962 root over all events up to `seq`. */
+  /** The RFC 6962 root over all events up to `seq`. */
   readonly logRoot: Hash;
-  /** Merkle root of the workspace's files at `seq`. */
+  /** The Merkle root of the workspace's files at `seq`. */
   readonly root: Hash;
 }
 
@@ -73,8 +74,8 @@ export function generateKey(): SigningKey {
 }
 
 /**
- * Returns the text of a note, which is what is signed. Throws `INTEGRITY_VIOLATION` for content that a note cannot
- * represent (seq 0, an invalid id).
+ * Returns the text of a note. The signature is over this text. Throws `INTEGRITY_VIOLATION` for content that a note
+ * cannot represent (seq 0, an invalid id or hash).
  */
 export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadContent): string {
   if (!WORKSPACE_ID.test(workspace)) malformed(`${JSON.stringify(workspace)} is not a workspace id`);
@@ -85,8 +86,8 @@ export function encodeHead({ workspace, seq, hash, logRoot, root }: SignedHeadCo
 
 /**
  * Signs a text of `encodeHead`, and returns the whole note. `keyName` is the name by which verifiers know the key, for
- * example `chronicle/<workspace id>` or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, and
- * for a key that is not an Ed25519 key.
+ * example `chronicle/<workspace id>` or a host name, without spaces and `+`. Throws `USAGE` for an invalid name, for a
+ * key that cannot be read, and for a key that is not an Ed25519 key.
  */
 export function signHead(text: string, privateKeyPem: string, keyName: string): string {
   const key = readKey(() => createPrivateKey(privateKeyPem));
@@ -96,8 +97,8 @@ export function signHead(text: string, privateKeyPem: string, keyName: string): 
 }
 
 /**
- * Returns the verifier key of a public key: `<name>+<key id>+<base64>`. The key can be given as PEM, either its own or
- * that of its private key. Throws `USAGE` for an invalid key or name.
+ * Returns the verifier key of a public key: `<name>+<key id>+<base64>`. If `publicKey` is a text, it is the PEM of the
+ * public key or of its private key. Throws `USAGE` for an invalid key or name.
  */
 export function vkeyOf(publicKey: string | KeyObject, name: string): string {
   const raw = rawKey(typeof publicKey === "string" ? readKey(() => createPublicKey(publicKey)) : publicKey);
@@ -189,8 +190,9 @@ function extension(lines: readonly string[], name: string): Hash {
 export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
 
 /**
- * Checks a note's signature with a verifier key (`vkeyOf`). Ignores signatures of other keys. A malformed note is
- * `invalid`. Throws `USAGE` for a malformed verifier key.
+ * Checks a note's signature with a verifier key (`vkeyOf`). Ignores signatures of other keys. If the note has several
+ * signatures of the key, all of them must be valid. A malformed note is `invalid`. Throws `USAGE` for a malformed
+ * verifier key.
  */
 export function judgeSignature(note: string, vkey: string): SignatureVerdict {
   const { name, keyId, key } = parseVkey(vkey);

@@ -162,6 +162,7 @@ interface Progress {
   from: number;
 }
 
+/** Masks the words of one command, one after the other. */
 class Words {
   #tool: readonly ToolFlag[] = [];
   #rules: readonly Progress[] = [];
@@ -280,7 +281,7 @@ function begun(rules: readonly ToolWords[]): Progress[] {
   return rules.map((rule) => ({ rule, matched: 0, count: 0, from: Number.POSITIVE_INFINITY }));
 }
 
-/** Returns how many words after a name its secret begins; infinity if the name is not that of a secret. */
+/** Returns the distance, in words, from a name to the beginning of its secret; infinity if the name names no secret. */
 function offsetOf(name: string): number {
   // `http-basic.HOST USER PASSWORD` of Poetry and Composer.
   if (name.startsWith("http-basic.")) return 2;

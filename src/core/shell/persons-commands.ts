@@ -31,6 +31,7 @@ const MOST_NESTED = 5;
 /** The maximum number of arguments of a script that are tried one by one, each as the only argument. */
 const MOST_EACH = 4;
 
+/** The maximum number of commands of a line that are judged. */
 const MOST_COMMANDS = 10_000;
 
 const CHRONICLE = /^(?:chronicle(?:\.(?:[cm]?js|cmd))?|@chronicle-dev\/chronicle(?:@.*)?)$/;
@@ -75,9 +76,11 @@ const SHOWN: Readonly<Record<string, (given: GivenOptions) => string>> = {
 
 /**
  * Returns the first violation in a shell line, in the form for messages. A violation is a command that only a person
- * may give, or a path in the guarded folders that the line removes or writes. Returns `undefined` if there is none. A
- * word whose value cannot be known (an unknown variable, the output of a command, a line that a program reads) is
- * allowed. Never throws. Takes time linear in the length of the line.
+ * may give, or a path in the guarded folders that the line removes or writes. Returns `undefined` if there is none.
+ *
+ * A word whose value cannot be known (an unknown variable, the output of a command, a line that a program reads) is
+ * allowed. Everything beyond the limits (`MAX_SHELL_LINE`, `MOST_NESTED`, `MOST_COMMANDS`) is allowed, too. Never
+ * throws. Takes time linear in the length of the line.
  */
 export function personsCommandIn(line: string, place: GuardedPlace): string | undefined {
   // If the current folder is itself given as `/proc/self/cwd`, the real folder is unknown, and `/` is used.
@@ -117,6 +120,7 @@ class Guard {
     return undefined;
   }
 
+  /** Notes the variables and aliases that the line sets. */
   #learn(line: string): void {
     for (const step of readShell(line, this.#variables).steps) {
       if (step === "(" || step === ")") continue;
@@ -381,6 +385,7 @@ function readChronicle(words: readonly ShellWord[]): ChronicleLine | undefined {
   return { verb: named.text, given, folder: folders[0] };
 }
 
+/** A program that runs the command in its own arguments. */
 interface Runner {
   readonly valued: ReadonlySet<string>;
   /** The number of the runner's own operands before the command. */
@@ -429,6 +434,7 @@ const PACKAGE_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["deno", new Set(["run"])],
 ]);
 
+/** The maximum number of arguments of `parallel` that are tried. */
 const MOST_TRIED = 100;
 
 function commandsRunBy(tool: string, rest: readonly ShellWord[]): readonly (readonly ShellWord[])[] {

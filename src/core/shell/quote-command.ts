@@ -2,6 +2,7 @@ const PLAIN = /^[\w@%+=:,./-]+$/;
 /** Does not match `=`, because a shell would read `A=b` in the place of the command as an assignment. */
 const PLAIN_COMMAND = /^[\w@%+:,./-]+$/;
 
+/** Formats a command as a line of a POSIX shell. Quotes the words that need it. */
 export function quoteCommand(argv: readonly string[]): string {
   return argv.map((word, i) => ((i === 0 ? PLAIN_COMMAND : PLAIN).test(word) ? word : quoted(word))).join(" ");
 }

@@ -18,6 +18,7 @@ export interface ToolFlag {
   readonly after?: string;
 }
 
+/** A place at which a program takes secrets on its command line without a flag. */
 export interface ToolWords {
   /** The words that precede the secret, in this order. Flags and other words may be between them. */
   readonly after: readonly string[];
@@ -44,6 +45,7 @@ const PUBLISH: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "pu
 const AUTH: readonly ToolFlag[] = [{ flags: ["-a", "--auth"], takes: "user" }];
 const REGISTRY: readonly ToolFlag[] = [LOGIN, { flags: ["--creds", "--src-creds", "--dest-creds"], takes: "user" }];
 
+/** The flags with which programs take secrets, by the name of the program. */
 export const TOOL_FLAGS: Readonly<Record<string, readonly ToolFlag[]>> = {
   "7z": DATABASE,
   "7za": DATABASE,
@@ -153,6 +155,7 @@ const SECRETS_SET: readonly ToolWords[] = [
 ];
 const SETS: readonly ToolWords[] = [{ after: [], secret: "value" }];
 
+/** The places at which programs take secrets without a flag, by the name of the program. */
 export const TOOL_WORDS: Readonly<Record<string, readonly ToolWords[]>> = {
   aws: [{ after: ["configure", "set"], secret: "value" }],
   cargo: [AFTER_LOGIN],
@@ -217,7 +220,7 @@ export const ONLY_FIRST: ReadonlySet<string> = new Set(["set", "http", "https", 
 // docker login --password-stdin`), a here-string or a here-document. The line is given in pieces, as `mask-secrets.ts`
 // splits it.
 
-/** A simple command: its range of pieces, and the separators between it and the previous command. */
+/** A simple command: its pieces (`to` is exclusive), and the separators between the previous command and this one. */
 interface Piped {
   readonly from: number;
   to: number;

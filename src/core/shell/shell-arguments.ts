@@ -148,8 +148,8 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
 }
 
 /**
- * Returns how `find` restricts the paths. A name test that is not negated sets `chooses`. If there is no such test, a
- * word with `.git` in it means that `find` spares that folder.
+ * Returns how `find` restricts the paths. A name test that is not negated sets `chooses`. If there is no such test but
+ * a word contains `.git`, `find` is assumed to spare the folder `.git`.
  */
 function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
   const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
@@ -192,8 +192,8 @@ export const GIT_VALUED: ReadonlySet<string> = new Set(
 );
 
 /**
- * Reads `git clean -x` and `git stash --all`. They remove ignored files, which are stored nowhere else. Every other
- * path that git changes is tracked, or is a new file that a full scan of the workspace finds.
+ * Reads `git clean -x`, `git clean -X` and `git stash --all`. These commands remove ignored files, which are stored
+ * nowhere else. Every other path that git changes is tracked, or is a new file that a full scan of the workspace finds.
  */
 function git(words: readonly ShellWord[]): Arguments | undefined {
   const before = readOptions(words, GIT_VALUED, { endsAtOperand: true });
@@ -220,8 +220,8 @@ function rsync(words: readonly ShellWord[]): Arguments | undefined {
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /**
- * Reads a program that writes to the values of some options. `others` has the program's other short options that take a
- * value. They are needed because, in a bundle, the letters after such an option are its value.
+ * Reads a program that writes to the values of the options `names`. `others` has the program's other short options that
+ * take a value. They are needed because, in a bundle, the letters after such an option are its value.
  */
 function outputOptions(names: string, others: string): Reader {
   return (words) => {

@@ -2,7 +2,10 @@ import { posix } from "node:path";
 import type { ShellWord } from "./shell-words.ts";
 import { addAll } from "../../util/long-lists.ts";
 
-/** The names in an option. In a bundle of letters, the first letter that takes a value takes the rest of the word. */
+/**
+ * The names in an option. In a bundle of letters, the rest of the word after the first letter that takes a value is
+ * this value.
+ */
 interface OptionNames {
   readonly names: readonly string[];
   /** The value of the last name, if it is in the same word. */
@@ -119,7 +122,7 @@ export function innermost(folders: readonly ShellWord[]): ShellWord | undefined 
   return folders.length === 0 ? undefined : folders.reduce(within);
 }
 
-/** Resolves a path that is relative to a folder. */
+/** Resolves a path that is relative to a folder. Returns an absolute path unchanged. */
 export function within(folder: ShellWord, path: ShellWord): ShellWord {
   if (path.text.startsWith("/")) return path;
   const before = `${folder.text}/`;

@@ -5,7 +5,9 @@ import { foldersOfPrefixes, isScriptFlag, SHELLS, withoutPrefixes } from "./shel
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 import { optional } from "../../util/optional.ts";
 
+/** The place in which a shell line runs. */
 export interface ShellPlace {
+  /** The working folder, as an absolute path. */
   readonly cwd: string;
   /** The value of `~` and `$HOME`; `undefined` if it is unknown. */
   readonly home?: string | undefined;
@@ -27,13 +29,14 @@ export interface ShellTarget {
 /** The maximum number of targets of one line. Further targets are left out. */
 const MAX_TARGETS = 1_000;
 
-/** The maximum length of a working folder's path. A folder with a longer path counts as unknown. */
+/** The maximum length of a working folder's path, in characters. A folder with a longer path counts as unknown. */
 export const MAX_FOLDER = 4_096;
 
 /**
- * Returns the paths that a shell line will probably create, overwrite, move or delete. This is only a forecast. Words
- * that only the shell can know (variables other than `$HOME` and `$PWD`, `$(…)`) are left out. A pattern is replaced by
- * the folder before it. Never throws. Takes time linear in the length of the line.
+ * Returns the paths that a shell line will probably create, overwrite, move or delete. The result is only a forecast,
+ * with at most `MAX_TARGETS` paths. Words that only the shell can know (variables other than `$HOME` and `$PWD`,
+ * `$(…)`) are left out. A path with a wildcard is replaced by the folder before the wildcard. Never throws. Takes time
+ * linear in the length of the line.
  */
 export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
   const forecast = new Forecast(place.home);

@@ -1,4 +1,6 @@
+/** A word of a shell line. */
 export interface ShellWord {
+  /** The word without its quotes. */
   readonly text: string;
   /** False if a part of the word is known only to the shell that runs the line. */
   readonly known: boolean;
@@ -343,14 +345,14 @@ function characterOf(escape: string): string | undefined {
 const PARAMETER = /^([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=?])[^]*|(%%?)([^*?[\]\\$`'"]*|\/\*))?$/;
 
 /**
- * Returns the value of `${inner}` if its variable is known. Removes the ending that `%` or `%%` names. With the pattern
- * `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
+ * Returns the value of `${inner}`; `undefined` if it cannot be known. Removes the ending that `%` or `%%` names. With the
+ * pattern `/*`, `%` removes the part from the last slash on, and `%%` the part from the first slash on.
  */
 function parameterValue(inner: string, valueOf: (name: string) => string | undefined): string | undefined {
   const [, name = "", operator, removal, ending] = PARAMETER.exec(inner) ?? [];
   const value = name === "" ? undefined : valueOf(name);
   if (value === undefined) return undefined;
-  // With `:-` and similar operators, an empty value is replaced by another value.
+  // With `:-` and similar operators, an empty value is replaced by another value, which is not evaluated here.
   if (operator?.startsWith(":") === true && value === "") return undefined;
   if (ending === undefined) return value;
   if (ending === "/*") {

@@ -26,10 +26,12 @@ const MOST_STEPS = 20 * MAX_EDITS ** 2;
 export class DiffBudget {
   #steps = MOST_STEPS;
 
+  /** The maximum number of edits of the next search. */
   get edits(): number {
     return Math.min(MAX_EDITS, Math.floor(Math.sqrt(this.#steps)));
   }
 
+  /** Subtracts the steps of a search with this number of edits. */
   spend(edits: number): void {
     this.#steps = Math.max(0, this.#steps - edits ** 2);
   }
@@ -59,8 +61,11 @@ export interface DiffInput {
 }
 
 /**
- * A patch, or the reason why there is none. `patch` is `""` if both sides are equal. Otherwise, it has git's form, for
- * `git apply` and `patch -p1`. A patch is text, because the contents are UTF-8, and the name is quoted as git does.
+ * A patch, or the reason why there is none:
+ * - `text`: `patch` is `""` if both sides are equal. Otherwise, it has git's form, for `git apply` and `patch -p1`. The
+ *   patch is always text, because the contents are UTF-8, and the name is quoted as git does.
+ * - `binary`: a side is not UTF-8, or has a NUL among its first 8,000 bytes.
+ * - `too-large`: a side is longer than `MAX_DIFF_BYTES`, or too many lines differ.
  */
 export type TextDiff =
   | { readonly kind: "text"; readonly patch: string }

@@ -1,6 +1,9 @@
 import { ChronicleError } from "../values/errors.ts";
 
-/** Normalises an origin's address to its stored form. Throws `USAGE` for an invalid address. */
+/**
+ * Normalises an origin's address to its stored form. Throws `USAGE` for an invalid address, and for an address with a
+ * user, a password, a query or a fragment.
+ */
 export function upstreamUrl(text: string): string {
   if (/^unix:\/./.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -25,7 +25,10 @@ export interface FolderTraits {
   readonly timeStepNs: number;
   /** The rules that determine which names are the same name in the folder. */
   readonly names: NameRules;
-  /** Characters that no name in the folder can have. */
+  /**
+   * Characters that no name in the folder can have. If there are any, names cannot have control characters either. `""`
+   * if all characters are possible.
+   */
   readonly refusedCharacters: string;
   /** True if names may have bytes that are not UTF-8. */
   readonly anyBytes: boolean;
@@ -54,14 +57,14 @@ const USUAL_FOLDER_MODE = 0o755;
 
 /**
  * The maximum size, in bytes and entries, of a folder whose files are all read at each scan. Such a scan is needed if
- * stat cannot prove that nothing has changed.
+ * stat cannot prove that a file is unchanged.
  */
 const MOST_READ_BYTES = 32 * 1024 * 1024;
 const MOST_READ_ENTRIES = 10_000;
 
 /**
- * Returns true if every file of a folder is read again at each scan. That is unnecessary if ctime reveals changes, and
- * takes too long for a folder above the limits.
+ * Returns true if every file of a folder is read again at each scan. Such a scan is unnecessary if ctime reveals
+ * changes, and would take too long for a folder above the limits.
  */
 export function readsAll(
   { ctime }: Pick<FolderTraits, "ctime">,
@@ -108,7 +111,10 @@ export function heldEntry(
   return mode === found.mode ? found : { ...found, mode };
 }
 
-/** Returns the reason why a folder cannot hold an entry, for people; `undefined` if it can. */
+/**
+ * Returns the reason why a folder cannot hold an entry, for people; `undefined` if it can. Checks the kind and the last
+ * name of the path.
+ */
 export function whyNotHeld(traits: FolderTraits, { path, kind }: Pick<Entry, "path" | "kind">): string | undefined {
   if (kind === "symlink" && !traits.symlinks) return `${fileSystemOf(traits)} has no symbolic links`;
   return whyNoName(traits, nameOf(path));

@@ -5,7 +5,10 @@ import { leastOf } from "../../util/long-lists.ts";
  * missing. No other module decides this.
  */
 
-/** The states that a pruning keeps: every state from the floor on, and the listed states below it (ascending). */
+/**
+ * The states that a pruning keeps: every state from the floor on, and the states below the floor that `kept` lists in
+ * ascending order. A state is named by the seq of the event after which it exists.
+ */
 export interface KeptStates {
   readonly floorSeq: number;
   readonly kept: readonly number[];
@@ -61,7 +64,8 @@ interface InForce<T> {
 }
 
 /**
- * Calls `need` for each content that a kept state needs, in order. Keeps at most one content of each record in memory.
+ * Calls `need` for each content that a kept state needs, as soon as this is known. Keeps at most one content of each
+ * record in memory.
  */
 export class NeededContents<T> {
   readonly #pruning: KeptStates | undefined;

@@ -3,7 +3,10 @@ import type { Hash } from "../values/hash.ts";
 import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
 import { compareNames, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../values/path.ts";
 
-/** A folder whose entry is removed keeps its children. They exist again once the folder has an entry. */
+/**
+ * A path in the tree. A folder whose entry is removed keeps its children. They count again once the folder has an
+ * entry.
+ */
 interface Node {
   entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
   /** The iteration of `entry`; 0 if unknown. */

@@ -12,7 +12,7 @@ export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
 
 /**
  * The maximum number of added and removed lines for which the shortest difference is searched. The time of the search
- * grows with the square of the lines (a quarter of a second at this limit). Above this number, everything between the
+ * grows with the square of this number, to a quarter of a second at the limit. Above the limit, everything between the
  * first and the last difference is one edit.
  */
 const MAX_EDITS = 2000;
@@ -23,7 +23,7 @@ interface TextSides {
   readonly theirs: Uint8Array;
 }
 
-/** The merged bytes, and the number of conflicts. Each conflict has the lines of the preferred side. */
+/** The merged bytes, and the number of conflicts. At each conflict, `content` has the lines of the preferred side. */
 interface MergedText {
   readonly content: Buffer;
   readonly conflicts: number;
@@ -144,6 +144,18 @@ function linesOf(bytes: Uint8Array): readonly string[] | undefined {
   }
 }
 
+/**
+ * The reason why two sides conflict at a path:
+ * - `content`: their contents or link targets differ, and were not merged.
+ * - `binary`: a content cannot be merged, because it is not text or is too large.
+ * - `mode`: they changed the mode differently.
+ * - `kind`: a side changed the kind.
+ * - `deleted`: our side deleted the path, which the other side changed. In the mode `two-way-resolved` of a sync, our
+ *   side is alpha.
+ * - `edited`: our side changed the path, which the other side deleted.
+ * - `created`: both sides made the path, with different states.
+ * - `folder`: a path beneath the file or link is needed (see `reconcileTrees`).
+ */
 export type ConflictReason = "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
 
 /**
@@ -171,8 +183,13 @@ interface AllThree {
 }
 
 /**
- * Merges the states of a path. If both sides changed the path and differ in existence or kind, the preferred side wins
- * as a whole. Otherwise, mode and content are merged separately. Contents that differ are left to `mergeText`.
+ * Merges the states of a path. If only one side changed the path, the result is the state of this side.
+ *
+ * If both sides changed the path, mode and content are merged separately. Contents of files that both sides changed
+ * differently are left to `mergeText`. In the following cases, the preferred side wins as a whole, with a `conflict`:
+ * - The sides differ in existence or kind.
+ * - The path did not exist before, or was of another kind.
+ * - Both sides changed the target of a link differently.
  */
 export function mergeEntry({ base, ours, theirs }: EntrySides, prefer: Preferred): EntryMerge {
   if (sameEntry(ours, base)) return { entry: theirs };

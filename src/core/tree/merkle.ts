@@ -5,11 +5,11 @@ import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes, sha256 } from "../va
 import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type WorkspacePath } from "../values/path.ts";
 
 /**
- * The Merkle root of a workspace: a tree of folders, each the RFC 6962 §2.1 tree over its children.
+ * The Merkle root of a workspace. The hash of a folder is the root of an RFC 6962 §2.1 tree over the folder's children.
  *
  *     leaf(child) = SHA-256( 0x00 ‖ kind byte ‖ mode u32 BE ‖ name length u32 BE ‖ name bytes ‖ 32-byte hash )
  *     inner       = SHA-256( 0x01 ‖ left ‖ right )
- *     folder      = the tree over its children's leaves, sorted by name bytes; no children: SHA-256 of nothing
+ *     folder      = the tree over its children's leaves, sorted by name bytes; no children: SHA-256 of no bytes
  *
  * The hash in a leaf is that of the content (file), of the target (symlink) or of the folder (dir). The root of a
  * workspace with one tracked root is the hash of that root's folder. With further tracked roots, the root is the hash
@@ -57,7 +57,7 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
-/** Returns the root of the tree over these leaves of 32 bytes each. Without leaves, it is the SHA-256 of nothing. */
+/** Returns the root of the tree over these leaves of 32 bytes each. Without leaves, it is the SHA-256 of no bytes. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
   for (const leaf of leaves) range.add(hashFromBytes(leaf));
@@ -113,9 +113,11 @@ export interface ManifestRoot {
 /**
  * Computes the Merkle root of all entries of a workspace, and the hash of every folder. `entries` must be in
  * `comparePaths` order, with each folder directly before its contents. In this order, further roots come first. The
- * roots themselves have no entries. `furtherRoots` has the ids of further tracked roots, which may be empty. Throws
- * `INTEGRITY_VIOLATION` if the order is wrong, if a path occurs twice, if its folder has no entry, or if an entry has
- * an impossible mode or lacks its hash.
+ * roots themselves have no entries. `furtherRoots` has the ids of further tracked roots, including roots without
+ * entries.
+ *
+ * Throws `INTEGRITY_VIOLATION` if the order is wrong, if a path occurs twice, if the folder of a path has no entry, or
+ * if an entry has an impossible mode or lacks its hash.
  */
 export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly string[] = []): ManifestRoot {
   const folders = new Map<WorkspacePath, Hash>();
@@ -167,7 +169,10 @@ export class ManifestHasher {
     }
   }
 
-  /** `furtherRoots` has the ids of further tracked roots, including those without entries. */
+  /**
+   * Returns the workspace's root. Must be called after the last entry. `furtherRoots` has the ids of further tracked
+   * roots, including roots without entries.
+   */
   finish(furtherRoots: readonly string[] = []): Hash {
     this.#closeTo(0);
     for (const id of ["", ...furtherRoots]) {

@@ -9,9 +9,9 @@ import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from 
 
 /**
  * The plan of an operation: a list of changes. The intent keeps the plan as a blob, so that the operation can be
- * finished after a crash. Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path. A state is
- * `null` or `{kind, mode, size, mtime_ms, mtime_ns?, hash?}`. A change from another copy may also have `cause`, `by`,
- * `upstream`, `base` and `written`.
+ * finished after a crash. The format is canonical JSON: `[{path | path_b64, root?, before, after}, …]`, sorted by path.
+ * A state is `null` or `{kind, mode, size, mtime_ms, mtime_ns?, hash?}`. A change from another copy may also have
+ * `cause`, `by`, `upstream`, `base` and `written`.
  */
 
 export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
@@ -69,6 +69,10 @@ export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }
 
+/**
+ * Combines changes with later changes to one change for each path, in path order. Leaves out paths whose first and last
+ * states are equal. Neither list may have two changes of a path.
+ */
 export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
   const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
   for (const change of second) {

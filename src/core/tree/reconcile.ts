@@ -5,8 +5,8 @@ import { comparePaths, isWithin, parentOf, type WorkspacePath } from "../values/
 
 /**
  * Decides about one path from three states: the state on which both sides last agreed, the local state and the remote
- * state. Pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), applied to one path at a
- * time. `reconcileTrees` handles folders and their contents.
+ * state. The functions are pure. The modes are those of Mutagen (mutagen.io/documentation/synchronization), applied to
+ * one path at a time. `reconcileTrees` handles folders and their contents.
  */
 
 export type Side = "local" | "remote";
@@ -15,9 +15,10 @@ export type Side = "local" | "remote";
  * The changes that may be made automatically. Alpha is the preferred side, and beta is the other side.
  *
  * - `two-way-safe`: a change of only one side is applied to the other, texts are merged, and an edit beats a deletion.
- *   Anything else is a conflict, and both sides stay as they are until somebody decides.
+ *   If none of these applies, there is a conflict, and both sides stay as they are until somebody decides.
  * - `two-way-resolved`: as `two-way-safe`, but alpha wins every conflict, even if alpha deleted the path.
- * - `one-way-safe`: alpha's state is applied to beta. Beta's own changes are not touched.
+ * - `one-way-safe`: alpha's state is applied to beta if beta did not change the path or lacks it. Beta's own changes
+ *   are not touched. If alpha has another state at a path that beta changed, there is a conflict.
  * - `one-way-replica`: beta is made equal to alpha.
  */
 export type ReconcileMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
@@ -39,7 +40,7 @@ export interface PathSides {
 
 /**
  * The action for a path.
- * - `none`: nothing.
+ * - `none`: neither side changes, and there is no conflict.
  * - `take`: only the local side changes.
  * - `propose`: only the remote side changes.
  * - `join`: both sides change.
@@ -61,7 +62,7 @@ export interface Settled {
    * anything is written.
    */
   readonly kept: readonly Entry[];
-  /** The reason why the sides disagree. If the action is not `conflict`, alpha has won. */
+  /** The reason of a conflict. If the action is not `conflict`, alpha has won it. Omitted if there is no conflict. */
   readonly reason?: ConflictReason;
 }
 
@@ -179,7 +180,7 @@ function unresolved(sides: PathSides, reason: ConflictReason): Settled {
   return settle(sides, sides, reason);
 }
 
-/** Decides a conflict in favour of alpha. If alpha edited what beta deleted, no conflict is reported. */
+/** Decides a conflict in favour of alpha. If beta deleted the path, no conflict is reported. */
 function overruled(sides: PathSides, alpha: Side, entry: Entry | undefined, reason: ConflictReason): Settled {
   if (sides[otherSide(alpha)] === undefined) return settle(sides, both(entry));
   return settle(sides, both(entry), sides[alpha] === undefined ? "deleted" : reason);
@@ -211,7 +212,10 @@ export function mergeContents(
   return { decision: settle(contents, both(entry)), content };
 }
 
-/** Two copies, and the base on which they last agreed. Each has all its entries, including folders, in any order. */
+/**
+ * All entries of two copies, and of the base on which the copies last agreed. Folders have entries, too. The order does
+ * not matter.
+ */
 export interface Trees {
   readonly base: Iterable<Entry>;
   readonly local: Iterable<Entry>;
@@ -274,7 +278,10 @@ function resultOf(decision: Decision, side: Side): Entry | undefined {
   return decision.action === "merge" ? decision.contents[side] : decision[side];
 }
 
-/** Goes backwards, so that the contents of a folder are handled before the folder. */
+/**
+ * Makes the trees consistent (see `reconcileTrees`). Goes backwards, so that the contents of a folder are handled
+ * before the folder.
+ */
 function makeWhole(items: Item[], options: ReconcileOptions): void {
   const folders: Record<Side, Set<WorkspacePath>> = { local: new Set(), remote: new Set() };
   for (let i = items.length - 1; i >= 0; i -= 1) {
@@ -289,6 +296,7 @@ function makeWhole(items: Item[], options: ReconcileOptions): void {
   }
 }
 
+/** Keeps or restores a folder on the sides that will have a path in it. */
 function revive(item: Item, needing: readonly Side[]): void {
   const { sides, decision } = item;
   const to: { -readonly [side in Side]: Entry | undefined } = {
@@ -302,6 +310,7 @@ function revive(item: Item, needing: readonly Side[]): void {
   item.decision = settle(sides, to);
 }
 
+/** Makes a conflict of the path at index `at` and the paths beneath it, or gives them alpha's state. */
 function holdSubtree(items: Item[], at: number, { mode, alpha = "local" }: ReconcileOptions): void {
   const top = (items[at] as Item).path;
   for (let i = at; i < items.length; i += 1) {

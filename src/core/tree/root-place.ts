@@ -11,10 +11,11 @@ export function isIn(path: string, folder: string): boolean {
 }
 
 /**
- * Checks and normalises a path that is stored or used later. The path must be absolute. The result has no `.`, no `..`
- * and no slash at its end. A relative path would depend on the working directory of each process, and `~` is a notation
- * of shells that other programs treat as a plain name. `what` names the option or variable in messages. Throws `USAGE`
- * for a path that is not absolute.
+ * Checks and normalises a path that is stored or used later. The result is absolute. It has no `.`, no `..` and no
+ * slash at its end, unless it is `/`. `what` names the option or variable in messages.
+ *
+ * Throws `USAGE` for a path that is not absolute, because a relative path would depend on the working directory of each
+ * process. A path that begins with `~` is not absolute, because only shells replace `~`.
  */
 export function wholePath(what: string, path: string): string {
   // Callers without types may pass anything.

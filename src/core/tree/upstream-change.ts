@@ -36,8 +36,9 @@ export interface WrittenState {
 }
 
 /**
- * A change of a folder that follows from a state of another copy, with the fields to be recorded. In a replica's
- * folder, that is the origin's state. In an origin's folder, it is a state that a replica has written (`written`).
+ * A change of a folder that follows from a state of another copy, with the fields to be recorded. For a replica's
+ * folder, the other copy's state is that of the origin. For an origin's folder, it is a state that a replica has
+ * written (`written`).
  */
 export interface UpstreamChange extends Change {
   /**

@@ -15,7 +15,7 @@ export const MAX_JSON_DEPTH = 256;
 interface JsonRules {
   /** True if every number must be an integer within ±(2^53−1), as in Chronicle's own records. */
   readonly integers?: boolean;
-  /** The number of objects or arrays that will enclose the value. They are part of the nesting. Default 0. */
+  /** The number of objects or arrays that will enclose the value. They count towards the maximum nesting. Default 0. */
   readonly outer?: number;
 }
 
@@ -25,7 +25,8 @@ function refuse(reason: string): never {
 
 /**
  * Returns the RFC 8785 text of a value. Throws `INTEGRITY_VIOLATION` for values without one: NaN, infinities, lone
- * surrogates, `undefined`, functions, class instances, cycles, nesting deeper than `MAX_JSON_DEPTH`.
+ * surrogates, `undefined`, functions, class instances, cycles, nesting deeper than `MAX_JSON_DEPTH`. Also throws it for
+ * values that break the `rules`.
  */
 export function canonicalJson(value: Json, rules: JsonRules = {}): string {
   const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
@@ -37,7 +38,8 @@ export function canonicalJson(value: Json, rules: JsonRules = {}): string {
 /**
  * Parses a text that is exactly canonical. Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces,
  * `-0`, `1e21` (canonical: `1e+21`), numbers that a double would change, needless escapes, lone surrogates, a byte
- * order mark. Keys that look like integers are sorted as text, and `__proto__` is an ordinary key.
+ * order mark. Also throws it for a value that breaks the `rules` or is nested deeper than `MAX_JSON_DEPTH`. Keys that
+ * look like integers are sorted as text, and `__proto__` is an ordinary key.
  */
 export function parseCanonical(text: string, rules: JsonRules = {}): Json {
   let value: Json;
@@ -60,8 +62,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
   try {
     const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
-    // Even if the keys of the parsed objects are in order, the text may have duplicate keys or other spellings.
-    // Therefore, the texts are compared.
+    // The texts are compared even if the keys of the parsed objects are in order, because the text may have duplicate
+    // keys or other spellings.
     if (sorted && JSON.stringify(value) === text) return undefined;
     return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
   } catch (error) {
@@ -71,8 +73,8 @@ export function canonicalFault(text: string, value: Json, rules: JsonRules = {})
 }
 
 /**
- * Throws `INTEGRITY_VIOLATION` unless all numbers of the value are integers within ±(2^53−1) and all its strings are
- * well-formed, as Chronicle's own records require.
+ * Throws `INTEGRITY_VIOLATION` unless `canonicalJson` can write the value and all numbers of the value are integers
+ * within ±(2^53−1). Chronicle's own records require both.
  */
 export function assertIntegers(value: Json): void {
   inspect(value, 0, true);

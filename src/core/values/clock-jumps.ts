@@ -10,7 +10,7 @@ export interface ClockJump {
   readonly seq: number;
   /** The time of that event (ISO 8601). */
   readonly ts: string;
-  /** The time of the previous event, which is later. */
+  /** The time of the previous event. It is later than `ts`. */
   readonly before: string;
 }
 
@@ -19,7 +19,10 @@ export interface TimedEvent {
   readonly ts: string;
 }
 
-/** Only longer jumps are notable, because clocks are adjusted by seconds all the time. */
+/**
+ * The length above which a jump is notable, in milliseconds. Shorter jumps are not notable, because clocks are adjusted
+ * by seconds all the time.
+ */
 const TOLD_FROM_MS = 120_000;
 
 /**
@@ -47,8 +50,8 @@ export interface SeqSpan {
 }
 
 /**
- * Returns the spans between the jumps, the last one first. Within each span, times grow with seq. A span of `behind` is
- * not divided, because all its events are treated as recorded at its `ts`.
+ * Returns the spans between the jumps, the last span first. Within each span, times grow with seq. A span of `behind`
+ * is returned whole, with its `ts`, because all its events are treated as recorded at this time.
  */
 export function spansBetween(
   jumps: readonly ClockJump[],
@@ -84,8 +87,9 @@ export interface Crossing {
  * Finds the spans after notable jumps in which the clock was behind. A jump can mean that the clock was ahead before
  * it, or that the clock is behind after it. A clock that was ahead has leapt forward before the jump, by at least as
  * much as it then goes back. A clock that was behind leaps forward after the jump. If neither leap is found, or if both
- * are found, the clock is assumed to have been ahead. `firstFrom` finds this event (see `Crossing`) for a span and a
- * time.
+ * are found, the clock is assumed to have been ahead.
+ *
+ * `firstFrom` returns the first event in a span whose time is at or after the given time; `undefined` if there is none.
  */
 export async function spansBehind(
   all: readonly ClockJump[],
@@ -117,8 +121,8 @@ export async function spansBehind(
  * time, with two corrections:
  * - A time after the present time `now` means that the clock was ahead. It is lowered to `now`, or to the time of the
  *   first event after a later jump, whichever is earlier.
- * - The result is raised to the times that were recorded right before earlier jumps, if these times are not after
- *   `now`.
+ * - The result is raised to the latest time that was recorded right before a jump, for the jumps up to this event.
+ *   Times after `now` do not count.
  */
 export function plausibleTime({ seq, ts }: TimedEvent, jumps: readonly ClockJump[], now: number): number {
   const own = Date.parse(ts);

@@ -3,7 +3,7 @@ import { EMPTY_HASH, type Hash, sha256 } from "./hash.ts";
 // The buffer is reused for every node, because its content is needed only during one call.
 const input = Buffer.alloc(65, 1);
 
-/** Returns an inner node of an RFC 6962 tree: SHA-256( 0x01 ‖ left ‖ right ). */
+/** Returns the hash of an inner node of an RFC 6962 tree: SHA-256( 0x01 ‖ left ‖ right ). */
 export function innerHash(left: Hash, right: Hash): Hash {
   input.write(left, 1, "hex");
   input.write(right, 33, "hex");
@@ -20,7 +20,7 @@ export class CompactRange {
   readonly #subtrees: Hash[];
   #size: number;
 
-  /** Continues from the subtrees of a tree with `size` leaves. The caller must ensure that the two match. */
+  /** Continues from the subtrees of a tree with `size` leaves. The caller must ensure that they match the size. */
   constructor(size = 0, subtrees: readonly Hash[] = []) {
     this.#size = size;
     this.#subtrees = [...subtrees];
@@ -51,7 +51,7 @@ export class CompactRange {
     this.#size += width;
   }
 
-  /** Returns the root of the tree. If there are no leaves, it is the SHA-256 of nothing. */
+  /** Returns the root of the tree. Without leaves, the root is the SHA-256 of no bytes. */
   root(): Hash {
     return foldSubtrees(this.#subtrees);
   }

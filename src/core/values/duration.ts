@@ -10,7 +10,7 @@ const YEAR = 365 * DAY;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
-/** The maximum number of milliseconds in a time (`Date`). */
+/** The latest time that a `Date` can represent, in milliseconds since 1970. */
 const MAX_TIME_MS = 8.64e15;
 
 /**
@@ -30,7 +30,10 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_TIME_MS ? Math.round(total) : undefined;
 }
 
-/** Formats a length of time in at most two units, rounded down: `0ms`, `850ms`, `4.2s`, `2m 5s`, `1h 30m`, `3d 4h`. */
+/**
+ * Formats a length of time in at most two units, rounded down: `0ms`, `850ms`, `4.2s`, `2m 5s`, `1h 30m`, `3d 4h`. A
+ * negative length begins with `-`. Returns `unknown` for a number that is not finite.
+ */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) return "unknown";
   if (ms < 0) return `-${formatDuration(-ms)}`;
@@ -78,8 +81,8 @@ function inOneUnit(ms: number): string {
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
 /**
- * Formats a number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten have one decimal, rounded
- * to the nearest.
+ * Formats a number of bytes in powers of 1024, rounded to the nearest: `0 B`, `1.5 KiB`, `12 MiB`. Values below ten
+ * have one decimal, unless it is 0. Returns `unknown size` for a number that is negative or not finite.
  */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";

@@ -48,7 +48,7 @@ function hasSameTime(a: Entry | undefined, b: Entry | undefined): boolean {
 
 type ChangeType = "created" | "modified" | "deleted" | "permissions_changed";
 
-/** One path before and after. The two states are never equal, so at most one of them is absent. */
+/** The states of one path before and after a change. They are never equal, so at most one of them is absent. */
 export interface Change {
   readonly path: WorkspacePath;
   readonly before: Entry | undefined;
@@ -74,7 +74,7 @@ const NS_PER_MS = 1_000_000n;
 const EARLIEST_MS = Number(EARLIEST_NS / NS_PER_MS);
 const LATEST_MS = Number(LATEST_NS / NS_PER_MS);
 
-/** Clamps a file's time to the range that can be stored: 1677-09-21 to 2262-04-11. */
+/** Clamps a file's time, in nanoseconds since 1970, to the range that can be stored: 1677-09-21 to 2262-04-11. */
 export function keptTime(ns: bigint): bigint {
   if (ns > LATEST_NS) return LATEST_NS;
   return ns < EARLIEST_NS ? EARLIEST_NS : ns;
@@ -95,6 +95,7 @@ export function restOfTime(rest: number): number | undefined {
   return rest === 0 ? undefined : rest;
 }
 
+/** Returns the later of the two times. The time of an absent entry counts as 1970. */
 export function laterTime(a: Entry | undefined, b: Entry | undefined): EntryTime {
   const [first, second] = [a, b].map((entry) => (entry === undefined ? 0n : timeNsOf(entry)));
   return entryTime((first ?? 0n) > (second ?? 0n) ? (first ?? 0n) : (second ?? 0n));
@@ -104,7 +105,10 @@ export function timeNsOf({ mtimeMs, mtimeRestNs = 0 }: EntryTime): bigint {
   return BigInt(mtimeMs) * NS_PER_MS + BigInt(mtimeRestNs);
 }
 
-/** Returns true if a recorded time, in milliseconds, is that of the file. Returns false if it may have been clamped. */
+/**
+ * Returns true if a recorded time, in milliseconds since 1970, is the file's own time. Returns false if the time may
+ * have been clamped.
+ */
 export function isKeptTime(ms: number): boolean {
   return ms > EARLIEST_MS && ms < LATEST_MS;
 }

@@ -48,7 +48,8 @@ const UNKNOWN_WORDS = /^(?:UNKNOWN: unknown error|(?:Unknown system error -\d+: 
 
 /**
  * Returns the name of a system error, such as `ENOENT`. A number without a name here gets the name `E` with the number
- * (`E999`). Returns `undefined` if the error's code is not that of a system error. Only the code decides.
+ * (`E999`). Returns `undefined` if the error's code is not that of a system error. The class of the error and its
+ * message do not matter.
  */
 export function nameOfErrno(error: Error): string | undefined {
   const code: unknown = "code" in error ? error.code : undefined;

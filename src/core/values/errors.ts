@@ -73,7 +73,7 @@ export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && !(error instanceof ChronicleError) ? nameOfErrno(error) : undefined;
 }
 
-/** Converts a system error to `IO` with a hint. Returns anything else unchanged. */
+/** Converts a system error to an `IO` error, with a hint if one is known. Returns anything else unchanged. */
 export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
@@ -91,8 +91,9 @@ export function hintOfSystemError(error: Error, errno: string): string | undefin
 }
 
 /**
- * Describes a system's refusal as a sentence. For any other error, returns the system's message. Removes paths of this
- * process's descriptors (`/proc/self/fd/…`), because these mean nothing to people.
+ * Describes a refusal by the system (`REFUSALS`) as a sentence, if the error names a path. For any other error, returns
+ * the system's message. Removes paths of this process's descriptors (`/proc/self/fd/…`), because these paths mean
+ * nothing to people.
  */
 function plainMessage(error: Error, errno: string): string {
   const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
@@ -119,6 +120,7 @@ const DONE: Readonly<Record<string, string>> = {
   rename: "moved",
 };
 
+/** Runs the work. Converts a system error that it throws to an `IO` error, as `codedError` does. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

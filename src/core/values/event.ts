@@ -27,6 +27,7 @@ export interface EventDraft {
   readonly op: EventOp;
   readonly recordId: string;
   readonly record: RecordBody;
+  /** See `LogEvent`. Default 0. */
   readonly recursionDepth?: number;
 }
 

@@ -56,7 +56,7 @@ export interface FileRecord {
   readonly iteration: number;
   readonly cause: IterationCause;
   readonly actor: string;
-  /** The run, the watch or the agent's session that made the change. */
+  /** The id of the run, the watch or the agent's session that made the change. */
   readonly session?: string;
   readonly action?: string;
   /** The innermost transaction in which the change was made. Omitted if `action` itself was within this transaction. */
@@ -115,8 +115,8 @@ type Body = Pick<LogEvent, "recordId" | "record">;
 const NO_CHANGES: readonly RecordedChange[] = [];
 
 /**
- * Returns the changes of files that an event records. Most kinds of events record none. File records are decoded only
- * here.
+ * Returns the changes of files that an event records: one for an event of a file record, none for any other event. File
+ * records are decoded only here. Throws `LOG_DAMAGED` if the record is invalid.
  */
 export function changesOf({ recordId, record }: Body): readonly RecordedChange[] {
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
@@ -281,7 +281,10 @@ function decodeRest(body: RecordBody): number | undefined {
   return rest >= 1 && rest <= 999_999 ? rest : damaged(`mtime_ns is ${rest}`);
 }
 
-/** Encodes an entry or absence as JSON, without its path, which the caller stores if it is needed. */
+/**
+ * Encodes an entry as JSON, without its path and class; `null` for `undefined`. If the path is needed, the caller must
+ * store it.
+ */
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, hash } = entry;

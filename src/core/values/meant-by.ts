@@ -1,7 +1,7 @@
 /**
- * Returns the items with exactly the typed id. If there are none, returns the items whose ids begin with it. An empty
- * text matches no item. Every shortened id is resolved by this rule. Therefore, a complete id never matches an item
- * with a longer id.
+ * Returns the items whose id equals the typed text. If there are none, returns the items whose ids begin with the text.
+ * Therefore, a complete id never matches an item with a longer id. An empty text matches no item. Every shortened id is
+ * resolved by this rule.
  */
 export function meantBy<T>(all: readonly T[], asked: string, idOf: (one: T) => string): readonly T[] {
   const exact = all.filter((one) => idOf(one) === asked);
@@ -12,7 +12,8 @@ const SHOWN = /^[\da-f]{8,}$/;
 
 /**
  * Returns true if the text can be an id in the shortened form that lists show: eight or more hex digits. Fewer digits
- * can also be a number or a duration, and match too many ids. One digit matches a sixteenth of all ids.
+ * are not accepted, because they can also be a number or a duration, and because they match too many ids. One digit,
+ * for example, matches a sixteenth of all ids.
  */
 export function isShownBeginning(text: string): boolean {
   return SHOWN.test(text);

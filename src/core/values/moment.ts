@@ -77,8 +77,9 @@ export function withZone(text: string, toUtc: (time: CalendarTime) => number): s
 }
 
 /**
- * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, digits and `._+@-`.
- * It has at most 100 characters, is in Unicode's composed form, and cannot be read as another way to name a moment.
+ * Returns true if a snapshot can have this name. A name is a letter or digit, followed by letters, marks, digits and
+ * `._+@-`. It has at most 100 characters, is in Unicode's composed form, and cannot be read as another way to name a
+ * moment.
  */
 export function isValidSnapshotName(name: string): boolean {
   if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
@@ -124,7 +125,7 @@ function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentB
   const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
   const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
   const utc = Date.UTC(...time);
-  // `Date.UTC` would convert a day or an hour that does not exist to a later one.
+  // Refuses a day or an hour that does not exist. `Date.UTC` converts it to a later one.
   if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
   const offset = offsetMinutes(found[8]);
   const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;

@@ -2,8 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import { withVisible } from "./invisible.ts";
 
 /**
- * A path inside a workspace. Its components are separated by `/`. None of them is empty, `.` or `..`, or contains a NUL
- * (except for the mark of a further root, see below). `""` is the root.
+ * A path inside a workspace. `""` is the root. The components of a path are separated by `/`. No component is empty,
+ * `.` or `..`. No component contains a NUL, except for the mark of a further root (see below).
  *
  * Bytes that are not UTF-8 are kept exactly. Each such byte is one lone surrogate U+DC80..U+DCFF (as in Python's PEP
  * 383), so a path is well-formed exactly if its bytes are UTF-8.

@@ -17,11 +17,13 @@ import { optional } from "../../util/optional.ts";
 
 export interface Closing {
   readonly state: Exclude<ActionState, "open">;
+  /** Why the action ended in this way, for people. */
   readonly reason?: string;
 }
 
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
+  /** What became of the omitted paths. Default: they were not scanned. */
   readonly omitted?: EndOfOmitted;
 }
 
@@ -30,7 +32,9 @@ function isFinal(state: ActionState): boolean {
   return state === "done" || state === "failed";
 }
 
-/** Returns the event that closes an action. It is appended after the events of the capture that found `found`. */
+/**
+ * Returns the event that closes an action. The caller appends it after the events of the capture that found `found`.
+ */
 export async function closingDraft(
   context: Context,
   action: LoggedAction,
@@ -124,7 +128,7 @@ async function isSessionOver({ index }: Context, { session }: LoggedAction): Pro
 
 /**
  * Abandons the open actions of a session or turn, and returns their ids. Changes up to now are attributed to these
- * actions. With `unsure`, the actions possibly never ran. They are then recorded only as candidates for the changes.
+ * actions. With `unsure`, the actions are recorded only as candidates for the changes, because they may never have run.
  * Throws `USAGE` if no session is given.
  */
 export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {

@@ -20,6 +20,7 @@ import { checkActorName } from "../../core/records/actor-name.ts";
 export interface AgentSessionDraft {
   readonly id: string;
   readonly actor: string;
+  /** The agent's process. Default: none. Such a session is open until its end is reported, or until it is idle. */
   readonly pid?: number | null;
   readonly notes?: readonly string[];
 }
@@ -137,6 +138,7 @@ export async function endIdleSessions(context: Context): Promise<void> {
   }
 }
 
+/** Returns the sessions that `endIdleSessions` ends, with the number of their changed paths. */
 async function idleSessions(context: Context): Promise<Session[]> {
   const unowned = (await listSessions(context)).filter(
     (one) => one.kind === "agent" && one.state === "running" && one.pid === 0,

@@ -93,8 +93,8 @@ export function forbidden(
 }
 
 /**
- * The methods that return a content, and the method that could give a secret an ordinary name. `restoreTo` is missing,
- * because it leaves out secrets itself.
+ * The methods that return the bytes of a file, and the method that could give a secret an ordinary name. `restore` with
+ * `to` is missing, because it leaves out secrets itself.
  */
 type SecretGuards = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
 
@@ -115,7 +115,9 @@ function withoutSecrets(workspace: WorkspaceApi, context: Context): SecretGuards
   };
 }
 
-/** Returns the content. If it is protected and not empty, reading the bytes of the result throws `FORBIDDEN`. */
+/**
+ * Returns the content. If the content is protected and not empty, reading its bytes from the result throws `FORBIDDEN`.
+ */
 function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
   content: T,
   what: string,
@@ -128,8 +130,8 @@ function withoutBytes<T extends Classed & { readonly size: number; pieces(): Asy
 }
 
 /**
- * Returns the workspace with methods that refuse an actor's name that is not an agent's. An agent's work must not be
- * recorded as a person's.
+ * Returns the workspace with methods that refuse the name of an actor who is not an agent, because an agent's work must
+ * not be recorded as a person's.
  */
 function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
   return new Proxy(workspace, {
@@ -150,6 +152,10 @@ function actorIn(given: unknown): string | undefined {
   return typeof named === "string" ? named : undefined;
 }
 
+/**
+ * Returns the object with methods of which the denied ones call `refuse`. The code that gets the result can replace any
+ * other method by setting it.
+ */
 function onlyAllowed<T extends object, K extends keyof T & string>(
   whole: T,
   denied: readonly K[],

@@ -59,9 +59,12 @@ export function ofEarlierTurns(
 }
 
 /**
- * Returns the events that end actions which are over, and the events that begin this action. They are appended after
- * the events of the capture. The action is not begun if an open action of the same call exists, or if its scope is
- * `paths` and there is nothing to keep. Throws `REFUSED` if something cannot be kept, unless `onFailure` is `warn`.
+ * Returns the events that end actions which are over, and the events that begin this action. The caller appends them
+ * after the events of the capture. The action is not begun in two cases: an open action of the same call exists, or its
+ * scope is `paths` and there is nothing to keep. An exposed action (`isExposed`) is begun even if nothing is kept.
+ *
+ * Throws `REFUSED` if something cannot be kept, unless `onFailure` is `warn`. Throws `NOT_FOUND` if the request names a
+ * transaction that is not open.
  */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside, leftOut } = asked;
@@ -111,8 +114,9 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 }
 
 /**
- * Returns the open action of the same call. Two installed hooks can report one call at the same time, and a caller that
- * got no answer asks again. An action that is requested in the callback of another action is a different call.
+ * Returns the open action of the same call, if its owner may still be at work. One call can be requested twice: two
+ * installed hooks can report it at the same time, and a caller that got no answer asks again. An action that is
+ * requested in the callback of another action is a different call.
  */
 async function openCall(context: Context, asked: AskedAction, head: Head): Promise<LoggedAction | undefined> {
   const { request, actor, targets, around } = asked;
@@ -147,6 +151,9 @@ function isExcluded({ reason }: Omission): boolean {
   return reason === "excluded";
 }
 
+/**
+ * Returns the omissions without excluded paths that were kept aside, and without excluded folders above the targets.
+ */
 function withoutKept(omitted: readonly Omission[], { targets, leftOut }: AskedAction): Omission[] {
   const kept = new Set(leftOut.kept.map(({ path }) => path));
   const isAbove = (path: WorkspacePath): boolean => targets.paths.some((one) => one !== path && isWithin(one, path));
@@ -263,6 +270,10 @@ function notProtected(exposed: readonly Omission[]): ChronicleError {
  */
 const MOST_LISTED = 20_000;
 
+/**
+ * Returns the states of these paths, and of everything beneath the folders among them, as the capture leaves them.
+ * Returns only the states of the paths themselves if there are more than `MOST_LISTED` states.
+ */
 async function filesBefore(
   context: Context,
   paths: readonly WorkspacePath[],
@@ -300,8 +311,8 @@ async function listBeneath(
 const NOT_READ = reasonsWith("notRead");
 
 /**
- * Returns the files that were captured. Of the other files, only an older state is recorded, which is no backup of the
- * present one.
+ * Returns the files without those that the capture could not read. An older state of such a file may be recorded, but
+ * it is no backup of the present state.
  */
 function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
   const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
@@ -312,6 +323,7 @@ function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omissi
   );
 }
 
+/** Returns the folders above absent files that do not exist on disk, sorted by path. */
 async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
   const missing = new Set<WorkspacePath>();
   for (const { path, absent } of files) {

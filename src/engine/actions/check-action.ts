@@ -10,8 +10,11 @@ import { targetsFor } from "./outside.ts";
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
-/** The maximum length of turns, call ids and actors' names. Agents choose turns and call ids freely. */
+/**
+ * The maximum length of turns, call ids and actors' names, in UTF-16 code units. Agents choose the first two freely.
+ */
 const MOST_ID = 512;
+/** The maximum length of a summary, in UTF-16 code units. A longer summary is cut, and ends in `…`. */
 const MOST_SUMMARY = 300;
 
 /**
@@ -79,7 +82,10 @@ function aboutOf(context: Context, { type, payload = {} }: ActionRequest, target
   return shown.length > 3 ? `${shown[0]} and ${shown.length - 1} more` : shown.join(", ");
 }
 
-/** The order of the targets does not say which of them is the source, so the fields of the payload are shown. */
+/**
+ * Describes a move. The paths come from the fields of the payload, because the order of the targets does not show which
+ * of them is the source.
+ */
 function moveText(context: Context, moved: readonly [from: string, to: string], others: readonly string[]): string {
   const shown = (given: string): string => shownTargets(targetsFor(context, "write_file", { path: given }))[0] ?? given;
   const [from, to] = moved.map(shown);

@@ -25,7 +25,13 @@ import { optional } from "../../util/optional.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
-/** Ends an action. Finishing an action again changes nothing. An abandoned or denied action can still be finished. */
+/**
+ * Ends an action: captures what the action left, and records its end. Finishing an action again changes nothing. An
+ * abandoned action can still be finished. A denied action can still be finished as done or failed. If the capture has
+ * no room or fails on disk, and `onFailure` is `warn`, the action is closed without a capture.
+ *
+ * Throws `USAGE` for an unknown outcome, and `NOT_FOUND` or `AMBIGUOUS` for the id.
+ */
 export async function finishAction(
   context: Context,
   id: string,
@@ -65,6 +71,7 @@ function isUnfinished({ state }: LoggedAction, closing: Closing): boolean {
   return state === "open" || state === "abandoned" || (state === "denied" && closing.state !== "denied");
 }
 
+/** Closes the action without a capture, unless it has been closed meanwhile. Returns the action as it is then. */
 async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
   await withCommit(context, async (commit) => {
     const now = (await actionById(context, action.id)) ?? action;
@@ -83,8 +90,8 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  // The action may be finished late: it is closed already, or its owner is gone or has not been heard of for too long
-  // (`goingOn`), even if no event says so yet. `late` then makes the capture treat the action as open.
+  // The action may be finished late. In this case, it is closed already, or its owner is gone or has not been heard of
+  // for too long (`goingOn`), even if no event records this yet. `late` makes the capture treat the action as open.
   const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   let before: Found | undefined;

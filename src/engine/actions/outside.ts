@@ -28,8 +28,8 @@ import { refuseFileOverQuota, type QuotaOptions } from "../log/quota.ts";
 import { readEvent } from "../log/read-events.ts";
 import { withBatch } from "../../storage/blob-store.ts";
 
-// The states of paths outside of the workspace that an action's tool touches are kept before the action, and compared
-// with the states after it. `undo/restore.ts` restores them.
+// An action's tool may touch paths outside of the workspace. The states of these paths are kept before the action, and
+// compared with their states after the action. `undo/restore.ts` restores the kept states.
 
 /** The absolute paths outside of the workspace that an action is about to touch, as `actionTargets` returns them. */
 interface OutsideTargets {
@@ -73,8 +73,8 @@ export async function backUpOutside(
 }
 
 /**
- * Looks at the outside paths of an action after the action. If a path was kept together with everything beneath it,
- * looks at that, too. Returns a record for each path whose state differs from its last record.
+ * Looks at the outside paths of an action after the action. If everything beneath a path was kept, too, also looks at
+ * everything beneath it now. Returns a record for each path whose state differs from its last record.
  */
 export async function finishOutside(
   context: Context,
@@ -154,8 +154,8 @@ async function draftsOf(context: Context, looks: readonly Look[], given: DraftsG
 }
 
 /**
- * Returns the paths beneath the top (the first path in `found`) that existed according to their last record, which is
- * of this action, and that no longer exist. Leaves out paths that could not be read, because they may still exist.
+ * Returns the paths beneath the top (the first path in `found`) that no longer exist, and whose last record is of this
+ * action and has a state. Leaves out paths that could not be read, because they may still exist.
  */
 async function goneBeneath(
   context: Context,

@@ -29,8 +29,9 @@ interface SessionDraft {
   readonly notes?: readonly string[];
   /** Default: a new id. */
   readonly id?: string;
-  /** The brackets within which the session begins. */
+  /** The brackets within which the session begins. Default: none. */
   readonly place?: Place;
+  /** What was kept aside before the session. Default: nothing. */
   readonly aside?: Aside | undefined;
 }
 
@@ -49,6 +50,10 @@ async function begunBefore(context: Context, id: string): Promise<Session | unde
   throw new RequestMeanwhile(context.caller.requestId ?? id);
 }
 
+/**
+ * Begins a session, and returns it. If this process already began a run with this id, returns that run. Throws `LOCKED`
+ * if another process began a run with this id, or if that run has ended.
+ */
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
   const id = draft.id ?? context.newId();
   const { within, depth } = draft.place ?? { within: {}, depth: 0 };
@@ -105,6 +110,7 @@ interface SessionEnd {
   readonly changed: number;
 }
 
+/** Records the end of a session, whatever its present state is. Returns the ended session. */
 export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
   return withCommit(context, async (commit) => {
     const ended = { ...session, ...end, ended: new Date(context.now()).toISOString() };
@@ -137,6 +143,7 @@ function isGone(context: Context, session: SessionRecord): boolean {
   return session.state === "running" && !isOwnerAlive(context, session);
 }
 
+/** Returns the session as abandoned now, with what it changed. Records nothing. */
 async function asAbandoned(context: Context, session: Session): Promise<Session> {
   const { seq } = await context.index.head();
   const { changes } = await changesOfSession(context, session.id, { fromSeq: session.fromSeq, toSeq: seq });
@@ -188,6 +195,7 @@ async function endAbandoned(context: Context, session: Session): Promise<Session
   );
 }
 
+/** The maximum number of paths that a note names. */
 const MOST_NAMED = 5;
 
 /** Describes the kept-aside paths that have changed. The process died before it could record their changes. */

@@ -32,6 +32,7 @@ export async function changesBetween(context: Context, from: number, to: number)
   return changes;
 }
 
+/** Returns the changes on disk that are not recorded yet. Records nothing. */
 export async function unrecordedChanges(
   context: Context,
   how: Pick<LookOptions, "absentRoot"> = {},
@@ -40,8 +41,8 @@ export async function unrecordedChanges(
 }
 
 /**
- * Returns the changes on disk since event `seq`. This event can be later than the head before the scan, because another
- * process can record during the scan.
+ * Returns the changes on disk since event `seq`, which is returned with them. This event can be later than the head
+ * before the scan, because another process can record during the scan.
  */
 async function unrecorded(
   context: Context,
@@ -57,6 +58,7 @@ interface MomentsDiff {
   readonly changes: readonly Change[];
 }
 
+/** Returns a difference with the patch of each change, or with the reason why a change has none. */
 export async function withPatches(context: Context, { shape, changes }: MomentsDiff): Promise<DiffShape> {
   const patches = new Patches(context);
   const patched: ChangeShape[] = [];
@@ -94,9 +96,9 @@ export async function diffMoments(
   return { shape, changes };
 }
 
-/** `now`: the event that the disk was compared with, if one of the moments is the disk. */
 interface Difference {
   readonly changes: Change[];
+  /** The event with which the disk was compared. Set only if one of the moments is the disk. */
   readonly now?: number;
   /** The omissions: paths that the scan of the disk did not take, and paths whose state at a moment is not known. */
   readonly coverage?: Coverage;
@@ -158,7 +160,10 @@ function within(changes: readonly Change[], paths: readonly WorkspacePath[] | un
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/** Returns how the paths of an action (see `pathsOf`) differ now from the state before it. */
+/**
+ * Returns how the present states of the paths of an action (see `pathsOf`) differ from their states before the action.
+ * Throws `NOT_FOUND` or `AMBIGUOUS` for the id, and `PRUNED` if the state before the action was compacted away.
+ */
 export async function diffAction(context: Context, id: string): Promise<ActionDiffShape> {
   const action = await findAction(context, id);
   await refuseCompacted(context, action);
@@ -175,9 +180,10 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 }
 
 /**
- * Returns the present state of a path; `undefined` if it is absent. Also returns `undefined` for a path that the rules
- * leave out and that is not recorded, because even its hash is private. For the same reason, returns the last recorded
- * state of a path that is off the record.
+ * Returns the present state of a path; `undefined` if the path is absent. There are two exceptions, because even the
+ * hash of the present content is private in these cases:
+ * - For a path that the rules leave out and that is not recorded, returns `undefined`.
+ * - For a path that is off the record, returns the last recorded state.
  */
 async function presentAt(context: Context, path: WorkspacePath, isOffRecord: boolean): Promise<Entry | undefined> {
   const recorded = await context.index.iterationAt(path, (await context.index.head()).seq);

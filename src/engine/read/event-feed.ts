@@ -111,6 +111,7 @@ export class EventFeed {
     this.#bytes = -1;
   }
 
+  /** Takes events that this process has just recorded. If events before these are missing, reads the log. */
   #take({ events }: Recorded): void {
     const latest = this.#latest;
     if (latest === undefined) return;
@@ -119,6 +120,7 @@ export class EventFeed {
     else void this.#read().catch((error: unknown) => this.#fail(error));
   }
 
+  /** Reads the log if it has grown, unless it is being read already. */
   async #look(): Promise<void> {
     if (this.#reading !== undefined || this.#latest === undefined) return;
     try {
@@ -136,7 +138,10 @@ export class EventFeed {
     return this.#reading;
   }
 
-  /** No other code runs between the last check of `#again` and the end, so no request to read is missed. */
+  /**
+   * Reads as long as reads are requested. No request is missed, because no other code runs between the last check of
+   * `#again` and the end.
+   */
   async #readOn(): Promise<void> {
     await Promise.resolve();
     try {
@@ -177,6 +182,7 @@ export class EventFeed {
     return page.events;
   }
 
+  /** Resolves when `#wake` is called, or `ended` is aborted. */
   #more(ended: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {

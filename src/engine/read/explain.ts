@@ -75,6 +75,7 @@ async function erasedNow(context: Context, path: WorkspacePath): Promise<Omissio
   return omitted.find((one) => one.reason === "erased" && one.path === path);
 }
 
+/** Returns a link that lies on disk in the place of a folder above the path; `undefined` if there is none. */
 async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
   for (const folder of foldersAbove(path)) {
     const entry = await context.worktree.inspect(folder);

@@ -179,6 +179,7 @@ async function notRecorded(context: Context, path: WorkspacePath): Promise<Chron
 const MOST_ROWS = 10_000;
 const FEWEST_ROWS = 100;
 
+/** Returns the events that the options select, without events that are in a base. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
@@ -213,7 +214,7 @@ function fileShape(row: IterationRow): ManifestFileShape | undefined {
   };
 }
 
-/** Returns the manifest at a moment, with the root that is recomputed from the entries. */
+/** Returns the manifest at a moment. Its root is recomputed from the entries. Throws the errors of `resolveMoment`. */
 export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
   const moment = await resolveMoment(context, text);
   if (!moment.now) await tellStale(context, moment.seq);
@@ -239,9 +240,9 @@ export async function manifestAt(context: Context, text: string): Promise<Manife
 }
 
 /**
- * Returns the origin's iterations of a path, by the seqs of the origin's events. The owner and the time of each are
- * read from the copy of the origin's history. Both are missing if the copy does not reach back that far or cannot be
- * read.
+ * Returns the origin's iterations of a path, by the seqs of the origin's events. The author and the time of each
+ * iteration are read from the copy of the origin's history. Both are missing if the copy does not reach back that far
+ * or cannot be read.
  */
 async function originIterations(
   context: Context,

@@ -45,6 +45,7 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   return { seq, files, next: isCut && last !== undefined ? givenPath(last.path) : null };
 }
 
+/** Returns the first `limit` rows of existing paths. `isCut` is true if there are more. */
 async function rowsOf(
   batches: AsyncIterable<readonly IterationRow[]>,
   limit: number,
@@ -93,6 +94,7 @@ function checkCount(name: string, value: number | undefined): void {
   });
 }
 
+/** A page of the paths of a state, as the index gave it. */
 export interface StatePage {
   readonly seq: number;
   /** Only paths beneath this folder; `undefined`: all. */
@@ -135,6 +137,7 @@ function refuseDisorder(rows: readonly PresentRow[]): void {
   });
 }
 
+/** The paths that a page lists if they exist. */
 class PageRange {
   readonly #page: StatePage;
   readonly #last: WorkspacePath | undefined;
@@ -152,6 +155,7 @@ class PageRange {
     return this.#last === undefined || comparePaths(path, this.#last) <= 0;
   }
 
+  /** False if certainly no path beneath this path is in the range. */
   mayHoldBeneath(path: WorkspacePath): boolean {
     const { folder, depth, after } = this.#page;
     if (folder !== undefined && !isWithin(path, folder) && !isWithin(folder, path)) return false;
@@ -186,7 +190,10 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
   });
 }
 
-/** A baseline has each of its paths as iteration 1. A later base has iterations of events up to its own event. */
+/**
+ * True if the base at event `start` cannot have this iteration. A baseline has each of its paths as iteration 1. A
+ * later base has iterations of events up to its own event.
+ */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
   if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
   return seq < 1 || seq > start || iteration < 1;

@@ -11,6 +11,7 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A moment of the history: the state after event `seq`. */
 export interface ResolvedMoment {
+  /** The name of the moment for people, such as `snapshot 3` or `seq:12`. */
   readonly label: string;
   readonly seq: number;
   /** The event that was asked for, if it lies inside a commit. In that case, `seq` is the end of that commit. */
@@ -120,6 +121,7 @@ async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<
   return { label: `seq:${filled} (as it first came from the origin)`, seq: filled, snapshot: last, now: false };
 }
 
+/** Returns the last snapshot at or before event `seq`. */
 function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {
   return snapshots.findLast((one) => one.seq <= seq);
 }
@@ -227,6 +229,7 @@ async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
+/** Returns the records of snapshots and of work that have this id, or whose id begins with the word. */
 async function idsMeant({ index }: Context, word: string): Promise<readonly EventRow[]> {
   const all: { readonly id: string; readonly row: EventRow }[] = [];
   for (const kind of ID_KINDS) {
@@ -258,6 +261,7 @@ async function ofWord(context: Context, word: string, { snapshots, start, text }
   return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };
 }
 
+/** Returns the snapshot that is `back` snapshots before the moment. */
 function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);

@@ -138,7 +138,10 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
 }
 
-/** The error does not tell whether another workspace has the content. */
+/**
+ * Returns the error for a content that is not of this workspace. The error does not tell whether another workspace has
+ * the content.
+ */
 function foreign(hash: Hash): ChronicleError {
   return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
     hint: "the history of a file lists the hashes of its contents",
@@ -176,7 +179,10 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
 }
 
-/** A content that no path ever had has no class of its own. The name of the path for which it was kept decides. */
+/**
+ * True if a content that no path ever had is a secret. Such a content has no class of its own, so the name of the path
+ * for which it was kept decides.
+ */
 async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
   return path !== undefined && (await protectedNames(context)).holds(path);
 }
@@ -185,6 +191,7 @@ async function isSecretName(context: Context, path: WorkspacePath | undefined): 
 const SMALL_BYTES = 64 * 1024;
 /** The most bytes that are cached for one workspace. */
 const MOST_BYTES = 512 * 1024;
+/** The most paths that are remembered for one workspace, with or without a cached content. */
 const MOST_PATHS = 1_000;
 
 /** The content that was read from a path, or `once` for a path that was asked for only once. */

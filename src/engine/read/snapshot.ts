@@ -83,7 +83,8 @@ async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolea
 }
 
 /**
- * A snapshot from before the beginning of the history is compacted away, unless the history begins with the same files.
+ * Returns the event with the state of a snapshot, and the event that compacted the state away, if one did. A snapshot
+ * from before the beginning of the history is compacted away, unless the history begins with the same files.
  */
 function stateOf(
   seq: number,
@@ -94,6 +95,7 @@ function stateOf(
   return root === start.root ? { stateSeq: start.seq } : { stateSeq: seq, compactedBy: start.seq };
 }
 
+/** Returns the snapshot with the highest number; `undefined` if there is none. */
 export async function latestSnapshot(context: Context): Promise<Snapshot | undefined> {
   return (await listSnapshots(context)).at(-1);
 }
@@ -138,6 +140,11 @@ function takenAmong(
   throw usedBefore(context.caller.requestId ?? "");
 }
 
+/**
+ * Captures the present state, and records a snapshot of it. If a snapshot was taken before for the caller's request id,
+ * returns that snapshot. Throws `USAGE` if the name is invalid, or if the request had another name or message before.
+ * Throws `REFUSED` if the name is in use, and the errors of a capture.
+ */
 export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
   if (options.name !== undefined && !isValidSnapshotName(options.name)) {
     throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {

@@ -29,6 +29,10 @@ import { addAll } from "../../util/long-lists.ts";
 import { openNotes, orphanNotes } from "../facts/transactions.ts";
 import { optional } from "../../util/optional.ts";
 
+/**
+ * Returns the status of the workspace. Scans the folders, but records nothing. If the log is damaged, does not throw:
+ * parts of the answer that cannot be read are empty or 0, and the notes say so.
+ */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
@@ -170,14 +174,16 @@ async function recordedParts(
   return { changes: compared?.changes, latest, notes: [...notes, ...failures] };
 }
 
-/** These notes come before all others. */
+/** Returns the notes on signing. They come before all others. */
 function signingNotes({ state, detail, hint }: SigningShape): string[] {
   if (detail === null) return [];
   const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
-/** Conflicts of the folder's sync have a note of their own, because another command lists them. */
+/**
+ * Returns notes on open conflicts. Those of the folder's sync have a separate note, because another command lists them.
+ */
 function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
   const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
   const ofUndo = conflicts.length - ofSync;
@@ -235,6 +241,7 @@ function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
   return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
 }
 
+/** The number of latest actions whose losses the notes report. */
 const MOST_ACTIONS = 50;
 
 function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {

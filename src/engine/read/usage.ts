@@ -32,7 +32,10 @@ export async function usageOf(context: Context, { by }: { readonly by?: UsageGro
   return by === undefined ? usage : { ...usage, groups: await groupsOf(context, by) };
 }
 
-/** Groups the contents that are kept. A content is in the group in which it occurs first. Reads the whole log. */
+/**
+ * Groups the contents that are kept. Each content counts once, in the group in which it occurs first. Reads the whole
+ * log.
+ */
 async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupShape[]> {
   const groups = new Map<string, DuGroupShape>();
   const seen = new Set<Hash>();
@@ -58,6 +61,7 @@ async function groupsOf(context: Context, by: UsageGrouping): Promise<DuGroupSha
   return [...groups.values()].sort((a, b) => b.content_bytes - a.content_bytes || (a.name < b.name ? -1 : 1));
 }
 
+/** Names the group to which the contents of an event belong. */
 class GroupNames {
   readonly #context: Context;
   readonly #by: UsageGrouping;

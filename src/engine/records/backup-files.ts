@@ -38,6 +38,7 @@ export async function backupFiles(log: EventLog, files: RecordFiles, loaded: Loa
   return copies;
 }
 
+/** Returns the hash of the base on which the present log starts; `undefined` if the log does not start on a base. */
 async function presentBase(log: EventLog): Promise<ReturnType<typeof encodeRecordBase>["hash"] | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);

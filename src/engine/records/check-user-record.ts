@@ -2,6 +2,7 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { RecordBody } from "../../core/values/event.ts";
 
+/** The maximum length of a user's record id in UTF-8, in bytes. */
 const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
@@ -17,6 +18,7 @@ export function userRecordId(id: string): string {
   return PREFIX + id;
 }
 
+/** Returns the user's id of a record id in the log. */
 export function ownId(recordId: string): string {
   return recordId.slice(PREFIX.length);
 }
@@ -32,7 +34,9 @@ export function checkedDepth(depth: number | undefined): number {
   throw refused(`a recursion depth is ${String(depth)}`, "it is a whole number from 0");
 }
 
-/** Copies a record of plain JSON values. Throws `USAGE` if the record would not be read back as it was written. */
+/**
+ * Returns a copy of a record of plain JSON values. Throws `USAGE` if reading the record back would not give its equal.
+ */
 export function plainRecord(record: RecordBody): RecordBody {
   if (record === null || typeof record !== "object" || Array.isArray(record)) {
     throw refused("a record is not an object", 'put the value into one: {"value": …}');
@@ -47,7 +51,10 @@ export function plainRecord(record: RecordBody): RecordBody {
   }
 }
 
-/** Refuses keys that JSON would leave out, and `__proto__`. The caller has checked how deeply the value is nested. */
+/**
+ * Throws `USAGE` for keys that JSON would leave out, and for `__proto__`. The caller has checked how deeply the value
+ * is nested.
+ */
 function refuseHiddenKeys(value: unknown): void {
   if (value === null || typeof value !== "object") return;
   for (const key of Reflect.ownKeys(value)) {

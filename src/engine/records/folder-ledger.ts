@@ -18,8 +18,8 @@ import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.t
 import { verifyRecords } from "./verify-records.ts";
 
 /**
- * The number of writes between two checkpoints. In a store of more than 5,000 records, it is a hundredth of the number
- * of records.
+ * The number of writes between two checkpoints. In a store of more than 5,000 records, a hundredth of the number of
+ * records is used instead.
  */
 const CHECKPOINT_WRITES = 50;
 /** The number of events in a write: the record, and the end of the commit. */
@@ -33,6 +33,7 @@ export interface FolderLedgerParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly newId: () => string;
+  /** The maximum time to wait for the lock, in milliseconds. */
   readonly waitMs: number;
   readonly readOnly: boolean;
 }
@@ -43,9 +44,11 @@ interface Opened {
   view: View | undefined;
 }
 
+/** The state in memory, and the log of which it is the state. */
 interface View {
   readonly log: EventLog;
   loaded: Loaded;
+  /** The end of the log when the state was last brought up to the log. */
   seen: LogEnd;
   /** The seq of the last checkpoint that was written or read, or else of the log's first event. */
   checkpoint: number;
@@ -57,7 +60,7 @@ export class FolderLedger implements RecordLedger {
   #opened: Promise<Opened> | undefined;
   /** The last event that this object appended. */
   #acknowledged: Head = EMPTY_HEAD;
-  /** The last failures to write `snapshot.json` or `head.json`, by file name. */
+  /** The last failures to write `snapshot.json` or `head.json`, by file name. A later success removes the failure. */
   readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
@@ -66,7 +69,10 @@ export class FolderLedger implements RecordLedger {
     this.#parts = parts;
   }
 
-  /** Loads the store. If there is none, creates it, unless it is opened for reading only. */
+  /**
+   * Loads the store. If there is none, creates it, unless it is opened for reading only. Does not throw for a damaged
+   * store, because such a store can still be read.
+   */
   async start(): Promise<void> {
     const isNew = await this.#inTurn(async () => (await this.#upToDate()).loaded.state.head.seq === 0);
     if (isNew && !this.#parts.readOnly) await this.change(async () => undefined).catch(ignoreDamage);
@@ -168,7 +174,10 @@ export class FolderLedger implements RecordLedger {
     return await this.#inTurn(async () => copy(await this.#upToDate()));
   }
 
-  /** Waits for pending work, and records the end of the log in `head.json`. */
+  /**
+   * Waits for pending work, closes the log, and records the end of the log in `head.json`, unless the store was opened
+   * for reading only. A later call of another method opens the log again.
+   */
   async close(): Promise<void> {
     await this.#writes.catch(() => undefined);
     await this.#inTurn(async () => {
@@ -227,6 +236,10 @@ export class FolderLedger implements RecordLedger {
     return this.#opened;
   }
 
+  /**
+   * Returns the view, brought up to the present log. Loads the state anew if events were not simply appended to the log
+   * since the last call.
+   */
   async #upToDate(): Promise<View> {
     const opened = await this.#open();
     const { log, view } = opened;
@@ -237,7 +250,10 @@ export class FolderLedger implements RecordLedger {
     return opened.view;
   }
 
-  /** Brings the view up to the new events of the log. Returns false if the log has changed in any other way. */
+  /**
+   * Brings the view up to the new events of the log. Returns false if the log has changed in any other way, or if the
+   * log is or was torn or damaged. The caller must then load the state anew.
+   */
   async #followed(view: View, end: LogEnd): Promise<boolean> {
     const { loaded, log } = view;
     const isWhole = loaded.damage === undefined && loaded.torn === undefined && end.tornBytes === 0;
@@ -285,6 +301,7 @@ export class FolderLedger implements RecordLedger {
     return sealed.slice(0, drafts.length);
   }
 
+  /** Applies events that this object has appended to the log. */
   #follow(view: View, sealed: readonly SealedEvent[]): void {
     const { loaded, log } = view;
     const { state } = loaded;
@@ -313,6 +330,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
+  /** Records the end of the log in `head.json`. Does nothing for a damaged or empty store. */
   #keepEnd(view: View): void {
     const { head, storeId } = view.loaded.state;
     if (view.loaded.damage !== undefined || head.hash === "" || storeId === undefined) return;
@@ -325,6 +343,7 @@ export class FolderLedger implements RecordLedger {
     });
   }
 
+  /** Writes a file. A failure is not thrown, but becomes a note of the store. */
   #attempt(name: string, write: () => void): void {
     try {
       write();

@@ -7,7 +7,7 @@ import { recordText, type RecordState } from "../../core/records/record-state.ts
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
 import { laterCommitEnd } from "../log/chain-fault.ts";
 
-/** A state, and the offset of the next event's line. */
+/** A state, and the byte offset of the line after its last event. */
 export interface Place {
   readonly state: RecordState;
   offset: number;
@@ -25,11 +25,13 @@ export interface BadLine {
   readonly detail: string;
 }
 
+/** An event that is known to have been recorded. */
 export type Bound = Head;
 
 export interface FollowOptions {
   /**
-   * The last event that is known to have been recorded. If a line up to it is bad, later sound lines are still applied.
+   * The last event that is known to have been recorded. A bad line up to this event is damage (see `isDamage`), so that
+   * later sound lines are still applied.
    */
   readonly bound: Bound;
   /** Events that were recorded according to other files. */
@@ -37,14 +39,15 @@ export interface FollowOptions {
 }
 
 export interface Followed {
+  /** The first bad line, or a last commit without an end. */
   readonly bad: BadLine | undefined;
   /** The seq of an event whose hash is not the one that the bound or a witness names. */
   readonly replaced: number | undefined;
 }
 
 /**
- * Brings a state up to the last whole commit of the log, and checks each line completely. If a bad line is damage, the
- * sound events around it are applied, too.
+ * Brings a state up to the last whole commit of the log, and checks each line completely. Stops at a bad line that a
+ * crash tore. If a bad line is damage, the sound events around it are applied, too.
  */
 export async function followLog(log: EventLog, place: Place, options: FollowOptions): Promise<Followed> {
   const { bound, witnesses = [] } = options;
@@ -91,6 +94,7 @@ class RecordFollower {
     this.#commits = new CommitFollower(this.#prev.seq);
   }
 
+  /** Takes the next line. Its event is applied when its commit ends. Returns the fault of a bad line. */
   take(line: RawLine): BadLine | undefined {
     const checked = checkedEvent(line, this.#prev);
     if (typeof checked === "string") return this.#bad(line, checked);
@@ -104,6 +108,7 @@ class RecordFollower {
     return undefined;
   }
 
+  /** Applies the events of the open commit. */
   endCommit(): void {
     for (const { event, text, line } of this.#open) {
       this.#place.state.apply(event, text);
@@ -113,6 +118,7 @@ class RecordFollower {
     this.#open = [];
   }
 
+  /** Returns the open commit as a fault; `undefined` if no commit is open. */
   unended(): BadLine | undefined {
     const [first] = this.#open;
     if (first === undefined) return undefined;
@@ -138,7 +144,7 @@ export async function isDamage(log: EventLog, { position, from, isUnended }: Bad
   return isUnended !== true && (await laterCommitEnd(log, position, from.seq)) !== undefined;
 }
 
-/** Returns the event of a line, or a description of the line's fault. */
+/** Returns the event of a line that continues the chain after `prev`, or a description of the line's fault. */
 export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   const checked = checkLine(line.bytes, prev);
   if ("fault" in checked) return checked.fault.detail;
@@ -155,6 +161,7 @@ export function checkedEvent(line: RawLine, prev: Head): LogEvent | string {
   }
 }
 
+/** Applies the event of a line at or after damage, if the line is sound by itself and is not a compaction. */
 function salvage(state: RecordState, line: RawLine): void {
   const event = soundEvent(line);
   if (event === undefined || event.seq <= state.head.seq || event.op === "compact") return;

@@ -17,21 +17,22 @@ import {
 } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
-/**
- * The state of a store, as loaded. `checkpoint`: the seq of the checkpoint from which it was loaded, if there was one.
- */
+/** The state of a store, as loaded. */
 export interface Loaded extends Place {
+  /** The seq of the checkpoint from which the state was loaded; `undefined` if no checkpoint was used. */
   readonly checkpoint: number | undefined;
   /** A tail that a crash tore. The next writer moves it away. */
   readonly torn: BadLine | undefined;
   /** The last event that is known from elsewhere to be in the log. */
   readonly bound: Bound;
+  /** `LOG_DAMAGED` or `ROLLBACK_DETECTED`, if the log has such a fault. A store with damage can only be read. */
   readonly damage: ChronicleError | undefined;
   /**
    * The fault of `head.json`: it is damaged, or belongs to another store. `undefined` if the file is sound, or missing.
    * A damaged or missing file does not say how long the log was when it was closed last.
    */
   readonly headFault: string | undefined;
+  /** What people should know about the loading, such as a discarded checkpoint. */
   readonly notes: readonly string[];
 }
 
@@ -41,10 +42,10 @@ interface Start extends Place {
 
 /**
  * Loads the state of a store from its checkpoint and the later lines of the log. A checkpoint that is damaged or does
- * not fit the log is discarded. Without a checkpoint, the state is loaded from the base on which the log starts, if
- * any, and the whole log. `acknowledged`: the last event that the caller appended.
+ * not fit the log is discarded. Without a checkpoint, the whole log is read. If the log starts on a base, the state of
+ * the base comes before the lines of the log. `acknowledged` is the last event that the caller appended.
  *
- * Throws `USAGE` for the log of a workspace.
+ * A damaged log is not an error, but is returned as `Loaded.damage`. Throws `USAGE` for the log of a workspace.
  */
 export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
   const notes: string[] = [];
@@ -84,6 +85,7 @@ async function attempt(log: EventLog, start: Start, known: FollowOptions): Promi
   return { ...place, checkpoint: start.checkpoint, bad, replaced };
 }
 
+/** True if the first line after the start is bad, so that the start may not belong to this log. */
 function isMisfit({ bad }: Attempt, start: Start | undefined): boolean {
   return bad !== undefined && bad.isUnended !== true && bad.position.offset === start?.offset;
 }
@@ -96,6 +98,9 @@ interface Judged {
   readonly notes: string[];
 }
 
+/**
+ * Returns the loaded state. Decides whether a bad line is damage or a torn tail, and whether the log was rolled back.
+ */
 async function settle(
   { bad, replaced, ...place }: Attempt,
   { log, end, bound, headFault, notes }: Judged,
@@ -174,6 +179,7 @@ interface Known {
   readonly store: string | undefined;
 }
 
+/** Reads `snapshot.json`. Returns `undefined` for a missing file, and also, with a note, for an unusable one. */
 function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): ReadState | undefined {
   const bytes = files.readCheckpoint();
   if (bytes === undefined) return undefined;
@@ -190,6 +196,7 @@ function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): Read
   return undefined;
 }
 
+/** Returns the checkpoint as a start if its last event can be in the present log, as far as its position shows. */
 function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
   if (read === undefined) return undefined;
   const { header, state } = read;

@@ -1,7 +1,10 @@
 import { FORMAT_VERSION } from "../../core/records/workspace-record.ts";
 import type { Hash } from "../../core/values/hash.ts";
 
-/** The files that a record store in a folder of its own keeps beside its log. Each write is durable and atomic. */
+/**
+ * The files that a record store in a folder of its own keeps beside its log. Each write is durable and atomic. Reading
+ * a missing file gives `undefined`.
+ */
 export interface RecordFiles {
   readonly folder: string;
   /** Reads `snapshot.json`, the checkpoint. It is disposable. */
@@ -12,6 +15,7 @@ export interface RecordFiles {
   writeHead(text: string): void;
   readBase(hash: Hash): Buffer | undefined;
   writeBase(hash: Hash, bytes: Uint8Array): void;
+  /** Deletes the files of all other bases. */
   keepOnlyBase(hash: Hash): void;
 }
 

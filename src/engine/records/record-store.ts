@@ -8,6 +8,7 @@ import { canonicalJson } from "../../core/values/canonical-json.ts";
 import type { LiveRecord, RecordLedger } from "../log/ledger.ts";
 import type * as api from "../../api/record-api.ts";
 
+/** A record store on a ledger: in a folder of its own, or in the log of a workspace. */
 export class RecordStore implements api.RecordStoreApi {
   readonly #ledger: RecordLedger;
 

@@ -34,6 +34,7 @@ const USER = "user:";
 /** Wanted lines that are at least this many events apart are read in separate passes. */
 const FAR = 1_000;
 
+/** Records in the log of a workspace. */
 class WorkspaceLedger implements RecordLedger {
   readonly #context: Context;
   readonly #host: RecordHost;
@@ -103,7 +104,7 @@ class WorkspaceLedger implements RecordLedger {
   }
 }
 
-/** Returns `undefined` if this process has no permission to write the store, and so cannot take the lock. */
+/** Takes the lock. Returns `undefined` if this process has no permission to write the store, and so cannot take it. */
 async function lockUnlessRefused({ lock, waitMs }: Context): Promise<HeldLock | undefined> {
   try {
     return await lock.exclusive(waitMs);

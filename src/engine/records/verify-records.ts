@@ -106,7 +106,10 @@ class RecordVerifier {
     this.#problems.push({ kind, where, detail });
   }
 
-  /** Reports a bad line, and goes on with lines that are sound by themselves, so that later damage is found, too. */
+  /**
+   * Reports a bad line. Verification continues with the lines that are sound by themselves, so that later damage is
+   * found, too.
+   */
   #bad(line: RawLine, detail: string): void {
     const seq = this.#state.head.seq + 1;
     this.#broken = true;
@@ -115,6 +118,7 @@ class RecordVerifier {
     if (event !== undefined && event.seq >= seq) this.#state.apply(event, recordText(line.bytes, event));
   }
 
+  /** Starts the state on a base, if the first line of all is a sentinel. */
   #begin(line: RawLine): void {
     const event = soundEvent(line);
     if (event?.op !== "compact") return;
@@ -132,6 +136,7 @@ class RecordVerifier {
     }
   }
 
+  /** Reads the file of a base. Reports a missing or wrong file, and returns `undefined` for it. */
   #base(hash: Parameters<typeof decodeRecordBase>[1], where: string): RecordState | undefined {
     const bytes = this.#files.readBase(hash);
     if (bytes === undefined) {

@@ -58,7 +58,7 @@ interface Deciding extends OpenWriteBack {
  *
  * The caller must have stored the contents, and must hold a lease on them until the promise resolves. When it resolves,
  * the decisions are durable. Throws `READ_ONLY` if the workspace is read-only, `UNAVAILABLE` if the folder cannot be
- * written now, and the errors that any change can throw.
+ * written now, `ROLLBACK_DETECTED` as `openWriteBack` does, and the errors that any change can throw.
  */
 export async function acceptWriteBack(
   context: Context,
@@ -69,6 +69,8 @@ export async function acceptWriteBack(
 }
 
 /**
+ * The decision about one batch.
+ *
  * In a hosted workspace, one append records everything. A crash may leave only the first events of the append, but the
  * files are consistent after each event. In a workspace with a folder, the paths are captured first, so that no state
  * is overwritten that the replica has not seen. Then the intent is recorded, the files are changed, and a commit closes
@@ -80,6 +82,7 @@ class Decision {
   readonly #batch: WriteBackBatch;
   readonly #rules: WriteBackRules;
   readonly #isHosted: boolean;
+  /** Paths to which the replica must not write, each with the reason to refuse its entries. */
   readonly #barred = new Map<WorkspacePath, WriteBackReason>();
   #attempts = 0;
 
@@ -154,7 +157,10 @@ class Decision {
     }
   }
 
-  /** Resolves to `undefined` if another part is left, or if the apply was blocked and must be tried again. */
+  /**
+   * Decides the open entries, or the first part of them. Resolves to `undefined` if another part is left, or if the
+   * apply was blocked and must be tried again.
+   */
   async #underLock(commit: Commit, captured: Tally | undefined): Promise<WriteBackAnswer | undefined> {
     const open = await openWriteBack(this.#context, this.#batch);
     if (open.batch.entries.length === 0) return open.earlier;
@@ -234,7 +240,10 @@ class Decision {
     return answer;
   }
 
-  /** If a part consists only of folders of earlier batches (`going`), `last` stays the entry that was decided last. */
+  /**
+   * Returns what `answerOf` needs to know. If a part consists only of folders of earlier batches (`going`), `last`
+   * stays the entry that was decided before this part.
+   */
   #recorded({ planned, earlier, going, batch, decided }: Deciding) {
     return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? decided, earlier, going };
   }
@@ -276,6 +285,7 @@ function isFolder({ entry }: WriteBackEntry): boolean {
   return entry?.kind === "dir";
 }
 
+/** The reason to refuse an entry, by the reason why its path is blocked. */
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
   "no-folder": "stale",
@@ -334,7 +344,10 @@ interface RecordedWriteBack {
   readonly going: readonly WriteBackEntry[];
 }
 
-/** A longer list of answers is not remembered. A replica that did not receive it asks which entries are settled. */
+/**
+ * The maximum number of answers that are remembered. A longer list of answers is not remembered at all. A replica that
+ * did not receive the list asks which entries are settled.
+ */
 const MOST_ANSWERS = 1_000;
 
 /**
@@ -439,10 +452,12 @@ function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRe
   return against === undefined ? [] : [{ ...entry, replica, against }];
 }
 
+/** Returns the event that deletes the version of an entry, because the entry was taken after all. */
 function forgetting(replica: string, { localSeq }: WriteBackEntry): EventDraft {
   return { op: "delete", recordId: versionRecordId({ replica, localSeq }), record: {} };
 }
 
+/** Returns the earlier answers and `these`, except those to the entries in `without`, in the order of their entries. */
 function ordered<Answer extends { readonly localSeq: number }>(
   earlier: readonly Answer[],
   these: readonly Answer[],

@@ -106,6 +106,7 @@ export async function leaveUntracked(
   );
 }
 
+/** Finds out what is left to repeat: the contents that can be erased now, and the contents that must wait. */
 async function lookAt(context: Context, given: OriginsErasures): Promise<Look> {
   const { seq } = await context.index.head();
   const own = await erasuresInForce(context);
@@ -157,6 +158,11 @@ interface Drafting extends Look {
   readonly origin: string;
 }
 
+/**
+ * Returns the event that repeats an erasure or a withdrawal; none if no further content can be erased now. Only an
+ * event that leaves no content waiting names the event of the origin (`upstream`). An erasure without it is looked at
+ * again.
+ */
 function draftsOf(context: Context, one: LoggedErasure, { own, erasable, waiting, origin }: Drafting): EventDraft[] {
   const known = own.last(one.recordId);
   const upstream = { origin, seq: one.seq };
@@ -192,6 +198,7 @@ function draftOf({ recordId }: LoggedErasure, record: EraseRecord): EventDraft {
   return { op: "upsert", recordId, record: encodeErase(record) };
 }
 
+/** Returns those paths that still have their state `before` at event `seq`. */
 async function stillSo(context: Context, untracked: readonly UntrackedPath[], seq: number): Promise<UntrackedPath[]> {
   const rows = await context.index.iterationsAt(
     untracked.map(({ path }) => path),
@@ -200,6 +207,7 @@ async function stillSo(context: Context, untracked: readonly UntrackedPath[], se
   return untracked.filter(({ before }, i) => sameEntry(rows[i]?.entry, before));
 }
 
+/** Returns the events that record these paths as gone. Throws `IndexDisagrees` if the index is wrong about a path. */
 async function goneDrafts(context: Context, paths: readonly UntrackedPath[], seq: number): Promise<EventDraft[]> {
   const rows = await context.index.iterationsAt(
     paths.map(({ path }) => path),

@@ -33,7 +33,8 @@ export interface UpstreamStep {
   /**
    * The basis of the plan. `seq` is the last own event that the plan took into account. `looked` has paths that the
    * plan depends on but does not change. If one of them, a path of the step, or a path in a folder that the step
-   * removes has changed since `seq`, the step is not carried out.
+   * removes has changed since `seq`, the step is not carried out. Default: the step is carried out if each path of the
+   * changes has the state `before`.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
   /**
@@ -238,6 +239,7 @@ function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
   });
 }
 
+/** Returns the paths that prevent the step, because their states differ from the plan (see `UpstreamStep.planned`). */
 async function movedPaths(
   context: Context,
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
@@ -262,7 +264,7 @@ async function movedPaths(
   return [...moved];
 }
 
-/** True if the change deletes a folder and all beneath it, or puts a file or link in the place of a folder. */
+/** True if the change deletes a folder and everything beneath it, or puts a file or link in the place of a folder. */
 function isCleared({ before, after }: UpstreamChange): boolean {
   return before?.kind === "dir" && after?.kind !== "dir";
 }

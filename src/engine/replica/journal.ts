@@ -22,20 +22,23 @@ export interface JournalPage {
   readonly upTo: number;
 }
 
+/** Returns the iteration that a path has in the mirror of the origin after event `seq` of the origin. */
 export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>;
 
 export interface JournalQuery {
   readonly origin: string;
   /** Only entries of own events after this one are returned. */
   readonly after: number;
+  /** The page ends after the event with which it has at least this many entries. */
   readonly limit: number;
   /**
    * True if these patterns or names withhold a path. A change makes no entry if its path was withheld when it was
-   * recorded, because neither side knew the other's state.
+   * recorded, because neither side knew the other's state. Default: no path is withheld.
    */
   readonly isWithheld?: (by: WithheldThen, path: WorkspacePath, isFolder: boolean) => boolean;
 }
 
+/** The number of rows that are read from the index at once. */
 const WINDOW = 2_000;
 
 /**
@@ -126,7 +129,7 @@ class JournalReader {
     return own === undefined || isOriginsState(own) ? merge : own;
   }
 
-  /** A proposal belongs to the author of the proposed state. */
+  /** Adds the entry of a proposal. It belongs to the author of the proposed state. */
   async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
     const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
@@ -177,6 +180,7 @@ type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
 
 /** The actor of a state that is only in a base. No event names who made it. */
 const UNKNOWN = "unknown";
+/** The number of events that are read from the log at once. */
 const READ = 256;
 
 function isRelevant(recordId: string): boolean {

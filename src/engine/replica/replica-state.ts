@@ -6,6 +6,7 @@ import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../log/context.ts";
 import { readEvent } from "../log/read-events.ts";
 
+/** A path with an open conflict. */
 interface OpenPath {
   readonly path: WorkspacePath;
   /** The origin's event on which the path is based. */
@@ -32,6 +33,7 @@ export interface WithheldThen {
 
 /** The number of rows that `lastBefore` reads first. */
 const NEAR = 16;
+/** The number of rows that `lastBefore` then reads at once. */
 const PAGE = 512;
 const CONFLICT = "conflict:";
 
@@ -123,8 +125,8 @@ function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: Workspace
 }
 
 /**
- * Returns the last event of a record up to event `seq`. It is usually near `seq`, because every step of a sync writes
- * one.
+ * Returns the last event of a record of a sync's progress up to event `seq`. This event is usually near `seq`, because
+ * every step of a sync writes such an event.
  */
 async function lastBefore(context: HistoryContext, recordId: string, seq: number): Promise<EventRow | undefined> {
   for (let [to, limit] = [seq, NEAR]; to > 0; limit = PAGE) {

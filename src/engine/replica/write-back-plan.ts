@@ -33,6 +33,7 @@ export interface TakenEntry {
   readonly against: number;
 }
 
+/** An entry whose state is recorded already. */
 interface KnownEntry {
   readonly entry: WriteBackEntry;
   readonly iteration: number;
@@ -185,8 +186,8 @@ interface JudgeGround {
 }
 
 /**
- * An entry becomes the state of its path if the replica knew the present state. The replica knew it if nobody else has
- * changed the path since the event on which the entry is based. The lock must be held.
+ * Decides whether an entry becomes the state of its path. It does if the replica knew the present state, which is the
+ * case if nobody else has changed the path since the event on which the entry is based. The lock must be held.
  */
 class EntryJudge {
   readonly #context: Context;
@@ -308,6 +309,7 @@ function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
   return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
 }
 
+/** The contents that the entries of a batch name, as the store has them. */
 class WriteBackContents {
   readonly #sizes: ReadonlyMap<Hash, number>;
   /** Contents of links that no system accepts as a target, because they contain a zero byte. */
@@ -340,6 +342,7 @@ class WriteBackContents {
     return new WriteBackContents(sizes, bad, await erasedAmong(context, new Set(hashes)));
   }
 
+  /** Returns the reason to refuse an entry for its content; `undefined` if there is none. */
   refusal(entry: Entry | undefined): WriteBackReason | undefined {
     if (entry?.hash === undefined) return undefined;
     if (this.#erased.has(entry.hash)) return "erased";
@@ -381,6 +384,7 @@ function stateBehind({ done, rows }: WorkSince, localSeq: number): { row: Iterat
   return found === undefined ? undefined : { row: found.before };
 }
 
+/** Finds what a replica and others have written to paths. Each answer is remembered. */
 class ReplicaWork {
   readonly #context: Context;
   readonly #replica: string;

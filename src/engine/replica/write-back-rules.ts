@@ -7,7 +7,7 @@ import { tooLong } from "../write/writable-path.ts";
 /** The maximum length of a link's target, in bytes (PATH_MAX of Linux). */
 const MAX_TARGET_BYTES = 4_095;
 
-/** Returns the reason to refuse an entry whatever its content is; `undefined` if there is none. */
+/** Returns the reason to refuse an entry for its path, kind or size; `undefined` if there is none. */
 export function refusalOf(
   { path, entry }: Pick<WriteBackEntry, "path" | "entry">,
   roots: readonly TrackedRoot[],

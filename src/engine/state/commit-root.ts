@@ -20,6 +20,7 @@ export function mustStateRoot(drafts: readonly Pick<EventDraft, "recordId" | "re
   });
 }
 
+/** True if the last stated root is at least `ROOT_EVERY` events before event `last`. */
 export async function isRootDue({ index }: Pick<HistoryContext, "index">, last: number): Promise<boolean> {
   return last - ((await index.rootedCommit(last))?.last ?? 0) >= ROOT_EVERY;
 }
@@ -33,6 +34,9 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   return typeof root === "string" && isHash(root) ? root : undefined;
 }
 
+/**
+ * Returns the last state that the events record for each path; `undefined` as a value means that the path is deleted.
+ */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
   for (const event of events) for (const { path, file } of changesOf(event)) pending.set(path, file.entry);

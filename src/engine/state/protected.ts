@@ -41,6 +41,7 @@ export async function addedNames(context: HistoryContext): Promise<readonly stri
   return [...own, ...(await originNames(context)).filter((name) => !name.startsWith("!"))];
 }
 
+/** Returns the names that the history itself has, without those of an origin. */
 export function namesOf(record: WorkspaceRecord): ProtectedNames {
   const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
   known.set(record, names);
@@ -49,6 +50,7 @@ export function namesOf(record: WorkspaceRecord): ProtectedNames {
 
 const fromOrigins = memoKey<{ readonly hash: Hash; readonly names: readonly string[] }>("the origin's secret names");
 
+/** Returns the names that the origin had added when this workspace last learned them; `[]` without an origin. */
 async function originNames(context: HistoryContext): Promise<readonly string[]> {
   const row = (await context.index.records(replicaRecordId(""))).at(-1);
   if (row === undefined) return [];
@@ -59,6 +61,7 @@ async function originNames(context: HistoryContext): Promise<readonly string[]> 
   return names;
 }
 
+/** Returns the drafts of a commit. The record of each file has the class that the names in force give it. */
 export async function classedDrafts(
   context: HistoryContext,
   drafts: readonly EventDraft[],
@@ -80,9 +83,9 @@ function isOfFile({ recordId, record }: EventDraft): boolean {
 }
 
 /**
- * True if only people may see the content of this iteration. If a person has decided about the name, that counts,
- * whatever class was recorded. If the index says that a file with the name of a secret was recorded as an ordinary
- * file, the log must confirm it. Throws `IndexDisagrees` if the log does not.
+ * True if only people may see the content of this iteration. If a person has decided about the name, this decision
+ * counts, and not the recorded class. If the index says that a file with the name of a secret was recorded as an
+ * ordinary file, the log must confirm this. Throws `IndexDisagrees` if the log does not confirm it.
  */
 export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
   if (row.entry?.kind !== "file") return false;
@@ -124,13 +127,17 @@ export async function secretsAmong(
   return entries.filter(({ path, size }) => size > 0 && secret.has(path)).map(({ path }) => path);
 }
 
-/** A person's decision on the name comes before the recorded class. */
+/**
+ * True for a file that is a secret: by a person's decision on its name or, without a decision, by its recorded class.
+ */
 export function isSecretEntry(names: ProtectedNames, { path, kind, class: recorded }: Entry): boolean {
   return kind === "file" && (names.added(path) ?? recorded === "protected");
 }
 
+/** The maximum number of paths that `protectedFiles` names. */
 const MOST_TOLD = 3;
 
+/** Returns the number of protected files that exist now, and the first paths among them. */
 export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
   const names = await protectedNames(context);
   const { seq } = await context.index.head();
@@ -153,8 +160,8 @@ function isClassed({ entry }: IterationRow): boolean {
 }
 
 /**
- * Returns the paths that have a protected file now. Reads all entries, because names that a person added also apply to
- * files that were recorded before.
+ * Returns the paths that are protected now. Reads all entries, because names that a person added also apply to files
+ * that were recorded before.
  */
 async function everyHeld(
   { index }: HistoryContext,

@@ -5,8 +5,8 @@ import { proveHistories, proveRows } from "./proved-rows.ts";
 import { type ProofContext, provedState } from "./proved-state.ts";
 
 /**
- * Throws `IndexDisagrees` unless the log recorded this iteration. With `isLast`, the path must also still have the
- * state of the iteration, or must have been deleted since.
+ * Throws `IndexDisagrees` unless the log recorded this iteration. With `isLast`, also throws if the path exists now and
+ * does not have the state of the iteration.
  */
 export async function proveRow(
   context: ProofContext,

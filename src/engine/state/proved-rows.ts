@@ -10,6 +10,7 @@ import { optional } from "../../util/optional.ts";
 
 // Each iteration is proved by its own line of the log, or by the base on which the history starts.
 
+/** Throws `IndexDisagrees` unless the log recorded all these iterations. */
 export async function proveRows(context: ProofContext, rows: readonly IterationRow[]): Promise<void> {
   await disagreeing(async () => {
     await prove(context, rows);
@@ -31,8 +32,8 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
 }
 
 /**
- * What the index said about a path. All claims about a path are checked: a damaged index can answer differently each
- * time.
+ * What the index said about a path. All claims about a path are checked, because a damaged index can give a different
+ * answer each time.
  */
 export interface PathClaim {
   readonly path: WorkspacePath;
@@ -92,6 +93,7 @@ export async function proveLast(
   });
 }
 
+/** Throws `IndexDisagrees` if the iterations of a path have a gap, or are not in the order of their events. */
 function refuseGaps(rows: readonly IterationRow[]): void {
   rows.forEach((row, i) => {
     const before = rows[i - 1];
@@ -100,6 +102,7 @@ function refuseGaps(rows: readonly IterationRow[]): void {
   });
 }
 
+/** Throws `IndexDisagrees` if the iterations of a path contradict a claim. */
 function refuseOther(
   rows: readonly IterationRow[],
   { path, seq, before, now }: PathClaim,

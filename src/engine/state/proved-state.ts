@@ -29,10 +29,12 @@ export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
+/** The part of an entry that a Merkle tree states. A folder has no hash here. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
 type Children = ReadonlyMap<string, TreeChild> | undefined;
 
+/** A claim that a path has this state; `undefined` claims that the path does not exist. */
 export interface Claim {
   readonly path: WorkspacePath;
   readonly entry: Entry | undefined;
@@ -47,12 +49,12 @@ const MOST_SINCE = 4_000;
 const MOST_KEPT = 200_000;
 
 /**
- * The last proved state of the head. It is kept because most questions concern the head. It was read from the log, so
- * it stays valid.
+ * The last proved state of the head. It is kept because most questions concern the head. It stays valid, because it was
+ * read from the log.
  */
 const latest = memoKey<ProvedState>("last proved state");
 
-/** The last proved state of an earlier event, for callers that read it page by page. */
+/** The last proved state of an earlier event, for callers that read this state page by page. */
 const past = memoKey<ProvedState>("last proved earlier state");
 
 /**
@@ -125,6 +127,7 @@ class IterationsSince {
   }
 }
 
+/** The proved state of all paths after event `seq`. An instance never changes: `advancedTo` returns a new one. */
 export class ProvedState {
   readonly #context: ProofContext;
   readonly #tree: ProvedTree;
@@ -142,6 +145,7 @@ export class ProvedState {
     this.#end = end;
   }
 
+  /** Returns the state after event `seq`, which must not be before the root. Reads the events after the root. */
   static at(context: ProofContext, root: StatedRoot, seq: number): Promise<ProvedState> {
     const since = new IterationsSince(root);
     return new ProvedState(context, new ProvedTree(context, root), { since, end: root }).#readTo(seq);
@@ -253,6 +257,7 @@ export class ProvedState {
     return this.#tree.childrenOf(folder);
   }
 
+  /** Drops the folders that were read, if they take much memory. They are read again when they are needed. */
   letGo(): void {
     this.#tree.letGo();
   }
@@ -272,6 +277,10 @@ class ProvedTree {
     this.root = root;
   }
 
+  /**
+   * Returns the proved children of a folder; `undefined` if there was no such folder. Throws `IndexDisagrees` if the
+   * entries in the index do not give the Merkle root.
+   */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);
@@ -297,6 +306,7 @@ class ProvedTree {
     return this.childrenOf(folder);
   }
 
+  /** Reads a folder, and keeps it if its hash is the given one. Returns false otherwise. */
   async #proveFolder(folder: WorkspacePath, hash: Hash): Promise<boolean> {
     const children = await this.#read(folder);
     if (folderHash([...children.values()]) !== hash) return false;
@@ -333,6 +343,10 @@ class ProvedTree {
     return true;
   }
 
+  /**
+   * Computes and stores the hashes of all folders, and drops the folders that were read. Throws `IndexDisagrees` if the
+   * entries do not give the Merkle root, or if the hashes were computed before.
+   */
   async #compute(): Promise<void> {
     if (this.#computed !== undefined) throw this.#disagrees();
     this.#folders.clear();

@@ -29,6 +29,7 @@ interface RootedSeq {
 
 interface Proved {
   readonly folders: KnownFolders;
+  /** The hashes of the tracked roots. */
   readonly tops: ReadonlyMap<WorkspacePath, Hash>;
 }
 
@@ -40,6 +41,7 @@ interface TreeBehind {
   readonly at: (seq: number) => ProvedTree;
 }
 
+/** The new hashes of changed folders; `undefined` for a folder that no longer exists. */
 type FreshHashes = ReadonlyMap<WorkspacePath, Hash | undefined>;
 
 export class ProvedTree {
@@ -58,8 +60,9 @@ export class ProvedTree {
   }
 
   /**
-   * Returns the tree after the changes. Throws `IndexDisagrees` if the index does not give the root before the changes.
-   * `isRebuilt`: the index was just rebuilt from the log.
+   * Returns the tree after the changes. If stored folder hashes prove wrong, all of them are stored again. Throws
+   * `IndexDisagrees` if the index does not give the root before the changes. `isRebuilt` is true if the index was just
+   * rebuilt from the log.
    */
   async behind(changes: PendingChanges, isRebuilt = false): Promise<TreeBehind> {
     const hash = () => new Hashing(this.#context, { ...this.#at, isRebuilt }, this.#proved).behind(changes);
@@ -90,6 +93,7 @@ interface HashedFrom extends RootedSeq {
   readonly isRebuilt: boolean;
 }
 
+/** One computation of the tree after some changes. */
 class Hashing {
   readonly #context: Hashed;
   readonly #at: HashedFrom;
@@ -127,6 +131,7 @@ class Hashing {
     };
   }
 
+  /** Returns the folders whose hashes the changes affect. */
   async #dirty(changes: PendingChanges): Promise<ReadonlySet<WorkspacePath>> {
     const paths = [...changes.keys()];
     const rows = await this.#context.index.iterationsAt(paths, this.#at.seq);
@@ -135,6 +140,10 @@ class Hashing {
     return dirtyFolders(new Set(paths.map((path, i) => (isFolder(path, i) ? path : parentOf(path)))));
   }
 
+  /**
+   * Returns a folder after the changes; `undefined` if it does not exist then. `names` are the names of its changed
+   * children. Their hashes must be in `fresh` if they are folders.
+   */
   async #leavesBehind(
     folder: WorkspacePath,
     {

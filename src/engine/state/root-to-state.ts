@@ -58,8 +58,8 @@ export async function rootToState(context: ProofContext, seq: number): Promise<H
 }
 
 /**
- * Returns the root at `seq` (the head). Throws `IndexDisagrees` if the index does not give the previous root.
- * `isRebuilt`: the index was just rebuilt from the log.
+ * Returns the root at `seq` (the head), and stores the folder hashes that changed. Throws `IndexDisagrees` if the index
+ * does not give the previous root. `isRebuilt` is true if the index was just rebuilt from the log.
  */
 export async function provedRoot(context: ProofContext, seq: number, isRebuilt = false): Promise<Hash> {
   return disagreeing(async () => {
@@ -99,6 +99,10 @@ interface TreeBefore extends Known {
   readonly since: PendingChanges;
 }
 
+/**
+ * Returns the last known tree, or else that of the nearest root, with the changes since then up to `seq`. If the index
+ * knows no root, starts with the empty tree before event 1.
+ */
 async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
   const { index, memo } = context;
   const known = memo.get(latest);

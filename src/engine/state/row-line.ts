@@ -8,10 +8,15 @@ import { isInBase, readBase } from "../log/read-base.ts";
 import { wholeOrNone } from "../log/read-events.ts";
 import { provedEvent } from "./stated-root.ts";
 
-/** How the log's line compares with an iteration. `in-base`: the iteration is in a base, and has no line of its own. */
+/**
+ * How the line of the log compares with an iteration:
+ * - `same`: the line records this iteration.
+ * - `other`: the line does not record this iteration.
+ * - `in-base`: the iteration has no line of its own. Only a base can prove it.
+ */
 export type LineSays = "same" | "other" | "in-base";
 
-/** Compares iterations with the lines of the log that record them, in the same order. */
+/** Compares each iteration with the line of its event. The results have the order of `rows`. */
 export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
   const located = new Map<number, EventRow>();
   for (const { seq } of rows) {

@@ -66,13 +66,15 @@ export async function provedEvent(
   });
 }
 
+/** The last event that was read, and the position of the line after it. */
 export interface ReadTo extends Head {
   readonly next: LogPosition;
 }
 
 /**
- * Reads the events after `from` up to `upTo`, each of which must continue the one before. Throws `LOG_DAMAGED` if a
- * line is damaged, or the log ends before `upTo`.
+ * Reads the events after `from` up to event `upTo`, and passes each to `take`. Each event must continue the event
+ * before it. Returns the last event that was read. Throws `LOG_DAMAGED` if a line is damaged, or if the log ends before
+ * `upTo`.
  */
 export async function linesBehind(
   context: HistoryContext,

@@ -42,8 +42,8 @@ import { unreadableNow } from "../capture/unreadable-now.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Restores files to an earlier moment. The state on disk is captured before (not in a dry run), so that the restore can
- * be undone.
+ * Restores files to an earlier moment, which `text` names. The state on disk is captured before (not in a dry run), so
+ * that the restore can be undone. Throws `USAGE` if the moment is `now`, and the errors of `resolveMoment`.
  */
 export async function restore(
   context: Context,
@@ -74,6 +74,7 @@ interface Wanted {
   readonly paths: RestoreOptions["paths"];
 }
 
+/** Plans the restore of the named paths (by default, of all paths) to the state at the moment. */
 async function planTo(
   context: Context,
   moment: ResolvedMoment,
@@ -104,6 +105,7 @@ async function planTo(
   };
 }
 
+/** Returns the paths, each with the other files of the database to which it belongs. */
 async function withUnits(context: Context, paths: readonly WorkspacePath[]): Promise<WorkspacePath[]> {
   return (await Promise.all(paths.map((path) => unitWith(context, path)))).flat();
 }
@@ -125,7 +127,7 @@ async function actionBegunAt(context: Context, seq: number): Promise<string | un
 /**
  * Restores the files of an action to their state before the action, no matter who changed them since. The state on disk
  * is captured before (not in a dry run), so that `undo` undoes the rollback. If paths outside of the workspace are
- * named (`outside`), restores only those paths.
+ * named (`outside`), restores only those paths (see `restoreOutside`). Throws `NOT_FOUND` or `AMBIGUOUS` for the id.
  */
 export async function rollback(
   context: Context,
@@ -170,7 +172,10 @@ async function ownPaths(
   return new Set(changes.map((change) => change.path));
 }
 
-/** Fills another, empty folder with the files of a moment. If the caller is an agent, protected files are left out. */
+/**
+ * Fills another, empty folder (`options.to`) with the files of a moment. Leaves out git's own state (see `withoutGit`),
+ * files whose contents were erased and, if the caller is an agent, protected files.
+ */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const asked = await knownPaths(context, options.paths);
@@ -305,6 +310,10 @@ function isKeptIn({ blobs }: Context): (hash: Hash) => Promise<boolean> {
   return async (hash) => (await blobs.has([hash])).has(hash);
 }
 
+/**
+ * Returns the states that the action kept of these paths, and of everything beneath them. Throws `NOT_FOUND` if it kept
+ * nothing of one of the paths.
+ */
 async function keptOf(
   context: Context,
   action: OutsideAction,
@@ -366,6 +375,10 @@ function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number]
   return { path: shownOutside(path), reason: "changed", detail };
 }
 
+/**
+ * Looks at the present states without keeping anything, for a dry run. Returns the states, and the targets that would
+ * stay as they are, because their present states cannot be kept.
+ */
 async function lookOnly(
   context: Context,
   tops: readonly WorkspacePath[],
@@ -425,7 +438,7 @@ function foldersFirst(changes: readonly Change[]): Change[] {
 /** The error codes of contents that cannot be read. A file with such a content is skipped. */
 const UNREADABLE: ReadonlySet<string> = new Set(["BLOB_CORRUPT", "BLOB_MISSING"]);
 
-/** Returns the reason if the path could not be replaced and was left as it is. */
+/** Makes one change. Returns the reason if the path could not be replaced and was left as it is. */
 async function replace(context: Context, change: Change): Promise<string | undefined> {
   const { path, after } = change;
   const onLostOwner = ({ uid, gid }: Owner): void =>

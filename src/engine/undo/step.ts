@@ -26,31 +26,38 @@ import { optional } from "../../util/optional.ts";
 
 /**
  * A step of undo or redo: the operation that it is about, and what it inverts. Most steps invert an operation as a
- * whole (`changesToInvert`). If others' work or an undo of selected work is involved, a step inverts the operation's
- * own events (`inversionOf`, `crossedStep`, `partStep`).
+ * whole (`changesToInvert`). A step inverts the operation's own events in these cases:
+ * - Others' work or an undo of selected work is involved, or the operation is a part of another one (`inversionOf`,
+ *   `crossedStep`).
+ * - Somebody is changing paths of the operation (`partStep`).
  */
 
+/** What a step of a whole operation inverts. */
 export interface StepWork extends OwnWork {
   /** For each operation that is inverted, the event before its first event. */
   readonly starts: readonly number[];
 }
 
+/** A direction, and the operation to undo or redo. */
 export interface NamedStep {
   readonly direction: "undo" | "redo";
   readonly operation: LoggedOperation;
 }
 
 export interface Step extends NamedStep {
+  /** All operations, in the order of the log. */
   readonly operations: readonly LoggedOperation[];
   readonly stack: UndoStack;
 }
 
 /**
- * Returns the step that is meant. If the named operation is an undo or redo of a whole operation (its target), the step
- * is about the target:
+ * Returns the step that is meant. If the named operation is an undo of a whole operation, or a redo, the step is about
+ * its target:
  * - Undoing or redoing an undo, and redoing a redo, redoes the target.
  * - Undoing a redo undoes the target.
- * - If the target is no longer recorded, the named undo or redo is undone like any other operation.
+ * - If the target is no longer recorded, the named undo or redo is undone like any other operation, in both directions.
+ *
+ * For any other operation, returns `named`.
  */
 export function stepMeant(operations: readonly LoggedOperation[], named: NamedStep): NamedStep {
   const { direction, operation } = named;
@@ -62,10 +69,12 @@ export function stepMeant(operations: readonly LoggedOperation[], named: NamedSt
 }
 
 /**
- * Returns the undo that a redo of undone work must invert, if that undo does not name the work as its target: an undo
- * of selected work, or the undo of something around the work. Returns `undefined` if it was an undo of the work itself.
- * Throws `REFUSED` in two cases: that undo undid other work, too, because what it wrote cannot be divided; or it was
- * undone itself, together with other work.
+ * Returns the undo of selected work that a redo of the operation must invert. It undid the operation and nothing else.
+ * Returns `undefined` if the operation is not undone, if no such undo is found, or if an undo of the operation itself
+ * undid it. Throws `REFUSED` in these cases:
+ * - The undo also undid other work, for example because it was the undo of a larger operation. What it wrote cannot be
+ *   divided.
+ * - The undo was itself undone, together with other work.
  */
 function undoAround(
   operations: readonly LoggedOperation[],
@@ -93,9 +102,10 @@ function undoAround(
 }
 
 /**
- * Returns what a redo of undone work must invert, as `undoAround` does, by the work's own events. An undo of selected
- * work can have undone all of them without naming the work, if only a folder of it is left, or a part of them. Throws
- * `REFUSED` if several undos hold them, or one that undid other work, too: what it wrote cannot be divided.
+ * Returns the undo that a redo of the operation must invert, if that is not an undo of the operation itself. Otherwise
+ * returns `undefined`. Unlike `undoAround`, this function also looks at the operation's own events, because an undo of
+ * selected work need not name the operation: it may have undone only a part of these events, or all of them except for
+ * a folder that is left. Throws `REFUSED` in the cases of `undoAround`, and if several undos undid the events.
  */
 export async function undoToInvert(
   context: Context,
@@ -117,8 +127,9 @@ export async function undoToInvert(
 }
 
 /**
- * Returns the later undo that undid a redone undo's work once more, which a redo of the earlier one must invert. Returns
- * `undefined` if there is none. Throws `REFUSED` if it undid other work, too.
+ * The operation is an undo of selected work. If it was redone and a later undo has undone the same work once more,
+ * returns the later undo, because a redo of the operation must invert it. Returns `undefined` if there is no such undo.
+ * Throws `REFUSED` if the later undo also undid other work.
  */
 function undoOnceMore(
   operations: readonly LoggedOperation[],
@@ -132,6 +143,7 @@ function undoOnceMore(
   throw togetherWithOthers({ operation, stack }, undo.id);
 }
 
+/** The maximum number of `redo` commands that a hint names. */
 const MOST_NAMED = 5;
 
 type Undone = Pick<Step, "operation" | "stack">;
@@ -158,8 +170,9 @@ function undonePart({ operation, stack }: Undone): string {
 }
 
 /**
- * Returns the undos in force that undid events of the operation, undos of selected work first, the newest first.
- * `isShared` is true if an undo of selected work and another undo undid the same event.
+ * Returns the undos in force that undid events of the operation. Undos of selected work come before undos of whole
+ * operations, and newer undos come before older ones. `isShared` is true if an undo of selected work and another undo
+ * undid the same event.
  */
 async function undosOfEvents(
   context: Context,
@@ -185,8 +198,9 @@ async function undosOfEvents(
 }
 
 /**
- * True if only this undo holds anything that was in force, besides the operation. Undos and redos that it undid do not
- * count at the paths of the operation, nor where the undo changed no file: there, it undid their targets as well.
+ * True if the undo also undid an event of other work: an event that was in force before the undo, and that no other
+ * undo in force undid. Events of undos and redos do not count at the paths of the operation, nor at paths that the undo
+ * did not write, because at these paths the undo undid the targets of these undos and redos as well.
  */
 async function hasUndoneOthers(
   context: Context,
@@ -225,8 +239,9 @@ async function pathsOf(
 }
 
 /**
- * Returns the undo that took work which has any of these ids, and was not redone. A later undo took it only if the
- * earlier one was reversed by then. Leaves out undos that changed nothing.
+ * Returns the undo that undid work with any of these ids, and that was not redone; `undefined` if there is none. The
+ * undo may have been reversed since (`isReversed`). Until an undo of the work is redone or reversed, later undos of the
+ * work do not count. Undos that changed nothing never count.
  */
 function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<string>): LoggedOperation | undefined {
   let took: LoggedOperation | undefined;
@@ -242,17 +257,21 @@ function undoThatTook(operations: readonly LoggedOperation[], ids: ReadonlySet<s
   return took;
 }
 
-/** Returns the last event by which the undo was reversed; 0 if it was not. */
+/** Returns the seq of the last event of the undos that reversed this undo; 0 if none did. */
 function reversedAt({ reversed }: LoggedOperation): number {
   return Math.max(0, greatestOf([...(reversed?.paths.values() ?? [])]));
 }
 
-/** Returns the undo that reversed the undo. */
+/** Returns the latest undo that reversed this undo; `undefined` if no recorded undo did. */
 function reverserOf(undo: LoggedOperation, operations: readonly LoggedOperation[]): LoggedOperation | undefined {
   const at = reversedAt(undo);
   return operations.find(({ kind, fromSeq, toSeq }) => kind === "undo" && fromSeq < at && at <= toSeq);
 }
 
+/**
+ * True if the undo names this id: as its target, or as work that it undid completely. Work that was undone by an undo
+ * of selected work counts as well, if this undo undid that undo's work once more.
+ */
 function isCoveredBy(undo: LoggedOperation, id: string, operations: readonly LoggedOperation[]): boolean {
   if (undo.selective === undefined) return undo.target === id;
   return undo.selective.takes.some((taken) => {
@@ -271,7 +290,10 @@ function withAround(operations: readonly LoggedOperation[], { id, partOf }: Logg
   return ids;
 }
 
-/** Returns the command that undoes the same operation, and merges with later edits; `undefined` if there is none. */
+/**
+ * Returns the command that undoes the same operation, and merges with later edits. Only the undo of a run or an action
+ * has such a command; for any other step, returns `undefined`.
+ */
 export function mergingUndo({ direction, operation: { id, kind } }: NamedStep): string | undefined {
   if (direction === "redo" || (kind !== "run" && kind !== "action")) return undefined;
   return `chronicle undo --${kind === "run" ? "session" : "action"} ${id.slice(0, 8)}`;
@@ -282,10 +304,14 @@ function isStep({ kind }: LoggedOperation): boolean {
 }
 
 /**
- * Returns the changes that a step inverts. A redo inverts the changes of the last consecutive undos of the operation.
- * There can be several such undos, because a second undo can undo what the first one left. If the last step of the
- * operation was a redo, an undo inverts the changes of the last consecutive redos. This brings back edits that these
- * redos overwrote with `--force`. Any other undo inverts the operation itself.
+ * Returns the changes that a step inverts:
+ * - A redo inverts the changes of the last consecutive undos of the operation. There can be several such undos, because
+ *   a second undo can undo what the first one left.
+ * - If the last step of the operation was a redo, an undo inverts the changes of the last consecutive redos. The undo
+ *   then brings back edits that these redos overwrote with `--force`.
+ * - Any other undo inverts the operation itself.
+ *
+ * Undos and redos that were reversed do not count (`isReversed`).
  */
 export async function changesToInvert(context: Context, { direction, operation, operations }: Step): Promise<StepWork> {
   const steps = operations.filter(
@@ -307,7 +333,9 @@ function lastOf(steps: readonly LoggedOperation[], kind: "undo" | "redo"): reado
   return steps.slice(others + 1);
 }
 
-/** Returns the changes of all these operations. If several of them changed a path, only the change of the last one. */
+/**
+ * Returns the changes of all these operations. If several of them changed a path, returns the last one's change of it.
+ */
 async function together(context: Context, operations: readonly LoggedOperation[]): Promise<StepWork> {
   const changes = new Map<WorkspacePath, OwnChange>();
   const claims: PathClaim[] = [];
@@ -321,7 +349,11 @@ async function together(context: Context, operations: readonly LoggedOperation[]
   return { changes: [...changes.values()], claims, starts: operations.map(({ fromSeq }) => fromSeq) };
 }
 
-/** Returns an inversion of events if others' work, or an undo of selected work, is involved; else `undefined`. */
+/**
+ * Returns the step as an inversion of the operation's own events if others' work or an undo of selected work is
+ * involved, or if the operation is a part of another one. Otherwise returns `undefined`: the step then inverts the
+ * operation as a whole.
+ */
 export async function inversionOf(context: Context, step: Step): Promise<Inversion | undefined> {
   return (await selectiveStep(context, step)) ?? (await interleavedStep(context, step));
 }
@@ -337,9 +369,12 @@ function isWhole({ direction, operation }: Step): boolean {
 }
 
 /**
- * Returns the inversion for three kinds of steps: the redo of an undo of selected work, the undo that repeats such an
- * undo after a redo, and the undo of an operation of which a part was undone already. Returns `undefined` for any other
- * step.
+ * Returns the inversion for three kinds of steps:
+ * - A redo of an undo of selected work. To undo such an undo while it is in force is a redo, too.
+ * - An undo of such an undo after it was redone or reversed. It undoes the selected work once more.
+ * - An undo of an operation of which a part was undone already. It undoes the rest.
+ *
+ * Returns `undefined` for any other step.
  */
 async function selectiveStep(context: Context, step: Step): Promise<Inversion | undefined> {
   const { direction, operation, operations, stack } = step;
@@ -360,7 +395,7 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   return stepOver(context, await again(context, operation, { operations, taken }), step);
 }
 
-/** Returns the open conflicts that earlier redos of an undo met. A further redo or undo of the work replaces them. */
+/** Returns the open conflicts that earlier redos of an undo met. A further redo of this undo withdraws them. */
 async function conflictsOfRedos(
   context: Context,
   { operation, operations }: Pick<Step, "operation" | "operations">,
@@ -372,13 +407,15 @@ async function conflictsOfRedos(
   return (await openConflicts(context)).filter(({ record: { undo } }) => redos.has(undo));
 }
 
+/** True for an undo that ended while the second operation was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
 /**
- * A redo inverts what the undo of selected work wrote. Later undos of the same work that changed nothing have no redo
- * of their own, so this redo withdraws their conflicts, too.
+ * Returns the redo of an undo of selected work. It inverts what the undo wrote, except at paths where the undo was
+ * reversed, and at the paths of `pathsNotHeld`. The redo also withdraws the conflicts of later undos of the same work
+ * that changed nothing, because such undos have no redo of their own.
  */
 async function redoOf(
   context: Context,
@@ -417,8 +454,10 @@ interface Known {
 }
 
 /**
- * Returns the paths that a redo of the undo leaves as they are: other undos hold everything that it undid there, or an
- * earlier redo brought that back and met a conflict elsewhere.
+ * Returns the paths that a redo of the undo leaves as they are. No event of such a path is undone by this undo alone:
+ * - Another undo in force undid events of the path, too.
+ * - No undo in force undid events of the path, because an earlier redo brought them back. Such a path is returned only
+ *   if events of another path, where that redo met a conflict, are still undone by this undo alone.
  */
 async function pathsNotHeld(
   context: Context,
@@ -439,12 +478,14 @@ async function pathsNotHeld(
   return new Set(left.filter((path) => !own.has(path)));
 }
 
+/** Returns the words that name the undone work in the summary of the undo; `undefined` if the summary has none. */
 function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
   return summary.startsWith(UNDO_OF) ? summary.slice(UNDO_OF.length) : undefined;
 }
 
 const UNDO_OF = "undo of ";
 
+/** Returns the selected work of an undo that was redone or reversed, so that it can be undone once more. */
 async function again(context: Context, undo: LoggedOperation, { operations, taken }: Known): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
@@ -463,8 +504,8 @@ async function again(context: Context, undo: LoggedOperation, { operations, take
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     ...(isEverything ? { everything: true as const } : {}),
-    // The repeated undo is still in force where its redo met a conflict. `undoOf` leaves out what any undo holds, except
-    // for everybody's work.
+    // The repeated undo is still in force where its redo met a conflict. For everybody's work, these events are left
+    // out here. For other work, `undoOf` leaves out all undone events.
     isOwn: (record, path, seq) => holdsSeq(took, seq) && !(isEverything && taken.by(seq, record, path).includes(undo)),
   };
 }
@@ -523,9 +564,9 @@ async function interleavedStep(context: Context, step: Step): Promise<Inversion 
 }
 
 /**
- * Returns the undo of an operation whose paths were edited since, if an undo of selected work, or its redo, took part
- * in the edits of each path. Such edits are no reason to refuse the undo. Returns `undefined` if there are other edits,
- * or if the step is done as a whole or not at all.
+ * Returns the undo of an operation whose paths (`edited`) were edited since. Edits are no reason to refuse the undo if
+ * an undo of selected work, or the redo of one, took part in the edits of each path. Returns `undefined` if this is not
+ * so for a path, or if the step is done as a whole or not at all.
  */
 export async function crossedStep(
   context: Context,
@@ -536,7 +577,7 @@ export async function crossedStep(
   return (await isCrossed(context, step, edited)) ? partStep(context, step) : undefined;
 }
 
-/** True if an undo of selected work, or its redo, took part in the edits of each path. */
+/** True if an undo of selected work, or the redo of one, took part in the edits of each path. */
 async function isCrossed(context: Context, { operation, operations }: Step, edited: readonly WorkspacePath[]) {
   const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
   const crossing = operations.filter(({ id, target, toSeq }) => {
@@ -555,8 +596,8 @@ async function isCrossed(context: Context, { operation, operations }: Step, edit
 const MOST_COMPARED = 200;
 
 /**
- * True if later recorded edits prevent an undo without force. Always false for an operation with many events, so that a
- * list of many operations stays quick.
+ * True if later recorded edits prevent an undo without force. Always false for an operation with more than
+ * `MOST_COMPARED` events, so that a list of many operations stays quick.
  */
 export async function isEditedSince(context: Context, step: Step): Promise<boolean> {
   const { fromSeq, toSeq } = step.operation;

@@ -43,10 +43,10 @@ import { optional } from "../../util/optional.ts";
 /**
  * Transactions: the changes between the beginning and the end are all kept, or all rolled back.
  *
- * The whole workspace is captured at the beginning and at the end. So plain writes in between belong to the
- * transaction, if the transaction holds the folder (`holdsFolder`). Earlier and later writes do not. If the owner dies,
- * the next change of the workspace rolls the transaction back, or commits it if it was begun with `onOwnerDeath:
- * "keep"`.
+ * The whole workspace is captured at the beginning and at the end. If the transaction holds the folder (`holdsFolder`),
+ * plain writes between the two captures therefore belong to the transaction. Earlier and later writes do not. If the
+ * owner dies, the next change of the workspace ends the transaction. It rolls the transaction back, or commits it if it
+ * was begun with `onOwnerDeath: "keep"`.
  */
 
 /**
@@ -65,6 +65,7 @@ export async function beginTransaction(
   return shapeNow(context, await openTransaction(context, options, { actions }));
 }
 
+/** A run of which the changes belong to a transaction. */
 export interface HeldRun {
   readonly id: string;
   readonly within: Within;
@@ -76,7 +77,10 @@ export interface Surroundings {
   readonly actions?: readonly string[];
 }
 
-/** Writes the record of a new transaction, and returns its id. The caller has captured the workspace. */
+/**
+ * Writes the record of a new transaction, and returns its id. If an active transaction holds the same run already,
+ * returns the id of that transaction. The caller has captured the workspace.
+ */
 export async function openTransaction(
   context: Context,
   options: TransactionOptions,
@@ -129,8 +133,10 @@ async function placeFor(context: Context, pid: number | null, actions: readonly 
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
 }
 
+/** The maximum length of names of transactions, sessions and actors, in UTF-16 code units. */
 const MOST_CHARS = 1_000;
 
+/** Throws `USAGE` for an invalid option. */
 function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: TransactionOptions): void {
   for (const [key, value] of Object.entries({ name, session, actor })) {
     if (value === undefined || (value !== "" && value.length <= MOST_CHARS && value.isWellFormed())) continue;
@@ -259,6 +265,7 @@ export async function rollbackTransaction(
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
 }
 
+/** Returns notes on paths that the rollback left, with the command that restores them. */
 function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
   const restoring = `\`chronicle restore seq:${fromSeq} PATH\``;
   const isLeft = (why: string): boolean => skipped.some(({ reason }) => reason === why);
@@ -272,6 +279,7 @@ function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): stri
   ];
 }
 
+/** The maximum number of paths that a note names. */
 const MOST_PATHS = 20;
 
 /** Returns a note on ambiguous changes. They stay, because they may not be the transaction's. */
@@ -306,8 +314,8 @@ async function erasedNotes(context: Context): Promise<string[]> {
 }
 
 /**
- * If a caller ends an orphaned transaction by name, the capture still attributes changes to it, because the transaction
- * was open until now.
+ * Returns the option of a capture for the case that a caller ends an orphaned transaction by name. The capture still
+ * attributes changes to the transaction, because the transaction was open until now.
  */
 function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
   return orphaned ? { reopened: id } : {};
@@ -334,6 +342,7 @@ async function rollbackDone(
   return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
 }
 
+/** Returns the finished undo of the transaction, if one was recorded after the transaction's record. */
 async function rollbackIntent(
   context: Context,
   transaction: LoggedTransaction,
@@ -348,6 +357,7 @@ async function rollbackIntent(
   return undefined;
 }
 
+/** Returns the answer for a rollback that was completed before. `undo` is its id. */
 function nothing(undo: string): UndoShape {
   return {
     changes: [],
@@ -424,6 +434,7 @@ async function shapeNow(context: Context, id: string): Promise<TransactionShape>
   return shape;
 }
 
+/** Returns all transactions and savepoints, the oldest first. */
 export async function listTransactions(context: Context): Promise<TransactionShape[]> {
   const all = await allTransactions(context);
   return transactionShapes(context, all, all);
@@ -477,7 +488,7 @@ async function keepByRule(context: Context, orphan: LoggedTransaction, { message
   try {
     await commitTransaction(context, orphan.id, { byRule: true });
   } catch (error) {
-    // Another process has ended it meanwhile.
+    // Another process has ended the transaction meanwhile.
     if (endedBefore(error) !== undefined) return;
     throw error;
   }

@@ -35,9 +35,10 @@ interface Planned {
 
 /**
  * Applies planned writes, which must touch different paths: records the intents, changes the files, and closes the
- * intents in one commit. After a crash in between, `settle` finishes the open intents. A single small write takes fewer
- * steps (`applyAlone`). Writes of one file each are applied together, after the others, which may make folders for
- * them. No intent is recorded before `kept` resolves, because only then are the contents durable.
+ * intents in one commit. After a crash in between, `settle` finishes the open intents. If there is only one write and
+ * it has few changes, fewer steps are taken (`applyAlone`). Writes of one file each are applied together. They come
+ * after the other writes, because these may make folders for them. No intent is recorded before `kept` resolves,
+ * because only then are the contents durable.
  */
 export async function applyWrites(
   context: Context,
@@ -165,6 +166,7 @@ async function applyAlone(
   return new Map([[planned, await outcomeOf(context, applied, (await commit.head()).seq)]]);
 }
 
+/** Returns the events that end a decided write: they invert the changes that were not made, and close the intent. */
 async function ending(context: Context, commit: Commit, { planned, intent, report }: Applied): Promise<EventDraft[]> {
   const { id, changes } = planned;
   const applied = new Set(report.applied);
@@ -233,6 +235,7 @@ function openIntent(
   return { ...intent, state: "open", fromSeq, ...contents, ...todo };
 }
 
+/** Records the open intents of the writes that change something. Returns all writes, each with its intent. */
 async function open(context: Context, commit: Commit, planned: readonly PlannedWrite[]): Promise<Opened[]> {
   const { seq } = await commit.head();
   const opened: Opened[] = [];
@@ -257,10 +260,12 @@ async function apply(context: Context, { planned: { id, changes } }: Opened): Pr
   });
 }
 
+/** True if the write was prevented: it changed nothing, because its paths were blocked. */
 function isRefused({ report }: Applied): boolean {
   return report.applied.length === 0 && report.blocked.length > 0;
 }
 
+/** Records the changes that were made, and closes the intents, with one append. Returns the outcomes. */
 async function close(
   context: Context,
   commit: Commit,

@@ -11,20 +11,24 @@ import type { ReadyWrite } from "./ready-write.ts";
 
 // Decides how writes treat files that the rules leave out. A write through Chronicle records the files that it
 // replaces, so that they can be brought back. Everybody who is allowed to read the history can then read these files.
-// An agent's write therefore never records a file that the rules leave out. If a person excluded a file, a person's write
-// records the file only if the write is a put or a move that names it.
+// An agent's write therefore never records a file that the rules leave out. If a person excluded a file, a person's
+// write records the file only if the write is a put or a move that names it.
 
+/** A path of a write. The path to write, move or delete comes before the path to which a move leads. */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
+  /** What the rules say about the path. */
   readonly verdict: Explanation | undefined;
   readonly stat: PathStat;
 }
 
 /**
- * Refuses a write that concerns unrecorded files on disk that the rules leave out. An agent cannot read such a file, so
- * its write must not name one: throws `NOT_FOUND` if the write would move or delete the file, and `REFUSED` if it would
- * replace the file. A person's write is allowed to name such a file. But throws `REFUSED` if the write would delete a
- * file that a person excluded, or would move or delete a folder that holds such a file.
+ * Refuses certain writes that concern unrecorded files on disk that the rules leave out:
+ * - An agent's write must not name such a file, because an agent cannot read it. Throws `NOT_FOUND` if the write would
+ *   move or delete the file, and `REFUSED` if it would replace the file.
+ * - A person's write may name such a file. Throws `REFUSED` only if the write would delete a file that a person
+ *   excluded, or would move or delete a folder that holds such a file. A person may still move a folder that the rules
+ *   leave out itself.
  */
 export async function refuseLeftOut(
   context: Context,

@@ -58,6 +58,7 @@ async function changesOf(write: ReadyWrite, present: Entry | undefined, ground: 
   }
 }
 
+/** Throws `PRECONDITION_FAILED` if the condition of the write does not hold. */
 function checkCondition({ path, ifMatch }: ReadyWrite, present: Entry | undefined): void {
   if (ifMatch === undefined) return;
   const holds =
@@ -86,6 +87,7 @@ async function planPut(write: ReadyPut, present: Entry | undefined, ground: Plan
   return change === undefined ? [] : [...(await foldersFor(path, ground)), change];
 }
 
+/** The mode of a new folder for which no permissions are given. */
 const FOLDER_MODE = 0o755;
 
 async function planFolder(

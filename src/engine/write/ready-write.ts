@@ -178,6 +178,7 @@ function permissionsOf(value: number | undefined): number | undefined {
   throw new ChronicleError("USAGE", `not permission bits: ${value}`, { hint: "give a number from 0 to 0o777 (511)" });
 }
 
+/** The maximum length of the target of a link, in bytes. */
 const MAX_TARGET_BYTES = 4_095;
 
 function checkTarget({ size, bytes, lease }: ReceivedContent): void {
@@ -188,6 +189,7 @@ function checkTarget({ size, bytes, lease }: ReceivedContent): void {
   });
 }
 
+/** Returns the hash by which the same request is recognised. */
 function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Readonly<Record<string, unknown>>): Hash {
   const all = {
     ...what,
@@ -208,7 +210,10 @@ function summaryOf(verb: string, path: WorkspacePath): string {
   return `${verb} ${shownPath(path)}`;
 }
 
-/** `before` is the mode of the file that the put replaces. */
+/**
+ * Returns the mode of the file or link that a put makes. Without given permissions, this is `before`, the mode of the
+ * file that the put replaces, or else 0o644.
+ */
 export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
   return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
 }
@@ -236,10 +241,13 @@ interface ReceiveOptions {
 }
 
 /**
- * Receives a content of any size in bounded memory. A short content is returned with its bytes. A longer one is made
- * durable in the store, or is only hashed if its request was done before. Returns without waiting if the content is
- * short and given as a whole. Throws `LIMIT_EXCEEDED` as soon as the content is too long, or exceeds the quota while it
- * is stored. `writeTogether` checks the quota for short contents. Also throws any error of the content's source.
+ * Receives a content of any size in bounded memory. A short content is returned with its bytes. A longer content is
+ * made durable in the store, or is only hashed if its request was done before. Returns without waiting if the content
+ * is short and given as a whole.
+ *
+ * Throws `LIMIT_EXCEEDED` as soon as the content is longer than `maxFileSize`, or exceeds the quota while it is stored.
+ * The quota is not checked here for short contents, because `writeTogether` checks it. Throws `USAGE` if the content
+ * comes in anything but pieces of bytes. Also throws any error of the content's source.
  */
 function receiveContent(
   context: Context,
@@ -347,6 +355,7 @@ function refuseTooLong(size: number, maxFileSize: number): void {
   });
 }
 
+/** A write as the caller asks for it, before it is checked. */
 export type FileWrite =
   | {
       readonly kind: "put";

@@ -10,7 +10,9 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
+/** What a write did, for its answer. */
 export interface WriteDone {
+  /** The seq of the last event of the write, or of the state that the write found if it recorded nothing. */
   readonly seq: number;
   /** The state at the path after the write; for a move, the state at the new path. */
   readonly now: PathState;
@@ -18,9 +20,11 @@ export interface WriteDone {
   /** The id of the write, by which it can be undone. It is `undefined` if nothing was changed. */
   readonly id: string | undefined;
   readonly conflicts?: ApplyReport["conflicts"];
+  /** The folders that a move or a deletion has left in place. Default: none. */
   readonly staying?: readonly WorkspacePath[];
 }
 
+/** Returns the path at which a write leaves its result. */
 export function targetOf(write: ReadyWrite): WorkspacePath {
   return write.kind === "move" ? write.to : write.path;
 }

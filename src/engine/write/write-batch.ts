@@ -202,12 +202,14 @@ const OF_ONE_WRITE: ReadonlySet<string> = new Set([
 type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action" | "transaction">;
 
 /**
- * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. If
- * several actions qualify, the write belongs to no action; likewise for transactions. A write belongs to the first of
- * these that exists:
- * - the open action that declared the path of the write;
+ * Returns a function that attributes writes. Unlike a change that a capture finds, a write has a known writer. A write
+ * belongs to the first of these that exists:
+ * - the open action that declared the path of the write, and that is not of another session than the write;
  * - the open action of the write's session that is allowed to touch the whole workspace;
  * - the innermost transaction that is open to all sessions or is of the write's session.
+ *
+ * If several actions qualify, the write belongs to no action. If several transactions qualify, the write belongs to no
+ * transaction.
  */
 async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
@@ -229,6 +231,9 @@ async function writeAttributor(context: Context, head: Head): Promise<(write: Re
   };
 }
 
+/**
+ * Returns the one open action that qualifies for the write (see `writeAttributor`); `undefined` if several do, or none.
+ */
 function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedAction | undefined {
   const { session } = write.by;
   const own = open.filter((one) => session === undefined || one.session === undefined || one.session === session);

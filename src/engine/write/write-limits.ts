@@ -4,6 +4,7 @@ import type { Context } from "../log/context.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { rootOf } from "./ready-write.ts";
 
+/** The number of recorded paths, and the total size of their contents in bytes. */
 export interface Tally {
   readonly entries: number;
   readonly bytes: number;

@@ -36,7 +36,7 @@ import { untilSettled } from "../undo/before-change.ts";
 import { withBatch, type BlobBatch } from "../../storage/blob-store.ts";
 import { announceContent, applyWrites } from "./apply-writes.ts";
 
-/** How often a write is tried if somebody edits its paths between the scan and the change. */
+/** The maximum number of times that a write is tried if somebody edits its paths between the scan and the change. */
 const MAX_ATTEMPTS = 3;
 
 interface PreparedRound {
@@ -285,6 +285,7 @@ async function answeredBefore(context: Context, write: ReadyWrite): Promise<Outc
   }
 }
 
+/** Makes the contents that are held in memory durable. */
 async function keepContents(context: Context, writes: readonly ReadyWrite[]): Promise<void> {
   const contents = writes.flatMap((write) => (write.kind === "put" ? (write.content.bytes ?? []) : []));
   if (contents.length === 0) return;
@@ -305,8 +306,8 @@ function pathsOf(write: ReadyWrite): WorkspacePath[] {
 type DecidedBefore = Outcome | "by-name" | "as-it-is";
 
 /**
- * Returns what the rules say about the paths of the writes. Returns nothing if a path cannot be explained. Each write
- * is then explained by itself, so that only the write of that path fails.
+ * Returns what the rules say about the paths of the writes. Returns an empty map if a path cannot be explained. The
+ * caller then asks about the paths of each write separately, so that only the write of that path fails.
  */
 async function verdictsOn(
   { worktree }: Context,
@@ -422,7 +423,7 @@ async function entryAt(context: Context, { path, stat, write }: Looked): Promise
   return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
 }
 
-/** Plans the write on the state of the disk, only to see whether the write changes anything. */
+/** Plans the write on the state of the disk, only to see whether the write is allowed and changes anything. */
 async function decideOn(
   context: Context,
   write: ReadyWrite,
