@@ -149,6 +149,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   workspaces: async () => (await import("./commands/look/workspaces.ts")).workspaces,
 };
 
+/** Loads the code of a command of the table. Throws if `LOADERS` does not have the command. */
 export function loadAction(name: string): Promise<Action> {
   const load = LOADERS[name];
   if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);

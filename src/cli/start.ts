@@ -13,7 +13,10 @@ import { runCli } from "./run-cli.ts";
 import { optional } from "../util/optional.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
-/** Resolves to the exit code. */
+/**
+ * Runs the command line of this process, and resolves to the exit code. If no long-lived process of the store has
+ * answered to the command (see `Asked`), starts one afterwards.
+ */
 export async function start(inherited: Inheritance): Promise<number> {
   const out = new StreamSink(process.stdout);
   const asked = takeAsked();

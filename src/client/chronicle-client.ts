@@ -76,7 +76,7 @@ export class ChronicleClient {
     return new Requests(this.#wire).one(calls.me);
   }
 
-  /** Closes idle connections. */
+  /** Closes all connections, including those that are in use. Does nothing if the client uses `fetch`. */
   close(): Promise<void> {
     return this.#wire.close();
   }

@@ -313,11 +313,12 @@ interface Range {
   readonly end: number;
 }
 
-/** A function that requests an immutable content, or a range of its bytes. */
+/** A function that requests an immutable content, or a range of the bytes of such a content. */
 export type OpenContent = (range?: Range) => Promise<WireReply>;
 
 /**
  * Yields a content of `size` bytes, or a range of its bytes. If the connection breaks, requests the remaining bytes.
+ * Throws the error after `rule.tries` tries in a row without new bytes, or if the error is not temporary.
  */
 async function* contentPieces(
   open: OpenContent,
@@ -363,8 +364,9 @@ export interface ReadFile extends FileContent {
 const AT_ONCE = 1024 * 1024;
 
 /**
- * Returns the file of a reply. If its content is large, discards it and requests it again when the caller asks for it.
- * `open` returns the function that does this for an iteration.
+ * Returns the file of a reply. If the content is larger than `AT_ONCE`, discards the content and requests it again when
+ * the caller reads it. `open` returns the function that requests the content of an iteration. Throws `UNAVAILABLE` if
+ * the reply does not have the headers of a file.
  */
 export async function readingOf(
   reply: WireReply,

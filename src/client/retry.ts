@@ -4,7 +4,9 @@ import { ChronicleError } from "../core/values/errors.ts";
 export interface RetryRule {
   /** The maximum number of tries, including the first. */
   readonly tries: number;
+  /** The longest wait before the second try. It doubles with each further try, up to `longestWait`. */
   readonly firstWait: number;
+  /** The longest wait before a try. If the server asks for a longer wait, no further try is made. */
   readonly longestWait: number;
   /** The time since the first try after which no further try is made (default: 20 s). */
   readonly longestInAll?: number;
@@ -24,6 +26,7 @@ const LONG_ENOUGH_MS = 20_000;
  */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
+/** Returns true for a temporary failure. An error with `lasting` in its data is not temporary. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ChronicleError && PASSING.includes(error.code) && error.data["lasting"] !== true;
 }

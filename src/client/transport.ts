@@ -24,7 +24,7 @@ export interface WireReply {
 export interface Transport {
   /** Sends a request. Throws `UNAVAILABLE` when no server answers, and when `signal` aborts it. */
   send(request: WireRequest): Promise<WireReply>;
-  /** Closes idle connections. */
+  /** Closes all connections, including those that are in use. A transport over `fetch` does nothing. */
   close(): Promise<void>;
 }
 

@@ -7,8 +7,12 @@ import { type HookParts, performHook, SnapshotRefused } from "./perform-hook.ts"
 export interface HookAnswer {
   /** The whole text for the hook's stdout. The exit code is 0 in any case. */
   readonly stdout: string;
+  /** True if the answer keeps the tool from running. */
   readonly blocked: boolean;
-  /** The failure, the refusal, or a warning of a call that succeeded; for stderr and the diagnostics. */
+  /**
+   * A text for stderr and the diagnostics: the failure, the refusal, or a warning of a call that succeeded. Absent if
+   * there is none.
+   */
   readonly problem?: string;
   /** Undefined if the input was not understood. */
   readonly call?: HookCall;

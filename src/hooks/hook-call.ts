@@ -3,6 +3,7 @@ import type { ActionPayload } from "../api/action-api.ts";
 /** The meaning of a hook call for Chronicle. The kinds are the same for all agents. */
 export type HookKind = "session-start" | "session-end" | "turn-start" | "turn-end" | "before" | "after" | "none";
 
+/** One call of a hook, in the form that is the same for all agents. */
 export interface HookCall {
   readonly kind: HookKind;
   /** The agent's own id of the session. Consists of letters, digits, `.`, `_` and `-`. */
@@ -24,8 +25,9 @@ export interface HookCall {
   readonly toolCall?: string;
   /** For `before`: what the tool is about to do. */
   readonly action?: HookAction;
-  /** For `after`: how the call ended and, if it failed and the agent says why, the reason. */
+  /** For `after`: how the call ended. */
   readonly outcome?: "done" | "failed";
+  /** The reason of a failed call, if the agent gives one. */
   readonly reason?: string;
   /**
    * For `turn-start`: the id of the turn that begins, if the agent gives no turn ids. Later calls belong to this turn.
@@ -33,6 +35,7 @@ export interface HookCall {
   readonly startsTurn?: string;
 }
 
+/** What a tool is about to do. */
 export interface HookAction {
   readonly type: string;
   readonly payload: ActionPayload;
@@ -49,6 +52,7 @@ export interface HookAction {
 export interface HookAdapter {
   /** Such as `claude`. Also the actor of the agent's changes. */
   readonly name: string;
+  /** The agent's name for people, such as `Claude Code`. */
   readonly title: string;
   /**
    * True if the agent's tool calls usually do not overlap. The beginning of a call is then a sign that the agent's

@@ -15,13 +15,13 @@ export function notUnderstood(why: string): ChronicleError {
   });
 }
 
-/** Returns `undefined` if the value is missing, empty or not a string. */
+/** Returns the text under a key. Returns `undefined` if the value is missing, empty or not a string. */
 export function textAt(input: HookInput, key: string): string | undefined {
   const value = input[key];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Throws `USAGE` if the value is missing, empty or not a string. */
+/** Returns the text under a key. Throws `USAGE` if the value is missing, empty or not a string. */
 export function neededText(input: HookInput, key: string): string {
   const value = textAt(input, key);
   if (value === undefined) throw notUnderstood(`there is no ${key}`);

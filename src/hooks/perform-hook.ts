@@ -297,10 +297,12 @@ async function endSession({ call, notes, open }: CallWork): Promise<readonly str
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
 /**
- * Records the end of a call, and throws if that fails. If files could not be stored (`NOT_KEPT`), the action is closed
- * all the same. If the history has no such action, the call is forgotten. After any other error, the end stays in the
- * note and is recorded at the next hook. Otherwise, the action would stay open and compete with all later actions until
- * the turn ends.
+ * Records the end of a call. Throws the error if this fails. Before that:
+ *
+ * - If files could not be stored (`NOT_KEPT`), the action is closed all the same.
+ * - If the history has no such action, the call is forgotten.
+ * - After any other error, the end stays in the note and is recorded at the next hook. If the end were lost, the action
+ *   would stay open and compete with all later actions until the turn ends.
  */
 async function endCall(
   { note, workspace }: Workplace,
@@ -343,7 +345,7 @@ function forgetCall(note: SessionNote, key: string): void {
 
 /**
  * Records the ends of open calls that were reported or can be inferred. If `lane` is given, this agent begins a call
- * now, so its earlier calls have ended. Returns the errors as messages.
+ * now, so its earlier calls have ended. Returns a message for each end that could not be recorded (see `troubleOf`).
  */
 async function endEarlier(workplace: Workplace, lane?: string): Promise<string[]> {
   const { note } = workplace;

@@ -21,7 +21,7 @@ export function writes(key: string): ToolReader {
 
 /**
  * Returns the `ToolReader` of a tool that runs the shell command in the input's `key`. `folder` is the key of the
- * command's working folder.
+ * command's working folder. If the input has no such key, the command runs in the agent's working folder.
  */
 export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
@@ -40,7 +40,10 @@ function shellWords(words: readonly unknown[]): string {
   return isShell && line !== undefined ? line : texts.join(" ");
 }
 
-/** Returns the `ToolReader` of a tool that applies the patch in the input's `key`. */
+/**
+ * Returns the `ToolReader` of a tool that applies the patch in the input's `key`. If no path is found in the patch, the
+ * action has no paths.
+ */
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");

@@ -31,8 +31,8 @@ export class LazyWorkspace {
   }
 
   /**
-   * Returns the client's workspace. If it could not be opened, the next call tries again. It is opened anew if its
-   * settings have changed or its folder was moved.
+   * Returns the client's workspace. If the workspace cannot be opened, throws the error, and the next call tries again.
+   * If the settings of the workspace have changed or its folder was moved, opens the workspace anew.
    */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";

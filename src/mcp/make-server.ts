@@ -26,6 +26,7 @@ export interface ServerParts {
   readonly workspace: LazyWorkspace;
   /** True if the client's folders (MCP roots) select the workspace; false if a person has named one. */
   readonly askClient: boolean;
+  /** Sentences that are added to the instructions for the model. Default: none. */
   readonly notes?: readonly string[];
   readonly report: (message: string) => void;
 }
@@ -107,6 +108,7 @@ function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
+/** The maximum time for which the client's answer about its folders is awaited, in milliseconds. */
 const WAIT_MS = 3_000;
 
 /** The first protocol revision in which a server sends no requests to its client. */

@@ -151,8 +151,8 @@ export { count, flag, path, text, texts };
 const error = z.looseObject({ code: text, message: text, hint: text.nullable() });
 
 /**
- * The schema also admits `error` in place of all other fields, because some clients check even errors (`isError`)
- * against it.
+ * Returns the JSON schema of a tool's answers. The schema also admits `error` in place of all other fields, because
+ * some clients check even errors (`isError`) against the schema.
  */
 export function outputSchemaOf(output: z.ZodRawShape): { readonly type: "object"; readonly [key: string]: unknown } {
   const done = {

@@ -17,7 +17,7 @@ interface StdioServer {
   close(): Promise<void>;
 }
 
-/** Each line of the input and of the output is one message. */
+/** Serves MCP on two streams. Each line of the input and of the output is one message. */
 export function serveStdio(parts: ServerParts, input: Readable, output: Writable): StdioServer {
   const transport = new LineTransport(input, output);
   const onerror = (error: Error) => parts.report(error.message);
@@ -25,7 +25,7 @@ export function serveStdio(parts: ServerParts, input: Readable, output: Writable
   return { done: transport.done, close: () => handle.close() };
 }
 
-/** In bytes. A longer message is refused, and the connection stays open. */
+/** The maximum size of a message, in bytes. A longer message is refused, and the connection stays open. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 ** 2;
 
 /** The number of bytes at the beginning, and at the end, of a too long message that are searched for its id. */

@@ -6,6 +6,7 @@ import { counted, oneLine, shortened } from "./one-line.ts";
 /** The limits of one answer: items of a list, characters of one patch, and characters of all patches. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
+/** The first items of a list, and the length of the whole list. */
 export interface Capped<T> {
   readonly items: readonly T[];
   readonly total: number;
@@ -95,7 +96,7 @@ export function cappedCoverage(coverage: CoverageShape): CoverageShape & { reado
   return { complete: coverage.complete, omitted: [...items], ...rules, total_omitted: total };
 }
 
-/** Returns no lines if the coverage is complete. */
+/** Returns lines about the omitted paths, below the title. Returns no lines if the coverage is complete. */
 export function coverageLines(coverage: CoverageShape, title = "Not everything was recorded:"): string[] {
   if (coverage.complete) return [];
   const shown = coverage.omitted.slice(0, MOST.omitted);

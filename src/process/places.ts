@@ -32,8 +32,9 @@ function folderIn(env: PlaceInputs["env"], name: string): string | undefined {
  * - `configFolder`, the folder of the key and the heads: `$XDG_CONFIG_HOME/chronicle`, else `~/.config/chronicle`.
  * - `userHome`, the home folder, if it is known. The other two need it only if no option or variable names them.
  *
- * Throws `USAGE` for a variable that is not an absolute path, because a user who sets a variable means a certain place.
- * Checks `CHRONICLE_HOME` even if `--store` is given, because the installed hook passes the variable on as `--store`.
+ * Throws `USAGE` if the value of a variable is not an absolute path, because a user who sets a variable means a certain
+ * place. Throws `USAGE` if the home folder is needed but unknown. Checks `CHRONICLE_HOME` even if `--store` is given,
+ * because the installed hook passes the variable on as `--store`.
  *
  * `--store` can also be an address with a scheme (`file:///…`). Throws `USAGE` for `--store memory:` if the command
  * does not keep running.

@@ -18,6 +18,7 @@ export function printableText(text: string): string {
   return withVisible(text, (char) => (char === "\n" || char === "\t" ? char : escape(char)));
 }
 
+/** Returns a text of at most `most` characters. If the text is longer, `…` replaces its end. */
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;

@@ -21,7 +21,7 @@ import { optional } from "../util/optional.ts";
 
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
-  /** `undefined` if the document is not installed. */
+  /** Returns the OpenAPI document as JSON, or `undefined` if the document is not installed. */
   readonly openapi: () => Uint8Array | undefined;
   readonly tally?: RequestTally;
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: AdmittedUpgrade) => void;

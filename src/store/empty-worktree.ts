@@ -8,7 +8,7 @@ import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { wholePath } from "../core/tree/root-place.ts";
 
-/** Throws `REFUSED` if a folder exists and is not empty. Creates nothing. */
+/** Throws `REFUSED` if a folder exists and is not empty, and `USAGE` if the path is not absolute. Creates nothing. */
 export function refuseFilled(disk: Disk, given: string): void {
   const folder = wholePath("the folder", given);
   const names =
@@ -22,7 +22,7 @@ export function refuseFilled(disk: Disk, given: string): void {
   });
 }
 
-/** Returns a worktree of an empty folder. Makes the folder if it is missing. Throws `REFUSED` if it is not empty. */
+/** Returns a worktree of an empty folder. Makes the folder if it is missing. Throws the errors of `refuseFilled`. */
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
   given: string,

@@ -375,7 +375,8 @@ export function makeFolders(disk: Disk, folder: string): void {
 /**
  * Keeps no heads. It is used for the mirror of an origin's history, because only the origin signs the heads of that
  * history. Origin and mirror have the same id: if both are on one machine, the heads kept under that id belong to the
- * origin. The replica's witness checks the mirror against the heads that the origin signs.
+ * origin. The replica's witness checks the mirror against the heads that the origin signs. All operations that would
+ * sign or keep a head throw `READ_ONLY`.
  */
 export const NO_HEADS: HeadKeeper = {
   keyFile: "",

@@ -17,7 +17,8 @@ export class FileOffRecord implements OffRecordFile {
   }
 
   /**
-   * Returns the noted paths; `undefined` if there is no file. Returns the same object as long as the file is unchanged.
+   * Returns the noted paths, or `undefined` if there is no file. Returns the same object as long as the file is
+   * unchanged. Throws `LOG_DAMAGED` if the file cannot be decoded.
    */
   read(): OffRecord | undefined {
     const text = readDiskFile(this.#disk, this.#path)?.toString("utf8");

@@ -23,8 +23,9 @@ export function identityAt(disk: Disk, path: string): FolderIdentity {
 type KnownFolder = Pick<ListedWorkspace, "device" | "inode" | "born" | "created">;
 
 /**
- * True if the folder of a workspace is still at a path. A file system may get another device number when it is mounted
- * again. In that case, inode and birth time decide.
+ * True if the folder of a workspace is still at a path. If the device number is the recorded one, decides as
+ * `isFolderOf` does. If it differs, inode and birth time decide, because a file system may get another device number
+ * when it is mounted again.
  */
 export function isFolderStillAt(disk: Disk, path: string, one: KnownFolder): boolean {
   const { device, inode, born } = identityAt(disk, path);

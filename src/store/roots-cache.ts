@@ -9,6 +9,7 @@ import { type HistoryBackends, lastWorkspaceRecord, problemText } from "./last-w
 import { placeOfRoot } from "../core/tree/root-place.ts";
 import { optional } from "../util/optional.ts";
 
+/** A workspace of the store, as its last `workspace:` record describes it. */
 export interface ListedWorkspace {
   readonly id: string;
   /** The seq of the event with the listed record; 0 if no record could be read. */
@@ -31,6 +32,7 @@ export interface ListedWorkspace {
   readonly problem?: string;
 }
 
+/** A change of the cache: entries to add, ids to remove, and whether the change must be durable (default: false). */
 interface CacheChange {
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
@@ -75,6 +77,7 @@ export class RootsCache {
     return listed;
   }
 
+  /** Adds a workspace to the cache, unless the cache has a later record of it. Ignores errors of the disk. */
   note(workspace: ListedWorkspace): void {
     this.#tryToChange({ fresh: [workspace], gone: [] });
   }

@@ -38,6 +38,7 @@ export class StoreGauge {
     return this.#found + this.#grown;
   }
 
+  /** Adds bytes that this process has written since the last measurement. */
   grew(bytes: number): void {
     this.#grown += bytes;
   }

@@ -56,9 +56,9 @@ function uidOf(disk: Disk, path: string): number | undefined {
 }
 
 /**
- * Makes the user of each place (the store, and the folder of its key) the owner of everything that this process makes
- * in it. Otherwise, the user could neither read nor replace those files. Returns false if the store's folders must not
- * be made, because they would not belong to its user.
+ * Makes the user of each place (the store, and the configuration folder) the owner of everything that this process
+ * makes in that place. Otherwise, the user could neither read nor replace those files. Returns false if the folders of
+ * the store must not be made, because they would not belong to the user of the store.
  */
 export function keepOwners(disk: Disk, places: StorePlaces): boolean {
   let mayMake = true;
@@ -124,7 +124,7 @@ interface Places {
 /**
  * Checks that the user of the store can read and write each file of the store and of the configuration folder. Files
  * that another user's command left behind would make every later command fail. The user of the store is the user of
- * this process; if that is root, `userOf` finds the user of the store.
+ * this process. If that user is root, `userOf` finds the user of the store.
  */
 export function accessCheck(disk: Disk, { home, configFolder, userHome }: Places): DoctorCheck {
   const name = "access";

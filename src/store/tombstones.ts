@@ -27,9 +27,9 @@ interface PlaceOfNotes {
 
 /**
  * The notes on the histories, and parts of histories, that were forgotten in one store. Each note is a file (0600) in
- * `forgotten/` beside the key. Copies of a store may share that folder and have histories with the same id. Therefore
- * another store's note is skipped and never overwritten. A note names the path that the store had when the note was
- * written. The store may have been moved since, or may be opened through a link.
+ * `forgotten/` beside the key. Copies of a store may share that folder and have histories with the same id. Therefore,
+ * a note of another store is skipped and never overwritten. A note names the path that its store had when the note was
+ * written. The store may have been moved since, or may be opened through a link (see `#isOwn`).
  */
 export class Tombstones {
   readonly #disk: Disk;

@@ -10,6 +10,7 @@ function textOf(id: string): string {
   return `${JSON.stringify({ format: FORMAT_VERSION, id })}\n`;
 }
 
+/** Writes the format and the workspace's id to the file, durably. */
 export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
   writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }

@@ -11,6 +11,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 const DIRECT_VARIABLES = ["CI", "CHRONICLE_DIRECT", "CHRONICLE_RUN", ROLE_VARIABLE, "CHRONICLE_REMOTE"];
 
+/** True if none of `DIRECT_VARIABLES` is set to a text that is not empty. */
 export function allowsResident(env: Environment): boolean {
   return DIRECT_VARIABLES.every((name) => (env[name] ?? "") === "");
 }

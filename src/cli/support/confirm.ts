@@ -1,7 +1,10 @@
 import { ChronicleError } from "../../core/values/errors.ts";
 import type { CommandContext } from "./context.ts";
 
-/** Asks a question on the terminal (stderr). Enter, Escape and Ctrl-C mean no. */
+/**
+ * Asks a question on the terminal (stderr). Enter, Escape and Ctrl-C mean no. In the store's long-lived process, throws
+ * `NeedsClient`.
+ */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
   const { served } = context.io;
   if (served !== undefined) throw served.needsClient("a question is asked");

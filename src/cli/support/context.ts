@@ -337,8 +337,11 @@ export class CommandContext {
 /** Resolves to the exit code. */
 export type Action = (context: CommandContext) => Promise<number>;
 
+/** The time before a progress line appears, in milliseconds. */
 const QUIET_MS = 1000;
+/** The minimum time between two updates of the progress line, in milliseconds. */
 const EVERY_MS = 100;
+/** The width of the progress bar, in characters. */
 const BAR = 24;
 
 const WORDS: Readonly<Record<Progress["phase"], string>> = {

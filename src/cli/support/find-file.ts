@@ -3,6 +3,7 @@ import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
 import { closestTo } from "../render/closest.ts";
 
+/** The maximum number of paths that an error lists. */
 const MOST_CANDIDATES = 10;
 
 /**

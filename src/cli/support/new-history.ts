@@ -7,6 +7,7 @@ import { leftOutText } from "../render/changes.ts";
 import { counted } from "../render/words.ts";
 import { printable, shownCommand } from "../../process/printable.ts";
 
+/** Returns the lines that report a new history: its folder, its size, what is not covered, and what surrounds it. */
 export async function newHistoryLines(
   workspace: WorkspaceApi,
   coverage: CoverageShape,

@@ -3,6 +3,10 @@ import type { CommandContext } from "./context.ts";
 import { writtenPath } from "./written-path.ts";
 import { typedPath } from "../../process/user-path.ts";
 
+/**
+ * Calls `work` with the record store in the folder that `--folder` names. Without `--folder`, calls `work` with the
+ * records of the workspace.
+ */
 export async function withRecords<T>(
   context: CommandContext,
   how: { readonly readOnly: boolean },

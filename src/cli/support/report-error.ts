@@ -33,7 +33,7 @@ function told(thrown: unknown): Told {
   return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
 }
 
-/** Prints an error. Returns the exit code. */
+/** Prints an error, as JSON or as text. Returns the exit code of the command. */
 export function reportError(error: unknown, io: Io, style: ReportStyle): number {
   const { exitCode, ...shape } = told(error);
   const { worded = (text: string) => text } = style;

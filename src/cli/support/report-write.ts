@@ -8,6 +8,7 @@ import { changeLines } from "../render/changes.ts";
 import { copyLines } from "../render/restored.ts";
 import { quotePath } from "../../core/shell/quote-command.ts";
 
+/** The maximum number of changes that are printed. */
 const MOST_LINES = 100;
 
 export function conditionOf({ input }: CommandContext): { readonly ifMatch?: string } {

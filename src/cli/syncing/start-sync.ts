@@ -81,8 +81,8 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
 }
 
 /**
- * The modes in which the origin's ignore files replace those of the folder. Files that only the folder's own ignore
- * files leave out join after the count. The note therefore says "at least".
+ * The modes in which the origin's ignore files replace the ignore files of the folder. Files that only the folder's own
+ * ignore files leave out join the sync after the count. The note therefore says "at least".
  */
 const GIVES_WAY: ReadonlySet<SyncMode> = new Set(["two-way-resolved", "one-way-replica"]);
 

@@ -14,6 +14,7 @@ export interface QuickAnswering {
   readonly report: Report;
 }
 
+/** Answers a request by its quick route. Sends a problem if the body is too large (413) or the route fails. */
 export async function answerQuickly(
   request: IncomingMessage,
   response: ServerResponse,
@@ -32,6 +33,7 @@ export async function answerQuickly(
   }
 }
 
+/** Sends a reply. Does nothing if an answer was already sent. */
 export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
   if (response.writableEnded) return;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;

@@ -3,6 +3,7 @@ import { ChronicleError } from "../../core/values/errors.ts";
 import type { Caller } from "../callers/caller.ts";
 import { statusOf } from "./problem.ts";
 
+/** A change whose request has an `Idempotency-Key` (`key`). */
 export interface NamedChange {
   readonly caller: Caller;
   readonly key: string;
@@ -81,6 +82,7 @@ function changedNothing(error: unknown): boolean {
   return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
+/** Returns the error `USAGE` for a key that was used for another request. */
 export function reused(): ChronicleError {
   return new ChronicleError("USAGE", "this Idempotency-Key was used for another request", {
     hint: "make a new key for each change",
@@ -116,6 +118,7 @@ function printOf({ method, url, ifMatch, body }: NamedChange): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
+/** A reply: its HTTP status, and the value of its JSON body. */
 export interface KeptReply {
   readonly status: number;
   readonly value: unknown;

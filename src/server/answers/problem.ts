@@ -111,8 +111,8 @@ export function unexpectedProblem(thrown: unknown, { report, commands }: Omit<Pr
 }
 
 /**
- * Puts `…` in place of the hidden folders. Longer paths are replaced first, because a hidden folder may be inside
- * another hidden folder.
+ * Puts `…` in place of the hidden folders (except `/`). Longer paths are replaced first, because a hidden folder may be
+ * inside another hidden folder.
  */
 export function hide(text: string, hidden: readonly string[]): string {
   const longestFirst = hidden.toSorted((a, b) => b.length - a.length);
@@ -134,7 +134,10 @@ export function hiddenIn(thrown: unknown, hidden: readonly string[]): readonly s
   return [...hidden, ...[folder, movedTo].filter((place) => typeof place === "string")];
 }
 
-/** Returns the data of an error without values that are absolute paths, and with `…` in place of hidden folders. */
+/**
+ * Returns the data of an error without values that are absolute paths, and with `…` in place of hidden folders. Texts
+ * are cut to `MAX_DETAIL` characters, and lists to 100 items.
+ */
 function cleanData(data: Readonly<Record<string, unknown>>, hidden: readonly string[]): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(data)) {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ChronicleError } from "../../core/values/errors.ts";
 
+/** The maximum length of an idempotency key, in characters. */
 const MAX_KEY = 128;
 
 /** The ETags in a header (RFC 9110 §8.8.3). */

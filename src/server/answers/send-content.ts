@@ -102,9 +102,9 @@ interface ByteRange {
 }
 
 /**
- * Returns the requested range (RFC 9110 §14). Returns `undefined`, for the whole content, if there is no header. A
- * header with another unit or an invalid syntax is ignored. Returns `unsatisfiable` if the content has no byte of the
- * range, or if several ranges are requested.
+ * Returns the requested range (RFC 9110 §14). Returns `undefined` if the whole content is to be sent: there is no
+ * header, or the header has another unit or an invalid syntax. Returns `unsatisfiable` if the content has no byte of
+ * the range, or if several ranges are requested.
  */
 export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
@@ -153,6 +153,7 @@ const BYTES = "application/octet-stream";
 const TEXT =
   /^(bash|bat|c|cc|cfg|clj|conf|cpp|cs|css|csv|dart|diff|ex|exs|go|gradle|graphql|h|hpp|hs|htm|html|ini|java|jl|js|json|jsonc|jsonl|jsx|kt|less|lock|log|lua|m|md|mjs|cjs|mts|cts|ml|nix|patch|php|pl|properties|proto|ps1|py|r|rb|rs|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vue|xhtml|xml|yaml|yml|zig|zsh)$/;
 
+/** Returns the `Content-Type` for a path by its extension. Default: `application/octet-stream`. */
 export function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";

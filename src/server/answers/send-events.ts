@@ -13,7 +13,10 @@ export interface EventsToSend {
    * reconnects.
    */
   readonly stopping: AbortSignal;
-  /** Called with each heartbeat. The stream ends if it returns false, because the caller's token is no longer valid. */
+  /**
+   * Called with each heartbeat. The connection is closed if the promise resolves to false, because the caller's token
+   * is no longer valid, or if the promise rejects.
+   */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 

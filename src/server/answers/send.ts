@@ -18,7 +18,10 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Sends a problem for a request that Fastify does not handle. */
+/**
+ * Sends a problem for a request that Fastify does not handle. If an answer has begun but is not complete, closes the
+ * connection instead.
+ */
 export function sendProblem(response: ServerResponse, problem: Problem, headers: Headers = {}): void {
   if (response.headersSent) return cutShort(response);
   const text = JSON.stringify(problem);
@@ -28,7 +31,10 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
   response.end(response.req.method === "HEAD" ? undefined : text);
 }
 
-/** Sends a problem for a request that Fastify handles. */
+/**
+ * Sends a problem for a request that Fastify handles. If an answer has begun but is not complete, closes the connection
+ * instead.
+ */
 export function replyProblem(reply: FastifyReply, problem: Problem, headers: Headers = {}): void {
   if (reply.raw.headersSent) return cutShort(reply.raw);
   // If Fastify could not parse the body, it has set `connection: close`. But `problemHeaders` decides whether the

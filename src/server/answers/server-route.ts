@@ -24,7 +24,7 @@ export interface ServerRoute {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** `:name` matches any one component, as in `/hooks/:agent`. */
   readonly path: string;
-  /** In bytes. A larger body is refused. */
+  /** The maximum size of the body, in bytes. A larger body is refused with 413. */
   readonly maxBody: number;
   /**
    * True if the route answers every caller, without a token. If absent, the route answers only the owner on the Unix

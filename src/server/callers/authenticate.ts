@@ -39,9 +39,10 @@ export class Authenticator {
   }
 
   /**
-   * Returns the caller, or a refusal. `address` is that of the client. The rate of wrong tokens from one address is
-   * limited. A valid token is accepted even while wrong tokens from its address are refused with 429: all clients
-   * behind a proxy share one address. This is safe, because tokens are too long to be guessed.
+   * Returns the caller, or a refusal: 401 if there is no token or a wrong one, 429 if there are too many wrong tokens
+   * from the client's `address`, and 503 if the issuer of the token cannot be reached. A valid token is accepted even
+   * while wrong tokens from its address are refused with 429, because all clients behind a proxy share one address.
+   * This is safe, because tokens are too long to be guessed.
    */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
     const token = tokenIn(authorization);
@@ -120,7 +121,10 @@ export interface Refusal {
  */
 const ONCE: ReadonlySet<string> = new Set([...Object.values(ACTING), HINTS_HEADER, "idempotency-key"]);
 
-/** Returns a refusal if a request is ambiguous, or comes from a foreign web page (`strangerOf`). */
+/**
+ * Returns a refusal if a request is ambiguous (400), names a host that the listener does not serve (421), or comes from
+ * a foreign web page (see `strangerOf`).
+ */
 export function refusalOf(head: RequestHead, listener: Listener): Refusal | undefined {
   const stranger = strangerOf(head, listener.kind === "socket" ? "socket" : listener, ONCE);
   if (stranger === undefined) return undefined;

@@ -29,7 +29,8 @@ const DEFAULT_PORT = { http: 80, https: 443 } as const;
 
 /**
  * Makes the listener of a port. A name in `hosts` that has no port is accepted with the listener's port. Such a name is
- * also accepted without a port, except for a loopback name on a port that is not the scheme's default.
+ * also accepted without a port, except for a loopback name on a port that is not the scheme's default. The accepted
+ * origins are the accepted names with the listener's scheme, for `http` also with `https`, and those in `sharedWith`.
  */
 export function tcpListener({ scheme, port, hosts, sharedWith }: ListenerNames): TcpListener {
   const named = hosts.flatMap((host) => namesOf(host.toLowerCase(), port, scheme));

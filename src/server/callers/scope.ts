@@ -8,6 +8,7 @@ const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Every valid id or name (see `CreateOptions`). */
 const KEY = /^[A-Za-z0-9._:@-]{1,128}$/;
 
+/** Returns true if the caller may see the workspace: its token has the id or the name, or is for all workspaces. */
 export function seesShape({ workspaces }: Caller, { id, name }: WorkspaceShape): boolean {
   return workspaces === undefined || workspaces.includes(id) || (name !== undefined && workspaces.includes(name));
 }

@@ -45,7 +45,7 @@ export function hashToken(token: string): string {
   return sha256(token);
 }
 
-/** `now` is in epoch milliseconds. */
+/** Returns true if the token has expired at `now` (epoch milliseconds). */
 export function isExpired({ expires }: TokenRecord, now: number): boolean {
   return expires !== null && Date.parse(expires) <= now;
 }

@@ -22,6 +22,7 @@ import * as z from "zod";
  */
 const MOST_AT_ONCE = 8;
 
+/** The maximum number of open subscriptions of one connection. */
 const MOST_SUBSCRIPTIONS = 1_000;
 
 interface ConnectionSetting extends ProblemSetting {
@@ -142,7 +143,11 @@ export class GatewayConnection {
     until.addEventListener("abort", () => slot[Symbol.dispose]());
   }
 
-  /** First sends the seq after which the events begin, then the events. */
+  /**
+   * Sends the seq after which the events begin. The events follow until the subscription ends. Throws `USAGE` if the
+   * connection has a subscription with this `request_id`, and `LIMIT_EXCEEDED` or `RATE_LIMITED` if there are too many
+   * subscriptions.
+   */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
     if (this.#subscriptions.has(id))

@@ -2,10 +2,11 @@ import type { Socket } from "node:net";
 
 interface Connection {
   readonly socket: Socket;
-  /** Requests that are being answered on the connection. */
+  /** The number of requests that are being answered on the connection. */
   busy: number;
 }
 
+/** Limits the number of slots that each caller may hold at once. */
 export class ConcurrencyLimit {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -52,6 +53,7 @@ export class ConnectionLimit {
     this.#most = most;
   }
 
+  /** Adds a new connection. If the limit is reached, closes the longest idle connection or the new one. */
   enter(socket: Socket): void {
     const key = keyOf(socket);
     const connection: Connection = { socket, busy: 0 };

@@ -5,10 +5,11 @@ import type { Rate } from "./rate-limiter.ts";
 export interface Share {
   /** The share of each single token. */
   readonly token: number;
-  /** All tokens of a role together. */
+  /** The share of all tokens of the role together. */
   readonly role: number;
 }
 
+/** The limits of a server. `DEFAULT_LIMITS` has the defaults. */
 export interface ServerLimits {
   /** The maximum time from the first byte of a request to the end of its headers, in milliseconds. */
   readonly headersMs: number;
@@ -41,8 +42,8 @@ export interface ServerLimits {
   /** The maximum number of open event streams of one caller. */
   readonly streams: number;
   /**
-   * The maximum number of heavy requests of one token for each kind, running or waiting. The kinds are reads of whole
-   * histories, requests for large answers, and reads with `fresh`. The owner's socket has no such limit.
+   * The maximum number of heavy requests of each kind that one token may have running or waiting. The kinds are reads
+   * of whole histories, requests for large answers, and reads with `fresh`. The owner's socket has no such limit.
    */
   readonly heavyReads: number;
   /** The maximum number of open gateway subscriptions of one token. Operators have no such limit. */

@@ -15,6 +15,7 @@ export interface MetricSources {
   readonly recorded: () => { readonly commits: number; readonly events: number };
   /** The number of lines about errors that this process has added to the diagnostics. */
   readonly errors: () => number;
+  /** Measures the size of the store, in bytes. */
   readonly storedBytes: () => Promise<number>;
 }
 
@@ -24,7 +25,10 @@ export interface MetricSources {
  */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The minimum time between two measurements of the store. A measurement reads the sizes of all its files. */
+/**
+ * The minimum time between two measurements of the store, in milliseconds. A measurement reads the sizes of all files
+ * of the store.
+ */
 const MEASURE_MS = 60_000;
 
 /** The server's metrics, in the text format of Prometheus. No label has text from a client. */
@@ -131,6 +135,7 @@ interface OpenRequest {
 
 const METHODS = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]);
 
+/** Knows the open requests with their routes, and passes each ended request to `onEnd`. */
 export class RequestTally {
   readonly #open = new Map<IncomingMessage, OpenRequest>();
   onEnd: ((ended: EndedRequest) => void) | undefined;
@@ -148,6 +153,7 @@ export class RequestTally {
     });
   }
 
+  /** Sets the route of an open request. Until then, the route is `none`. */
   name(request: IncomingMessage, route: string): void {
     const open = this.#open.get(request);
     if (open !== undefined) open.route = route;

@@ -26,8 +26,8 @@ export class RateLimiter {
   }
 
   /**
-   * Takes a token from the bucket, and returns 0. If the bucket has none, returns the seconds until the next one. `now`
-   * is in epoch milliseconds.
+   * Takes a token from the bucket of the key, and returns 0. If the bucket has no token, returns the time until the
+   * next token, in whole seconds (at least 1). `now` is in epoch milliseconds.
    */
   take(key: string, now: number): number {
     const bucket = this.#filled(key, now);

@@ -10,9 +10,13 @@ const ASK_MS = 1_000;
 export class TooMuch extends Error {}
 
 /**
- * Yields a request's body as it arrives. Throws if the client leaves, sends less than `slowBytes` in a period of
- * `slowMs`, or sends more than `uploadBytes` in total; the consumer must then store nothing. A period does not count if
- * the consumer took half of it or more. `mustHold`: throws if the client is no longer admitted; called at intervals,
+ * Yields a request's body as it arrives.
+ *
+ * Throws if the client leaves, or if it sends less than `slowBytes` in a period of `slowMs`. Throws `TooMuch` if the
+ * client sends or announces more than `uploadBytes`. After an error, the consumer must store nothing. A period does not
+ * count if the consumer took half of it or more.
+ *
+ * `mustHold` throws if the client is no longer admitted. It is called while the body arrives, at most once in `ASK_MS`,
  * and once more when the whole body has arrived.
  */
 export async function* uploaded(
@@ -76,6 +80,7 @@ export async function writeTo(response: ServerResponse, bytes: Uint8Array | stri
   return goesOn;
 }
 
+/** The maximum size of the discarded rest of a request, in bytes. */
 const MOST_DISCARDED = 16 * 1024 ** 2;
 /** The maximum time until the rest of a request has arrived, in milliseconds. */
 const DISCARD_MS = 5_000;
