@@ -1,12 +1,15 @@
-/** Files of agents' settings, and whether the agent takes them: `test/agents/settings.long.test.ts` asks the real programs. */
+/**
+ * Examples of agents' settings files, and whether the agent accepts them. `test/agents/settings.long.test.ts` asks the
+ * real programs.
+ */
 
 export type Agent = "claude" | "codex" | "gemini";
 
-/** Placeholder for the hooks within the settings. */
+/** Placeholder for the whole `hooks` setting. `EVENT` stands for a single event within it. */
 const HOOKS = "@HOOKS";
 const EVENT = "@EVENT";
 
-/** Fills the places of a text with harmless values, or with a hook for an event. */
+/** Replaces the placeholders of a text by a hook for an event, or, without `hook`, by an event that has no hooks. */
 export function filledIn(text: string, hook?: { readonly event: string; readonly command: string }): string {
   const group = hook && { matcher: "*", hooks: [{ type: "command", command: hook.command }] };
   const event = `"${hook?.event ?? "Notification"}": ${JSON.stringify(group === undefined ? [] : [group])}`;
@@ -15,7 +18,9 @@ export function filledIn(text: string, hook?: { readonly event: string; readonly
 
 const OTHER = (hooks: string): string => `{\n  "hooks": {\n    "SessionEnd": ${hooks}, ${EVENT}\n  }\n}\n`;
 
-/** Agent, text, line, words. Their hooks do not run. */
+/**
+ * Settings that the agent refuses, so its hooks do not run: agent, name, text, the line of the fault, and the message.
+ */
 export const REFUSED: readonly (readonly [Agent, string, string, number, RegExp])[] = [
   ["claude", "a comment", `{\n  // mine\n  ${HOOKS}\n}\n`, 2, /a comment/],
   ["claude", "a block comment", `{${HOOKS}} /* mine */`, 1, /a comment/],
@@ -81,7 +86,7 @@ export const REFUSED: readonly (readonly [Agent, string, string, number, RegExp]
   ["gemini", "a matcher that is a number", '{"hooks": {"BeforeTool": [{"matcher": 1, "hooks": []}]}}', 1, /matcher/],
 ];
 
-/** Their hooks run. */
+/** Settings that the agent accepts, so its hooks run: agent, name and text. */
 export const TAKEN: readonly (readonly [Agent, string, string])[] = [
   ["claude", "a byte order mark", `\uFEFF{${HOOKS}}\r\n`],
   ["claude", "names that it does not know", `{"zzz": 1, "hooks": {"Bogus": [{"x": 1}], "PreCompact": "x", ${EVENT}}}`],

@@ -16,21 +16,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../../src/daemon/ask-server.ts";
 import { chronicleBin } from "./cli-package.ts";
 
-/** The end of a program. */
+/** The exit code of a program, and its output. `code` is `null` if a signal ended it. */
 export interface Ended {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** A home and a project, with a package and a Node of their own that can be taken away. */
+/**
+ * A home folder and a project, with an installed package and a Node that only this test uses, so that it can remove
+ * them.
+ */
 export class AgentHome implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-agent-home-")));
   readonly home = join(this.base, "home");
   readonly project = join(this.base, "project");
   /** The package as it is installed: `bin/`, `dist/`. */
   readonly package = join(this.base, "package");
-  /** The Node that runs it. */
+  /** The Node that runs the package. */
   readonly node = join(this.base, "node", "bin", "node");
   readonly store = join(this.home, ".local/state/chronicle");
   readonly script = join(this.home, ".config/chronicle/bin/chronicle-hook");
@@ -52,12 +55,12 @@ export class AgentHome implements AsyncDisposable {
     return readFileSync(join(this.base, path), "utf8");
   }
 
-  /** A command of Chronicle's, in the project. */
+  /** Runs a command of Chronicle in the project. */
   chronicle(...args: readonly string[]): Ended {
     return this.chronicleWith("", ...args);
   }
 
-  /** A command that reads `input`. */
+  /** Like `chronicle`, with `input` on its standard input. */
   chronicleWith(input: string, ...args: readonly string[]): Ended {
     return this.#run(this.node, [join(this.package, "bin", "chronicle.js"), ...args], input);
   }
@@ -69,14 +72,14 @@ export class AgentHome implements AsyncDisposable {
     return JSON.parse(out);
   }
 
-  /** As `chronicle`; throws its words if it fails. */
+  /** Like `chronicle`, but returns the standard output, and throws the error output if the command fails. */
   must(...args: readonly string[]): string {
     const { code, out, err } = this.chronicle(...args);
     if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}: ${err}`);
     return out;
   }
 
-  /** The command line that an agent would run at one of its events, from its file of hooks. */
+  /** Returns the command line that an agent would run at an event, from the agent's settings file. */
   hookCommand(file: string, event: string): string {
     const settings = JSON.parse(this.read(file)) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
     const command = settings.hooks[event]?.at(-1)?.hooks[0]?.command;
@@ -84,7 +87,9 @@ export class AgentHome implements AsyncDisposable {
     return command;
   }
 
-  /** Runs such a command line as agents do. */
+  /**
+   * Runs the command line of a hook as agents do: with the event as JSON on its standard input. `more`: further fields.
+   */
   fire(command: string, event: string, more: object = {}): Ended {
     const tool = { tool_name: "Write", tool_input: { file_path: join(this.project, "a.txt") }, tool_use_id: "c1" };
     const call = /Tool/.test(event) ? tool : {};
@@ -101,7 +106,7 @@ export class AgentHome implements AsyncDisposable {
     return { CI: "true", PATH: process.env["PATH"] ?? "", HOME: this.home, LC_ALL: "C.UTF-8", NO_COLOR: "1" };
   }
 
-  /** Ends the process that hooks may have started, and removes everything. */
+  /** Ends the server that hooks may have started, and removes everything. */
   async [Symbol.asyncDispose](): Promise<void> {
     const ask = {
       address: join(this.store, "run", "serve.sock"),
@@ -116,7 +121,10 @@ export class AgentHome implements AsyncDisposable {
   }
 }
 
-/** A second name of a program: a symbolic link would not do, since Node names itself by its real path. */
+/**
+ * Gives a program a second name, by a hard link or a copy. A symbolic link is not enough, because Node names itself by
+ * its real path.
+ */
 function linkOrCopy(program: string, name: string): void {
   try {
     linkSync(program, name);

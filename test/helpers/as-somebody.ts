@@ -1,10 +1,13 @@
 import { execFileSync } from "node:child_process";
 import type { Project } from "./project.ts";
 
-/** Of no use to anybody: what it may not read, it may not read. */
+/** The id of a user without any rights of its own (`nobody`). */
 const NOBODY = 65_534;
 
-/** Acts as somebody whom permissions bind, as they bind everybody but root. */
+/**
+ * Runs `work` as a user whom permissions restrict. If the test runs as root, which they do not restrict, changes to
+ * `nobody` meanwhile.
+ */
 export async function asSomebody<T>(project: Project, work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work();
   execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, project.base]);

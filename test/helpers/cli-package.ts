@@ -8,8 +8,8 @@ const repo = dirname(dirname(import.meta.dirname));
 let made: string | undefined;
 
 /**
- * The command line as it is installed: the launcher and a bundle of the present sources, in a folder of its own, so that
- * no test depends on when `dist/` was last built. Returns the path of the launcher. Made once per test file.
+ * Makes the command line as it is installed: the launcher and a bundle of the present sources, in a temporary folder.
+ * So no test depends on when `dist/` was last built. Returns the path of the launcher. It is made once per test file.
  */
 export function chronicleBin(): string {
   made ??= buildPackage();
@@ -37,7 +37,7 @@ function buildPackage(): string {
   return folder;
 }
 
-/** In a process of its own: the bundler's plugins cannot run while this one waits. */
+/** Runs the bundler in a process of its own, because its plugins cannot run while this process waits. */
 function bundle(
   ...[options, hook, image, ask]: readonly [BuildOptions, BuildOptions, BuildOptions, BuildOptions]
 ): void {

@@ -20,7 +20,7 @@ export class ClockedProject implements AsyncDisposable {
     mkdirSync(this.folder);
   }
 
-  /** Puts the clock forward, or back. */
+  /** Advances the clock. A negative number sets it back. */
   pass(minutes: number): void {
     this.now += minutes * MINUTE;
   }

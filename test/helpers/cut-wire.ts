@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 /** The direction of bytes: `up`, from the replica to its origin, or `down`. */
 export type Way = "up" | "down";
 
-/** A connection that goes through. */
+/** A connection through the wire. */
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
@@ -17,7 +17,7 @@ interface Pair {
 
 const BOTH: readonly Way[] = ["up", "down"];
 
-/** A connection between a replica and its origin, over a Unix socket or TCP, which fails as networks do. */
+/** A proxy between a replica and its origin, over a Unix socket or TCP. Its connections fail as networks do. */
 export class CutWire implements AsyncDisposable {
   /** Number of connections that were cut in the middle of a piece. */
   cuts = 0;
@@ -31,7 +31,10 @@ export class CutWire implements AsyncDisposable {
   readonly #pairs = new Set<Pair>();
   #isSlow = false;
 
-  /** Each is the path of a Unix socket, or a port of 127.0.0.1; to listen on port 0 takes any free one. */
+  /**
+   * `at`: where it listens. `to`: where it connects. Each is the path of a Unix socket, or a port of 127.0.0.1. Port 0
+   * of `at` stands for any free port.
+   */
   constructor(at: string | number, to: string | number) {
     this.#at = at;
     this.#to = to;
@@ -75,7 +78,7 @@ export class CutWire implements AsyncDisposable {
     for (const pair of this.#pairs) for (const one of way === undefined ? BOTH : [way]) pair.silent.add(one);
   }
 
-  /** From now on each byte arrives by itself. */
+  /** From now on each byte arrives separately. `false` ends this. */
   dribble(isSlow = true): void {
     this.#isSlow = isSlow;
   }
@@ -115,11 +118,11 @@ export class CutWire implements AsyncDisposable {
     // Bytes sent before the end still arrive.
     from.on("end", () => !isSilent() && to.end());
     from.on("close", () => !isSilent() && to.end(() => this.#end(pair)));
-    // One that was killed: "close" follows.
+    // A socket that was destroyed emits an error first. "close" follows.
     from.on("error", () => undefined);
   }
 
-  /** Passes half of it on. */
+  /** Passes half of a piece on, and ends the connection as `cutting` says. */
   #cut(pair: Pair, to: Socket, piece: Buffer): void {
     this.cuts += 1;
     const how = pair.cutting;
@@ -143,7 +146,7 @@ export class CutWire implements AsyncDisposable {
 
   #reset(pair: Pair): void {
     this.#pairs.delete(pair);
-    // A Unix socket has no RST; closing one with unread data tells the writer the same.
+    // A Unix socket has no RST. If it is closed while data is unread, the writer gets the same error.
     for (const [socket, place] of [
       [pair.client, this.#at],
       [pair.server, this.#to],

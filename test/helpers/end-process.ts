@@ -1,13 +1,19 @@
 import { readFileSync } from "node:fs";
 import { vi } from "vitest";
 
-/** Ends a process that is no child of the test, and waits until it is gone: it writes into its store until then. */
+/**
+ * Ends a process that is not a child of the test, and waits until it has ended, because it writes into its store until
+ * then.
+ */
 export async function endProcess(pid: number, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
   process.kill(pid, signal);
   await vi.waitUntil(() => !isRunning(pid), { timeout: 60_000, interval: 20 });
 }
 
-/** A process that has ended and that nobody has waited for still takes signals: proc_pid_stat(5) tells it. */
+/**
+ * True if a process is running. A process that has ended, but for which nobody has waited (a zombie), still accepts
+ * signals. Its state in proc_pid_stat(5) shows that it has ended.
+ */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -7,14 +7,17 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**
  * Whole operations of the engine on a disk that crashes: before, in the middle of and after every disk operation, with
- * every outcome for unsynced data, and with every errno. Afterwards the workspace is exactly old or new (or in the
- * state that a finished operation gives), everything acknowledged is there, `verify` is clean, and the next command
- * works without any repair.
+ * every outcome for unsynced data, and with every errno. Afterwards:
+ *
+ * - The workspace is exactly in the old or in the new state (or in the state after an operation that has ended).
+ * - Everything acknowledged is there.
+ * - `verify` finds no problem.
+ * - The next command works without any repair.
  */
 
 type Tree = Readonly<Record<string, string>>;
 
-/** An event that was acknowledged. */
+/** An event that the engine has acknowledged. It must survive every crash. */
 export interface Fact {
   readonly seq: number;
   readonly hash: string;
@@ -44,7 +47,7 @@ const ELSEWHERE = { "/two/b.txt": "second root\n", "/two/deep/c.txt": "deep\n", 
 /** A folder, another folder and a single file. */
 const ROOTS = ["/proj", "/two", "/etc/one.conf"];
 
-/** Opens the project of a sweep, which has several roots, and closes it. */
+/** Opens the project of a sweep with all three roots, runs `work`, and closes the project. */
 async function withRoots<T>(disk: SimDisk, firstId: number, work: (workspace: WorkspaceApi) => Promise<T>): Promise<T> {
   const store = await openSimStore(disk, { firstId });
   try {
@@ -59,7 +62,7 @@ async function withRoots<T>(disk: SimDisk, firstId: number, work: (workspace: Wo
   }
 }
 
-/** Opens the project of a sweep, and closes it. */
+/** Opens the project of a sweep by its first root, runs `work`, and closes the project. */
 export async function withWorkspace<T>(
   disk: SimDisk,
   firstId: number,
@@ -88,7 +91,10 @@ export function put(disk: SimDisk, path: string, text: string): void {
   disk.syncFolder(path.slice(0, path.lastIndexOf("/")));
 }
 
-/** An agent's work: an edit, a creation, a deletion of a folder, a mode, a file where a folder was. */
+/**
+ * Changes the project as an agent does: an edit, a creation, the deletion of a folder, a new mode, and a file in the
+ * place of a folder.
+ */
 export function edit(disk: SimDisk): void {
   put(disk, "/proj/a.txt", "ALPHA\n");
   put(disk, "/proj/new.txt", "new\n");
@@ -104,7 +110,7 @@ export function edit(disk: SimDisk): void {
   disk.syncFolder("/proj");
 }
 
-/** The same in the other roots: an edit of the single file, a creation, a deletion of a folder. */
+/** Changes the other roots in the same way: an edit of the single file, a creation, and the deletion of a folder. */
 function editElsewhere(disk: SimDisk): void {
   put(disk, "/etc/one.conf", "edited\n");
   put(disk, "/two/new.txt", "new in the second root\n");
@@ -113,14 +119,14 @@ function editElsewhere(disk: SimDisk): void {
   disk.syncFolder("/two");
 }
 
-/** The project's files, each with its kind, mode and content; those of the other roots below `..`. */
+/** Returns the files of the project, each with its kind, mode and content. Those of the other roots begin with `..`. */
 export function project(disk: SimDisk): Tree {
   const elsewhere = ["two", "etc"].flatMap((folder) =>
     disk.lstat(`/${folder}`) === undefined ? [] : under(`../${folder}`, disk.dump(`/${folder}`)),
   );
   const all = [...Object.entries(disk.dump("/proj")), ...elsewhere];
   const present = all.filter(([path]) => !path.includes(".chronicle-tmp"));
-  // Without the link count: while an operation is under way, the trash holds a second link.
+  // The link count is left out, because the trash holds a second link while an operation is in progress.
   return Object.fromEntries(present.map(([path, state]) => [path, state.replace(/^file (\d+) \d+/, "file $1")]));
 }
 
@@ -128,13 +134,16 @@ function under(folder: string, tree: Tree): [string, string][] {
   return Object.entries(tree).map(([path, state]) => [`${folder}/${path}`, state]);
 }
 
-/** The head of the log, as far as it was acknowledged. */
+/** Returns the head of the log as an acknowledged event. */
 export async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
   const { seq, hash } = await workspace.head();
   return { seq, hash };
 }
 
-/** Checks the conditions that must hold on any disk that a disturbance leaves. */
+/**
+ * Checks the conditions that must hold on every disk after a crash or an error (see above). Throws if one does not
+ * hold.
+ */
 export async function checkSound(disk: SimDisk, { acknowledged, error }: SweepContext<Fact>): Promise<void> {
   if (errnoOf(error) !== undefined && !isCoded(error))
     throw new Error("a bare system error reached the caller", { cause: error });
@@ -157,16 +166,19 @@ function isCoded(error: unknown): boolean {
   return error instanceof Error && error.name === "ChronicleError";
 }
 
-/** The log of the one workspace on the disk. */
+/** Returns the path of the log of the only workspace on the disk. */
 export function logPath(disk: SimDisk): string {
   const [id] = disk.list("/store/workspaces");
   return `/store/workspaces/${id?.name.toString()}/events.wal`;
 }
 
-/** Wraps the disk of a sweep, to plant bugs. */
+/** Wraps the disk of a sweep, so that a test can plant bugs. */
 export type Through = (disk: SimDisk) => SimDisk;
 
-/** Whole operations of the engine on three roots, each with the conditions that must hold wherever it is cut off. */
+/**
+ * Sweeps of whole operations of the engine on three roots. Each has the conditions that must hold wherever the
+ * operation is interrupted.
+ */
 export const engineSweeps: Readonly<Record<string, (through: Through) => Promise<CrashSweep<Fact>>>> = {
   init: async (through) => {
     const before = project(newDisk());
@@ -261,7 +273,7 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
   },
 };
 
-/** A workspace with a baseline and the agent's work recorded. */
+/** Returns a disk with a workspace in which the baseline and the agent's changes are recorded. */
 async function edited(): Promise<SimDisk> {
   const disk = newDisk();
   await withRoots(disk, 0, async () => undefined);

@@ -21,7 +21,7 @@ export class FollowedOrigin implements AsyncDisposable {
   readonly #replicateOptions: readonly string[];
   #client: ChronicleClient | undefined;
 
-  /** `more`: further options of `replicate`; `folder`: the replica's folder. */
+  /** `more`: further options of `replicate`. `folder`: the folder of the replica. Default: a temporary one. */
   constructor(way: (typeof WAYS)[number], more: readonly string[] = [], folder?: string) {
     this.replica = new ReplicateProcess(folder);
     this.#way = way;

@@ -9,7 +9,7 @@ import { openStore } from "../../src/open.ts";
 
 export const hasGit = spawnSync("git", ["--version"]).status === 0;
 
-/** Repositories, a person's home with git's configuration in it, and a store: on the real disk, with the real git. */
+/** A repository, a person's home with a configuration of git, and a store, on the real disk. The real git is used. */
 export class GitProject implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-git-")));
   readonly home = join(this.base, "home");
@@ -24,7 +24,10 @@ export class GitProject implements AsyncDisposable {
     this.git(["init", "-q", ...how]);
   }
 
-  /** Runs git as the person does: with the home's configuration, and nothing of the machine's. */
+  /**
+   * Runs git as the person does: with the configuration of the home, but without that of the machine. Returns its
+   * output.
+   */
   git(args: readonly string[], cwd = this.top): Buffer {
     return execFileSync("git", args, { cwd, env: this.env, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 26 });
   }
@@ -41,7 +44,10 @@ export class GitProject implements AsyncDisposable {
     };
   }
 
-  /** Writes a file, by its path from the top; an absolute path stands for itself. Bytes that are not UTF-8 as in paths. */
+  /**
+   * Writes a file. `path` is relative to the top, or absolute. Bytes in it that are not UTF-8 are encoded as in
+   * workspace paths.
+   */
   write(path: string, content: string | Uint8Array = path): void {
     const full = path.startsWith("/") ? path : join(this.top, path);
     mkdirSync(pathToBytes(dirname(full)), { recursive: true });
@@ -59,7 +65,7 @@ export class GitProject implements AsyncDisposable {
     return store;
   }
 
-  /** Begins a workspace in a folder of the repository. */
+  /** Starts a workspace on a folder of the repository. */
   async init(folder = "", options: Partial<InitOptions> = {}): Promise<WorkspaceApi> {
     const { workspace } = await (await this.store()).init({ roots: [join(this.top, folder)], ...options });
     this.#workspaces.push(workspace);
@@ -67,7 +73,8 @@ export class GitProject implements AsyncDisposable {
   }
 
   /**
-   * The files that git counts as part of the project in a folder: the tracked ones, and those that no rule excludes.
+   * Returns the files that git counts as part of the project in a folder: tracked files, and files that no rule
+   * excludes.
    */
   gitSees(folder = ""): string[] {
     const at = join(this.top, folder);
@@ -79,7 +86,7 @@ export class GitProject implements AsyncDisposable {
       from = end + 1;
       const full = pathToBytes(join(at, path));
       if (!existsSync(full)) continue;
-      // A repository of its own, which is asked by itself.
+      // This is a repository within the repository. Git is asked about it separately.
       if (lstatSync(full).isDirectory())
         for (const one of this.gitSees(join(folder, path))) found.add(`${path}/${one}`);
       else found.add(path);

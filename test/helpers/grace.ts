@@ -6,7 +6,7 @@ import { ChronicleError } from "../../src/core/values/errors.ts";
 import { openStore } from "../../src/open.ts";
 import type { Sandbox } from "../cli/sandbox.ts";
 
-/** Makes it a day later for every history that was forgotten, or for one, in the configuration folder of a test. */
+/** Ends the grace period of a forgotten history, or of all, in the configuration folder of a test. */
 export function letGracePass(configFolder: string, id?: string): void {
   const folder = join(configFolder, "forgotten");
   for (const name of id === undefined ? readdirSync(folder) : [`${id}.json`]) {
@@ -16,7 +16,7 @@ export function letGracePass(configFolder: string, id?: string): void {
   }
 }
 
-/** Prunes without a grace period, as a person at a terminal can: the next `gc` frees it. */
+/** Prunes without a grace period, as a person at a terminal can. The next `gc` frees the contents. */
 export async function pruneNow(box: Sandbox, rules: PruneOptions): Promise<void> {
   const places = { home: box.store, configFolder: join(box.folder, "config/chronicle") };
   const store = await openStore({ ...places, retention: { min_age_hours: 0 } });
@@ -29,7 +29,7 @@ export async function pruneNow(box: Sandbox, rules: PruneOptions): Promise<void>
   }
 }
 
-/** The same if no workspace is open; else with the grace period. */
+/** Prunes without a grace period. If the engine refuses that, prunes with one. */
 export async function pruneSoon(workspace: WorkspaceApi, rules: PruneOptions): Promise<void> {
   try {
     await workspace.prune({ ...rules, now: true });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Takes the lock, says so, and holds it until its input ends. */
+/** The program of the other process. It takes the lock, writes `held`, and holds the lock until its input ends. */
 const HOLDER = `
   const { DatabaseSync } = require("node:sqlite");
   const held = new DatabaseSync(process.argv[1], { timeout: 60_000 });

@@ -5,7 +5,7 @@ import type { CreateOptions, OpenByIdOptions, StoreApi, StoreOptions } from "../
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openStore } from "../../src/open.ts";
 
-/** A store of its own on the real disk, for workspaces without a folder. Disposed of at the end. */
+/** A temporary store on the real disk, for workspaces without a folder. Disposal closes everything and removes it. */
 export class HostedProject implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-hosted-")));
   readonly home = join(this.base, "store");
@@ -18,7 +18,7 @@ export class HostedProject implements AsyncDisposable {
     return store;
   }
 
-  /** A new workspace, in a store that was opened for it. */
+  /** Makes a new workspace. The store is opened again for it. */
   async create(options: CreateOptions & { readonly store?: Partial<StoreOptions> } = {}): Promise<WorkspaceApi> {
     const { store, ...rest } = options;
     const { workspace } = await (await this.store(store)).create(rest);
@@ -26,7 +26,7 @@ export class HostedProject implements AsyncDisposable {
     return workspace;
   }
 
-  /** The same workspace opened once more, as another process would. */
+  /** Opens a workspace again, as another process would. */
   async open(id: string, options: OpenByIdOptions = {}): Promise<WorkspaceApi> {
     const workspace = await (await this.store()).openById(id, options);
     this.#workspaces.add(workspace);

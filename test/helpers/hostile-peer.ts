@@ -12,7 +12,7 @@ import { encodeFrame, FrameReader } from "../../src/replication/protocol/frame.t
 import { PROTOCOL_VERSION } from "../../src/replication/protocol/limits.ts";
 import { isCredited, type Message, type MessageOf, type MessageType } from "../../src/replication/protocol/messages.ts";
 
-/** A pair of connected Unix sockets. Disposed, both are gone. */
+/** Makes a pair of connected Unix sockets. Disposal destroys both. */
 export async function socketPair(): Promise<Disposable & { readonly ours: Socket; readonly theirs: Socket }> {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-hostile-"));
   const server = createServer().listen(join(folder, "s"));
@@ -32,10 +32,11 @@ export async function socketPair(): Promise<Disposable & { readonly ours: Socket
   };
 }
 
-/** A peer that breaks the protocol at will: its messages are not checked before they leave. */
+/** A peer that can break the protocol, because its messages are not checked before they are sent. */
 export class HostilePeer implements Disposable {
   /** The honest side's end of the connection. */
   readonly channel: Channel;
+  /** The messages from the honest side, in order. */
   readonly heard: Message[] = [];
   readonly #pair: Awaited<ReturnType<typeof socketPair>>;
   #sent = 0;
@@ -60,12 +61,12 @@ export class HostilePeer implements Disposable {
     });
   }
 
-  /** Bytes, as they are. */
+  /** Sends bytes unchanged. */
   raw(bytes: Uint8Array): void {
     this.#pair.theirs.write(bytes);
   }
 
-  /** A sound frame with a head that need not be a message, and a body. */
+  /** Sends a valid frame. Its head need not be a valid message. */
   say(head: object | string, body?: Uint8Array): void {
     const text = Buffer.from(typeof head === "string" ? head : JSON.stringify(head));
     const type = typeof head === "string" ? undefined : (head as { readonly type?: MessageType }).type;
@@ -74,7 +75,7 @@ export class HostilePeer implements Disposable {
     this.raw(encodeFrame({ head: text, body }, this.#sent));
   }
 
-  /** Sends a frame whose header announces these lengths; its checksum is right. */
+  /** Sends a frame whose header announces these lengths, whatever follows. The checksum of the header is right. */
   announce(headBytes: number, bodyBytes: number, rest: Uint8Array = Buffer.alloc(0)): void {
     const frame = Buffer.concat([Buffer.alloc(28), rest]);
     frame.write("CHR", 0);
@@ -91,12 +92,12 @@ export class HostilePeer implements Disposable {
     this.#sent += bytes;
   }
 
-  /** Reads nothing any more. */
+  /** Stops reading. */
   deafen(): void {
     this.#pair.theirs.pause();
   }
 
-  /** The connection breaks as when a machine dies: a reset, whatever is on its way. */
+  /** Breaks the connection by a reset, as when a machine dies. Data in transit is lost. */
   reset(): void {
     this.#pair.theirs.destroy();
   }

@@ -4,18 +4,18 @@ import { parseLine, sealEvents } from "../../src/core/log/chain.ts";
 import { EMPTY_HEAD, type LogEvent } from "../../src/core/values/event.ts";
 import { storeLayout } from "../../src/storage/layout.ts";
 
-/** The folders of a store, its key and its heads. */
+/** The folder of a store, and the configuration folder with its key and heads. */
 export interface KeptPlaces {
   readonly home: string;
   readonly configFolder: string;
 }
 
-/** The log and the kept head of one workspace, as files: for tests that take one of them away, or change it. */
+/** The files of one workspace's log and kept head, for tests that remove or change one of them. */
 export class KeptHeads {
   readonly #places: KeptPlaces;
   readonly id: string;
 
-  /** Default: the only workspace of the store. */
+  /** `id`: the workspace. Default: the only one of the store. */
   constructor(places: KeptPlaces, id = onlyWorkspace(places.home)) {
     this.#places = places;
     this.id = id;
@@ -46,25 +46,25 @@ export class KeptHeads {
     return existsSync(this.head) ? Number(readFileSync(this.head, "utf8").split("\n")[1]) : 0;
   }
 
-  /** The names of the notes that were retired. */
+  /** The names of the retired notes of former heads. */
   get former(): string[] {
     return readdirSync(dirname(this.head)).filter((name) => name.startsWith(`${this.id}.former-`));
   }
 
-  /** Removes all other files that record the end of the log. */
+  /** Removes the index, which also records the end of the log. */
   dropIndex(): void {
     for (const suffix of ["", "-wal", "-shm"]) rmSync(join(dirname(this.log), `index.db${suffix}`), { force: true });
   }
 
-  /** Keeps only the first `lines` lines. */
+  /** Cuts the log to its first `lines` lines. */
   cut(lines: number): void {
     const all = readFileSync(this.log, "utf8").split("\n");
     writeFileSync(this.log, `${all.slice(0, lines).join("\n")}\n`);
   }
 
   /**
-   * Replaces events of the log by others, each with a correct hash: `change` gets each record as text; `undefined`
-   * drops the event.
+   * Replaces events of the log, and computes all hashes again. `change` gets each record as text, and returns the new
+   * text, or `undefined` to drop the event.
    */
   forge(change: (record: string, event: LogEvent) => string | undefined): void {
     let head = EMPTY_HEAD;

@@ -1,6 +1,6 @@
 import type { HeldLock, Lock } from "../../src/storage/lock.ts";
 
-/** Does something right before the lock is taken. */
+/** A lock that calls a function right before each exclusive lock is taken. */
 export class LateLock implements Lock {
   readonly #inner: Lock;
   readonly #before: () => Promise<void>;

@@ -6,12 +6,15 @@ import { acceptWriteBack } from "../../src/engine/replica/accept-write-back.ts";
 import type { Sandbox } from "../cli/sandbox.ts";
 import { storeParts } from "./store-parts.ts";
 
-/** A replica that never was. */
+/** The id of a replica that does not exist. */
 export const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
-/** The content that it wrote. */
+/** The content that the replica has written. */
 export const LOST = "what the replica had made of it\n";
 
-/** Has a replica write a file as if it knew of none there: if there is one, the written version is lost. */
+/**
+ * Hands in a write of the replica, as if it knew of no file at the path. If there is a file, the origin keeps the
+ * written content as a version, and the file stays.
+ */
 export async function lose(
   sandbox: Sandbox,
   workspace: string,

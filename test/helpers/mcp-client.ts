@@ -3,7 +3,7 @@ import { TOOLS } from "../../src/mcp/make-server.ts";
 import type { Readable, Writable } from "node:stream";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 
-/** A JSON-RPC message as it came. */
+/** A JSON-RPC message from the server. */
 interface Message {
   readonly id?: number | string | null;
   readonly method?: string;
@@ -11,7 +11,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** A tool's answer, in the parts that tests read. */
+/** The parts of a tool's answer that tests read. */
 export interface ToolAnswer {
   readonly text: string;
   readonly data: Record<string, unknown>;
@@ -24,7 +24,7 @@ interface ClientOptions {
   readonly roots?: readonly string[];
 }
 
-/** A tiny MCP client on two streams: one JSON message a line. Everything that the server wrote is in `lines`. */
+/** A small MCP client on two streams, with one JSON message a line. `lines` has everything that the server wrote. */
 export class McpClient {
   readonly lines: string[] = [];
   readonly #write: Writable;
@@ -40,7 +40,7 @@ export class McpClient {
     read.on("data", (text: string) => this.#onText(text));
   }
 
-  /** The handshake of the revisions before 2026-07-28. */
+  /** Performs the handshake of the protocol revisions before 2026-07-28. Returns the answer of the server. */
   async initialize(): Promise<Record<string, unknown>> {
     const { name = "test-client", roots } = this.#options;
     const { result } = await this.request("initialize", {
@@ -91,7 +91,7 @@ export class McpClient {
   }
 }
 
-/** The parts of a tool's result. */
+/** Returns the parts of a tool's result that tests read. */
 export function toolAnswer(result: CallToolResult): ToolAnswer {
   const text = result.content.map((one) => (one.type === "text" ? one.text : "")).join("\n");
   const data = (result.structuredContent ?? {}) as Record<string, unknown>;
@@ -100,12 +100,12 @@ export function toolAnswer(result: CallToolResult): ToolAnswer {
 
 const validators = new AjvJsonSchemaValidator();
 
-/** Says why a value does not fit a schema, as the protocol's own client library would; `undefined` if it fits. */
+/** Returns why a value does not fit a schema, as the protocol's own client library would. `undefined` if it fits. */
 export function misfit(schema: object, value: unknown): string | undefined {
   return validators.getValidator(schema)(value).errorMessage;
 }
 
-/** Throws if an answer does not fit the tool's own schema. */
+/** Throws if the structured content of an answer does not fit the output schema of the tool. */
 function mustFit(name: string, { structuredContent }: CallToolResult): void {
   const tool = TOOLS.find((one) => one.name === name);
   const found = tool === undefined ? undefined : misfit(tool.outputSchema, structuredContent);

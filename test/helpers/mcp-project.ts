@@ -8,10 +8,10 @@ import { McpClient } from "./mcp-client.ts";
 import { Project } from "./project.ts";
 import { ServedStore } from "./served-store.ts";
 
-/** Begins a project; `prepare` writes files before its history begins. */
+/** Starts a project. `prepare` writes files before the history begins. */
 export type StartMcp = (prepare?: (project: Project) => void) => Promise<McpProject>;
 
-/** A project with an MCP server on it, in this process, and a client that has said hello. */
+/** A project with an MCP server in this process, and a client that has done the handshake. */
 export class McpProject implements AsyncDisposable {
   readonly project: Project;
   readonly client: McpClient;
@@ -25,7 +25,7 @@ export class McpProject implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** On the store itself. */
+  /** Starts a server that opens the store itself. */
   static async start(prepare: (project: Project) => void = () => undefined): Promise<McpProject> {
     const project = await begun(prepare);
     const { parts, reports } = serverParts(project);
@@ -40,7 +40,7 @@ export class McpProject implements AsyncDisposable {
     });
   }
 
-  /** `chronicle mcp --remote`, on a server of the store that hosts the project. */
+  /** Starts `chronicle mcp --remote`. It connects to a server of the store, which hosts the project. */
   static async startRemote(prepare: (project: Project) => void = () => undefined): Promise<McpProject> {
     const project = await begun(prepare);
     const served = await ServedStore.start({ places: project, folder: project.folder });
@@ -73,7 +73,7 @@ async function begun(prepare: (project: Project) => void): Promise<Project> {
   return project;
 }
 
-/** The parts of a server on this project, made as the command line makes them. */
+/** Returns the parts of an MCP server on this project, made as the command line makes them. */
 export function serverParts(project: Project): { readonly parts: ServerParts; readonly reports: string[] } {
   const reports: string[] = [];
   const workspace = new LazyWorkspace(async ({ client }) => {

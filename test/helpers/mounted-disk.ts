@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * The commands that make and mount a disk of each kind. Debian's packages: exfatprogs and exfat-fuse, xfsprogs,
- * e2fsprogs, btrfs-progs, ntfs-3g.
+ * The commands that make and mount each kind of disk. They are in Debian's packages exfatprogs and exfat-fuse,
+ * xfsprogs, e2fsprogs, btrfs-progs and ntfs-3g.
  */
 const KINDS = {
   exfat: { size: "64M", make: [["mkfs.exfat"]], mount: ["mount.exfat-fuse"] },
@@ -18,17 +18,26 @@ const KINDS = {
   btrfs: { size: "128M", make: [["mkfs.btrfs", "-q"]], mount: ["mount", "-t", "btrfs"] },
 } as const;
 
-/** A kind of file system that a test can make. `nfs`: of this machine itself, where its server runs (`nfs-kernel-server`). */
+/**
+ * A kind of file system that a test can make. `nfs` mounts a folder of this machine. Its server must be running
+ * (`nfs-kernel-server`).
+ */
 export type DiskKind = keyof typeof KINDS | "tmpfs" | "overlay" | "nfs";
 
-/** A file system in an image file on a loop device, mounted at `folder`; without links on the way. */
+/**
+ * A file system that is mounted at `folder`. Most kinds are in an image file on a loop device. No link leads to
+ * `folder`.
+ */
 export class MountedDisk implements Disposable {
   readonly folder: string;
   readonly #base: string;
   readonly #kind: DiskKind;
   #loop: string | undefined;
 
-  /** A folder in it that is a project's: on some disks names are folded in such folders only. */
+  /**
+   * A folder on the disk for a project. On some disks, names are case-insensitive only in folders that are marked for
+   * it.
+   */
   get home(): string {
     const home = join(this.folder, "home");
     if (existsSync(home)) return home;
@@ -37,12 +46,12 @@ export class MountedDisk implements Disposable {
     return home;
   }
 
-  /** For `nfs`: the server's folder, in which another machine would write. */
+  /** For `nfs`: the folder of the server, where another machine would write. */
   get elsewhere(): string {
     return join(this.#base, "export");
   }
 
-  /** Throws where this machine cannot make one: see `whyNot`. `options`: of the mount. */
+  /** Throws if this machine cannot make such a disk (see `whyNot`). `options`: of the mount. */
   constructor(kind: DiskKind, options: readonly string[] = []) {
     this.#base = mkdtempSync(join(tmpdir(), "chronicle-disk-"));
     this.#kind = kind;
@@ -57,7 +66,7 @@ export class MountedDisk implements Disposable {
     }
   }
 
-  /** Returns why no such disk can be made here; `undefined` if it can. */
+  /** Returns why this machine cannot make such a disk. `undefined` if it can. */
   static whyNot(kind: DiskKind): string | undefined {
     if (process.platform !== "linux") return "only Linux mounts it";
     if (process.getuid?.() !== 0) return "only root mounts it";
@@ -98,7 +107,7 @@ export class MountedDisk implements Disposable {
     this.#loop = this.#run(["losetup", "-f", "--show", image]).trim();
   }
 
-  /** The folder that the machine gives to itself, as the server of NFS names it. */
+  /** The exported folder, as the NFS server names it. */
   get #exported(): string {
     return `127.0.0.1:${this.elsewhere}`;
   }

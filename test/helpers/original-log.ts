@@ -1,7 +1,7 @@
 import { sha256 } from "../../src/core/values/hash.ts";
 import { pythonText, readPythonJson } from "../../src/core/log/python-json.ts";
 
-/** A line of the original chronomemory with a correct hash. `fields`: JSON texts, in any order. */
+/** Returns a line of the original chronomemory with a correct hash. `fields`: JSON texts, in any order. */
 export function signedLine(fields: Readonly<Record<string, string>>): string {
   const all = { seq: "1", ts: '"T"', op: '"upsert"', record_id: '"a"', record: "{}", prev_hash: '""', ...fields };
   const full = { recursion_depth: "0", ...all };
@@ -12,7 +12,10 @@ export function signedLine(fields: Readonly<Record<string, string>>): string {
   return `${text.slice(0, -1)}, "hash": "${hash}"}`;
 }
 
-/** Consecutive lines from this seq on. The first has no predecessor, as after the original's compaction. */
+/**
+ * Returns consecutive lines from the seq `first` on. The first has no predecessor, as after a compaction of the
+ * original.
+ */
 export function chainedLines(first: number, all: readonly Readonly<Record<string, string>>[]): string[] {
   const lines: string[] = [];
   for (const [i, fields] of all.entries()) {

@@ -6,7 +6,7 @@
 export class OwnTime implements Disposable {
   #ticks = 0;
   readonly #cpu = process.cpuUsage();
-  // An interval that is late is not made up for: each tick is a millisecond or more.
+  // Node does not make up for late ticks, so each tick stands for a millisecond or more.
   readonly #timer = setInterval(() => (this.#ticks += 1), 1);
 
   /** Milliseconds since the beginning. */

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chronicleBin } from "./cli-package.ts";
 
-/** Two users. Ids suffice: neither needs an entry in `/etc/passwd`. */
+/** The ids of two users. They need no entry in `/etc/passwd`. */
 export const ALICE = 61_001;
 export const BOB = 61_002;
 
-/** The end of a command, and its output on both streams. */
+/** The exit code of a command, and its output on both streams. `code` is `null` if a signal ended it. */
 export interface Ran {
   readonly code: number | null;
   readonly out: string;
@@ -16,15 +16,18 @@ export interface Ran {
 
 /** Options of running a script. */
 export interface RunHow {
-  /** The user whose home folder is `$HOME`. Default: the script's own. */
+  /** The user whose home folder is `$HOME`. Default: the user who runs the script. */
   readonly home?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** The command that runs the shell: `["unshare", "-m"]`. */
+  /** A command that runs the shell, such as `["unshare", "-m"]`. Default: none. */
   readonly within?: readonly string[];
 }
 
-/** Users of one machine, each with a home folder, and a project of Alice's. Only root can make them. `dispose` removes everything. */
+/**
+ * Users of one machine, each with a home folder, and a project of Alice's. Only root can make them. Disposal removes
+ * everything.
+ */
 export class People implements Disposable {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-people-")));
   readonly project = join(this.folder, "project");
@@ -48,12 +51,12 @@ export class People implements Disposable {
     return join(this.folder, `home-${uid}`);
   }
 
-  /** The usual store of a user. */
+  /** Returns the default store of a user. */
   store(uid: number): string {
     return join(this.home(uid), ".local/state/chronicle");
   }
 
-  /** The usual configuration folder of a user. */
+  /** Returns the default configuration folder of a user. */
   config(uid: number): string {
     return join(this.home(uid), ".config/chronicle");
   }
@@ -72,14 +75,14 @@ export class People implements Disposable {
     return { code: ran.status, out: ran.stdout + ran.stderr };
   }
 
-  /** As `run`; a script that fails is an error. */
+  /** Like `run`, but returns the output, and throws if the script fails. */
   as(uid: number, script: string, how: RunHow = {}): string {
     const { code, out } = this.run(uid, script, how);
     if (code !== 0) throw new Error(`${script} ended with ${code}: ${out}`);
     return out;
   }
 
-  /** Every file and folder below a path that belongs to a user. */
+  /** Returns the path itself and every path below it that belong to a user. */
   ownedBy(uid: number, path: string): string[] {
     if (!existsSync(path)) return [];
     const stat = lstatSync(path);
@@ -88,5 +91,5 @@ export class People implements Disposable {
   }
 }
 
-/** Can this test run have several users? */
+/** True if this test run can act as several users. */
 export const hasPeople = process.getuid?.() === 0 && spawnSync("setpriv", ["--version"]).status === 0;

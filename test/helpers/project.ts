@@ -23,7 +23,10 @@ interface ProjectOptions {
   readonly config?: string;
 }
 
-/** A folder to record, and a store and configuration of its own, on the real disk. Disposed of at the end. */
+/**
+ * A temporary folder to record, with a store and a configuration of its own, on the real disk. Disposal closes and
+ * removes everything.
+ */
 export class Project implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-test-")));
   readonly folder = join(this.base, "project");
@@ -32,14 +35,17 @@ export class Project implements AsyncDisposable {
   readonly #stores = new Set<StoreApi>();
   readonly #workspaces = new Set<WorkspaceApi>();
 
-  /** `storeInside`: the store lies in the tracked folder, as `.state`. `config`: where key and heads are kept. */
+  /**
+   * `storeInside`: if true, the store is in the tracked folder, as `.state`. `config`: the folder of the key and the
+   * heads, in `base`.
+   */
   constructor({ storeInside = false, config = "config" }: ProjectOptions = {}) {
     this.configFolder = join(this.base, config);
     this.home = storeInside ? join(this.folder, ".state") : join(this.base, "store");
     mkdirSync(this.folder);
   }
 
-  /** The file's path on the disk. */
+  /** Returns the absolute path of a file of the project. */
   at(path: string): string {
     return join(this.folder, path);
   }
@@ -81,7 +87,7 @@ export class Project implements AsyncDisposable {
     return workspace;
   }
 
-  /** Everything beneath the project: kind, mode and content of each path. */
+  /** Returns the kind, mode and content of every path below a folder. Default: the project. */
   tree(folder = this.folder): Record<string, string> {
     const found: Record<string, string> = Object.create(null) as Record<string, string>;
     const walk = (at: string, prefix: string): void => {

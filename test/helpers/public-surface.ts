@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const repo = join(import.meta.dirname, "..", "..");
-/** A file of the repository, as text. */
+/** Returns the text of a file of the repository. */
 export const source = (path: string): string => readFileSync(join(repo, path), "utf8");
 
-/** Names that a file of exports hands on: `type` marks those that exist for the type checker only. */
+/** Returns the names that a file re-exports. `type` marks names that exist for the type checker only. */
 export function exportsOf(path: string): string[] {
   const names: string[] = [];
   for (const [, from = "", file = ""] of source(path).matchAll(/^export (type \*|\{[^}]*\}) from "\.\/([^"]+)";$/gm)) {
@@ -22,12 +22,12 @@ export function exportsOf(path: string): string[] {
   return names.sort();
 }
 
-/** The types that a file exports. */
+/** Returns the types that a file declares and exports. */
 export function typesOf(path: string): string[] {
   return [...source(path).matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => `type ${name}`);
 }
 
-/** The members of an interface, as they are written. */
+/** Returns the members of an interface as they are written, without comments. */
 export function membersOf(path: string, name: string): string[] {
   const body =
     new RegExp(`^export interface ${name} (?:extends [^{]*)?\\{\\n([^]*?)^\\}`, "m").exec(source(path))?.[1] ?? "";

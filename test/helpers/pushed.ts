@@ -7,13 +7,13 @@ import { OriginSession, type OriginOptions } from "../../src/replication/origin/
 import { ReplicaSession, type ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
 import type { ChannelEnd } from "../../src/replication/channel.ts";
 
-/** A workspace here and a replica there. */
+/** A workspace in a store (`here`), and a replica of it in another store (`there`). */
 export interface Ends {
   readonly here: StoreParts;
   readonly id: string;
   readonly there: StoreParts;
   readonly replica: string;
-  /** Other options of the origin; a function is called with its own ones. */
+  /** Options that replace those of the origin. A function gets the origin's own options. */
   readonly origin?: Partial<OriginOptions> | ((own: OriginOptions) => Partial<OriginOptions>);
   readonly options?: Partial<ReplicaOptions>;
 }
@@ -21,11 +21,11 @@ export interface Ends {
 /** The traffic of one conversation. */
 export interface Talked {
   readonly ends: readonly [origin: ChannelEnd, replica: ChannelEnd];
-  /** Bytes of all frames, both ways. */
+  /** The number of bytes of all frames in both directions. */
   readonly bytes: number;
 }
 
-/** Lets a replica follow until it has everything, and lets it go. */
+/** Lets a replica follow until it has everything, and then ends the connection. `during` is called before the end. */
 export async function pushAll(ends: Ends, during?: (hold: ReplicaHold) => Promise<void>): Promise<Talked> {
   await using origins = new Origins(ends.here);
   const hold = await openReplica(ends.there, ends.replica);

@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL("../format/replica.py", import.meta.url));
 
 export const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-/** The report of a replica. */
+/** The state that the replica reports. */
 export interface ReplicaReport {
   readonly sandbox_id: string;
   readonly workspace: string;
@@ -20,7 +20,7 @@ export interface ReplicaReport {
   readonly root: string;
   readonly settled: number;
   readonly capabilities: readonly string[];
-  /** The last head that it has compared with its own state. */
+  /** The last head that the replica has compared with its own state. */
   readonly witnessed: number;
   /** Number of messages received, by type. */
   readonly messages: Readonly<Record<string, number>>;
@@ -33,7 +33,8 @@ export interface ReplicaReport {
 }
 
 /**
- * The answer to a command. `error`: the origin's error; `fault`: the code with which the replica ended the connection.
+ * The answer to a command. `error`: the error of the origin. `fault`: the code with which the replica ended the
+ * connection.
  */
 export interface ReplicaAnswer {
   readonly ok?: ReplicaReport;
@@ -50,7 +51,7 @@ interface ConnectOptions {
   readonly capabilities?: readonly string[];
 }
 
-/** The replica that was written from docs/protocol.md alone, in a process of its own. */
+/** The replica that was written from docs/protocol.md alone. It runs in a process of its own. */
 export class PythonReplica implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-page-")));
   readonly folder = join(this.base, "folder");
@@ -69,7 +70,7 @@ export class PythonReplica implements AsyncDisposable {
     child.on("exit", () => this.#wake?.());
   }
 
-  /** Gives a command, and waits for its answer. */
+  /** Sends a command, and returns its answer. */
   async ask(command: string, more: object = {}): Promise<ReplicaAnswer> {
     const child = this.#child;
     if (child === undefined) throw new Error("the replica is not started");
@@ -82,7 +83,7 @@ export class PythonReplica implements AsyncDisposable {
     }
   }
 
-  /** The same, where it must go well. */
+  /** Like `ask`, but throws if the command fails. */
   async do(command: string, more: object = {}): Promise<ReplicaReport> {
     const answer = await this.ask(command, more);
     if (answer.ok === undefined) throw new Error(`${command}: ${JSON.stringify(answer)}`);
@@ -93,23 +94,23 @@ export class PythonReplica implements AsyncDisposable {
     return this.ask("connect", options);
   }
 
-  /** The origin's lines, as they have come. */
+  /** The lines of the origin's log as the replica has received them. */
   get lines(): string {
     return readFileSync(join(this.#state, "upstream.wal"), "utf8");
   }
 
-  /** Saves its state, as a backup would. */
+  /** Saves the state of the replica, as a backup would. */
   keep(): void {
     cpSync(this.#state, join(this.base, "kept"), { recursive: true });
   }
 
-  /** Puts that back. It must not run. */
+  /** Restores the state that `keep` has saved. The replica must not be running. */
   putBack(): void {
     rmSync(this.#state, { recursive: true });
     cpSync(join(this.base, "kept"), this.#state, { recursive: true });
   }
 
-  /** Ends it in the middle of whatever it does. */
+  /** Kills the replica in the middle of whatever it does. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -125,7 +126,9 @@ export class PythonReplica implements AsyncDisposable {
   }
 }
 
-/** Everything in a folder by the bytes of its path: kind, mode, and the hash of the content or target. */
+/**
+ * Returns the kind, the mode and the hash of the content or target of every path in a folder, by the bytes of the path.
+ */
 export function bytesTree(folder: string): Record<string, string> {
   const found: Record<string, string> = {};
   const walk = (at: Buffer): void => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "../../src/api/record-api.ts";
 import { openRecordStore } from "../../src/open.ts";
 
-/** A folder for a record store of its own on the real disk. Disposed of at the end. */
+/** A temporary folder for a record store, on the real disk. Disposal closes and removes everything. */
 export class RecordFolder implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-records-")));
   readonly folder = join(this.base, "deep", "store");
@@ -16,7 +16,9 @@ export class RecordFolder implements AsyncDisposable {
     return store;
   }
 
-  /** A closed store in which these ids were put, in order: `{n: 1}`, `{n: 2}` … */
+  /**
+   * Makes a store, puts `count` records `{n: 1}`, `{n: 2}` … in order, and closes it. `ids`: the id of the n-th record.
+   */
   async closed(count: number, ids = (n: number) => `k${n}`): Promise<void> {
     const store = await this.store();
     for (let n = 1; n <= count; n += 1) await store.upsert(ids(n), { n });
@@ -52,7 +54,7 @@ export class RecordFolder implements AsyncDisposable {
     for (const name of ["head.json", "snapshot.json"]) rmSync(this.at(name), { force: true });
   }
 
-  /** The seq of `snapshot.json`, or `undefined`. */
+  /** The seq of `snapshot.json`. `undefined` if there is none. */
   get checkpoint(): number | undefined {
     if (!this.has("snapshot.json")) return undefined;
     return (JSON.parse(readFileSync(this.at("snapshot.json"), "utf8")) as { state: { seq: number } }).state.seq;
@@ -64,7 +66,7 @@ export class RecordFolder implements AsyncDisposable {
   }
 }
 
-/** Everything that an iteration brings. */
+/** Collects all items of an iteration. */
 export async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);

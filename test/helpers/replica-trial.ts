@@ -11,18 +11,20 @@ import type { CutWire } from "./cut-wire.ts";
 /** Number of paths that both sides write to. */
 const SHARED = 4;
 
-/** A process that can be killed at any moment, and started again. */
+/** A process that can be killed at any moment and started again. */
 interface Mortal {
   kill(): Promise<unknown>;
   start(): Promise<void>;
 }
 
-/** The parts of a trial: the ones that fail, and the work that goes on meanwhile. */
+/**
+ * The parts of a trial: the processes and the connection that fail, and the work that both sides do in the meantime.
+ */
 export interface Trial {
   readonly origin: Mortal;
   readonly replica: Mortal;
   readonly wire: CutWire;
-  /** The work of both sides; if it ends before it is told to, it rejects. */
+  /** The work of both sides. Rejects if the work ends before the trial ends it. */
   readonly running: Promise<unknown>;
   readonly status: () => Promise<SyncShape>;
   /** Number of kills. */
@@ -31,8 +33,8 @@ export interface Trial {
 }
 
 /**
- * Kills either side again and again; returns which, in order. Before every other pair of kills the connection is cut,
- * too.
+ * Kills one of the sides again and again. Returns which one each time. The connection is also cut before every other
+ * pair of kills.
  */
 export async function killOften(trial: Trial): Promise<string[]> {
   const { origin, replica, wire, running, runs, seed } = trial;
@@ -54,7 +56,7 @@ export async function killOften(trial: Trial): Promise<string[]> {
   return killed;
 }
 
-/** Until the replica has its connection again. */
+/** Waits until the replica is connected again. */
 async function connected({ wire, status }: Pick<Trial, "wire" | "status">): Promise<void> {
   const since = performance.now();
   while (wire.open === 0) {
@@ -64,7 +66,7 @@ async function connected({ wire, status }: Pick<Trial, "wire" | "status">): Prom
   }
 }
 
-/** Until both sides have everything, and no conflict is left. Returns the paths of those that were met. */
+/** Waits until both sides have everything and no conflict is left, and resolves the conflicts. Returns their paths. */
 export async function settleAll(syncs: SyncApi, id: string): Promise<Set<string>> {
   const met = new Set<string>();
   for (let shape: SyncShape | undefined; shape === undefined || shape.conflicts > 0;) {
@@ -77,7 +79,7 @@ export async function settleAll(syncs: SyncApi, id: string): Promise<Set<string>
   return met;
 }
 
-/** Writes to paths that the other side writes to. */
+/** Writes to paths to which the other side also writes. */
 export class SharedPaths {
   readonly answered: { readonly path: string; readonly hash: string }[] = [];
   readonly #workspace: WorkspaceApi;
@@ -85,7 +87,7 @@ export class SharedPaths {
   readonly #random: () => number;
   readonly #paths: string;
 
-  /** `paths`: their names; `%` stands for their number. */
+  /** `paths`: the names of the paths. `%` stands for the number of a path. */
   constructor(workspace: WorkspaceApi, name: string, random: () => number, paths = "shared/%") {
     this.#workspace = workspace;
     this.#name = name;
@@ -104,9 +106,9 @@ export class SharedPaths {
   }
 }
 
-/** Writes files as programs do: without an acknowledgement. */
+/** Writes files into a folder as programs do, so no write is acknowledged. */
 export class FolderWriter {
-  /** The final content of each file that it wrote. */
+  /** The final content of each file that was written. */
   readonly left = new Map<string, string>();
   readonly #folder: string;
   readonly #name: string;
@@ -121,7 +123,7 @@ export class FolderWriter {
   async run(ending: AbortSignal): Promise<void> {
     mkdirSync(join(this.#folder, this.#name), { recursive: true });
     for (let n = 0; !ending.aborted; n += 1) {
-      // Each a few times, and some of them too long for one piece.
+      // Each file is written a few times. Some contents are too long for one piece.
       const path = `${this.#name}/${Math.floor(n / 3)}`;
       const content = `${n}\n`.repeat(n % 7 === 0 ? 40_000 : 10);
       writeFileSync(join(this.#folder, path), content);
@@ -131,7 +133,7 @@ export class FolderWriter {
   }
 }
 
-/** The workspace of the folder that the server was started in. */
+/** Waits for the workspace of the folder in which the server was started, and returns its id. */
 export async function folderOf(client: ChronicleClient): Promise<string> {
   const since = performance.now();
   for (; ; await delay(20)) {
@@ -141,7 +143,7 @@ export async function folderOf(client: ChronicleClient): Promise<string> {
   }
 }
 
-/** Every file beneath a folder, with the hash of its content and its mode. */
+/** Returns the hash of the content and the mode of every file below a folder. */
 export function contentsIn(folder: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const path of readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()) {
@@ -156,15 +158,15 @@ export function contentsIn(folder: string): Record<string, string> {
   return found;
 }
 
-/** The contents that an event is about: of a file, or a version that did not become one. */
+/** Returns the hashes of the contents in an event of a file or a version. */
 export function hashesOf({ op, record_id, record }: LogEventShape): string[] {
   if (op !== "upsert" || !/^(file|version):/.test(record_id)) return [];
   return [...JSON.stringify(record).matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash]) => hash ?? "");
 }
 
 /**
- * Entries of the replica that are in the history more than once, or behind a later one of the same file, and iterations whose
- * numbers do not go up by one.
+ * Returns faults in how the origin recorded the entries of a replica: entries that were recorded more than once, or
+ * after a later entry of the same file, and iterations whose numbers do not increase by one.
  */
 export function writtenTwice(events: readonly LogEventShape[]): string[] {
   const [seen, last, latest] = [new Set<string>(), new Map<string, number>(), new Map<string, number>()];
@@ -177,7 +179,7 @@ export function writtenTwice(events: readonly LogEventShape[]): string[] {
       found.push(`${seq}: ${record_id} ${before} then ${iteration}`);
     last.set(record_id, iteration);
     if (replica === undefined) continue;
-    // Missing parent folders have the number of the entry in them.
+    // Parent folders that were made for an entry are recorded with the number of that entry.
     const key = `${replica.id} ${replica.local_seq} ${record_id}`;
     if (seen.has(key)) found.push(`${seq}: ${key} once more`);
     seen.add(key);
@@ -195,7 +197,7 @@ interface WrittenRecord {
   readonly replica?: { readonly id: string; readonly local_seq: number };
 }
 
-/** Mulberry32: the same each time. */
+/** Returns a generator of numbers (Mulberry32) that depend only on the seed. */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {

@@ -7,7 +7,10 @@ import { createInterface } from "node:readline";
 import type { SyncEventShape } from "../../src/api/sync-api.ts";
 import { chronicleBin } from "./cli-package.ts";
 
-/** `chronicle replicate` in a process of its own, in the foreground, with a home, a store and a folder of its own; it can be killed and started again. */
+/**
+ * `chronicle replicate` in a process of its own, in the foreground. It has a home, a store and a folder of its own. A
+ * test can kill it and start it again.
+ */
 export class ReplicateProcess implements AsyncDisposable {
   readonly base: string;
   /** The user's home, with the store in it. */
@@ -15,12 +18,12 @@ export class ReplicateProcess implements AsyncDisposable {
   /** The store. */
   readonly home: string;
   readonly folder: string;
-  /** The events it reported since it was last started. */
+  /** The events that the process has reported since it was last started. */
   readonly told: SyncEventShape[] = [];
   #child: ChildProcess | undefined;
   #id = "";
 
-  /** `folder`: default: one beside its home. */
+  /** `folder`: the folder of the replica. Default: one beside its home. */
   constructor(folder?: string) {
     this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-box-")));
     this.userHome = join(this.base, "home");
@@ -29,22 +32,22 @@ export class ReplicateProcess implements AsyncDisposable {
     mkdirSync(this.userHome);
   }
 
-  /** The environment of everything that its user starts. */
+  /** The environment of every process of this user. */
   get env(): NodeJS.ProcessEnv {
     return { CI: "true", PATH: process.env["PATH"], HOME: this.userHome, LC_ALL: "C.UTF-8" };
   }
 
-  /** The workspace that follows. */
+  /** The id of the workspace that follows the origin. `""` before the first event. */
   get id(): string {
     return this.#id;
   }
 
-  /** The address at which it is steered. */
+  /** The address of the socket that controls the sync. */
   get socketUrl(): string {
     return `unix:${join(this.home, "run", `sync-${this.#id}.sock`)}`;
   }
 
-  /** Starts it with the options that say where its origin is; resolves when it is under way, and can be steered. */
+  /** Starts the process. `options` name the origin. Resolves once the sync has started and can be controlled. */
   async start(options: readonly string[]): Promise<void> {
     this.told.length = 0;
     const child = spawn(process.execPath, [chronicleBin(), "replicate", this.folder, "--json", ...options], {
@@ -56,7 +59,7 @@ export class ReplicateProcess implements AsyncDisposable {
     const first = Promise.withResolvers<void>();
     const said: string[] = [];
     createInterface({ input: child.stdout }).on("line", (line) => {
-      // An event stands on one line, an error on several.
+      // An event is on one line. An error has several lines.
       if (!line.startsWith('{"')) return void said.push(line);
       const event = JSON.parse(line) as SyncEventShape;
       this.#id ||= event.id;
@@ -67,7 +70,7 @@ export class ReplicateProcess implements AsyncDisposable {
     if (code !== undefined) throw new Error(`replicate ended with ${code}: ${said.join("\n")}`);
   }
 
-  /** Ends it in the middle of whatever it does. */
+  /** Kills the process in the middle of whatever it does. Returns its exit code, `null` if a signal ended it. */
   async kill(signal: "SIGKILL" | "SIGINT" = "SIGKILL"): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;

@@ -2,14 +2,14 @@ import { request } from "node:http";
 import { basename } from "node:path";
 import type { Serving } from "../server/serving.ts";
 
-/** A request to an operation. */
+/** The request of an operation. `bytes`: a body that is not JSON. */
 interface Asked {
   readonly path: string;
   readonly body?: unknown;
   readonly bytes?: string;
 }
 
-/** What the requests are about. */
+/** The workspace, work, paths and contents that the requests name. */
 interface About {
   /** `/v1/workspaces/ID` */
   readonly base: string;
@@ -20,7 +20,10 @@ interface About {
 
 export type EachRequest = Readonly<Record<string, readonly Asked[]>>;
 
-/** Requests to each operation that readers or agents may ask. A test compares the names with the table of routes. */
+/**
+ * Returns requests to each operation that readers or agents may call. A test compares the names with the table of
+ * routes.
+ */
 export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest {
   const get = (...all: readonly string[]): Asked[] => all.map((path) => ({ path: `${base}${path}` }));
   const post = (path: string, ...bodies: readonly unknown[]): Asked[] =>
@@ -104,7 +107,10 @@ export function requestsToAll({ base, ids, paths, hashes }: About): EachRequest 
   };
 }
 
-/** Sends a request; returns its status, and the text of its head and body. A stream of events is read to the last one. */
+/**
+ * Sends a request. Returns the status, and the text of the head and the body. A stream of events is read to the last
+ * event.
+ */
 export async function answerTo(
   serving: Serving,
   { method, path, body, bytes, token }: Asked & { readonly method: string; readonly token: string },
@@ -122,7 +128,7 @@ export async function answerTo(
   };
 }
 
-/** A stream of events has no end: it is read up to the last one that is recorded. */
+/** Reads a stream of events up to the last recorded event, because the stream has no end. */
 async function eventsOf(serving: Serving, path: string, token: string): Promise<string> {
   const { seq } = (await serving.ask(path.replace(/\/events\?.*/, "/status"))).json<{ seq: number }>();
   const { promise, resolve, reject } = Promise.withResolvers<string>();

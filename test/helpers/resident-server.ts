@@ -15,12 +15,12 @@ const disk = new NodeDisk();
 /** The version of the process. */
 export const VERSION = packageJson.version;
 
-/** The longest time in which the process must have opened a workspace, in milliseconds. */
+/** The maximum time until the process has opened a workspace, in milliseconds. */
 const READY_MS = 20_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The call of a command that would be started by this process. */
+/** Returns the call of a command, as a command started by this process would send it. */
 export function commandCall(argv: readonly string[], cwd: string, env: Environment): CommandCall {
   const view = viewFrom(disk, cwd);
   if (view === undefined) throw new Error(`${cwd} is not there`);
@@ -31,13 +31,13 @@ export function commandCall(argv: readonly string[], cwd: string, env: Environme
   };
 }
 
-/** The long-lived process of a store, as a command would start it. Runs from the sources. */
+/** The server of a store, as a command would start it. It runs from the sources. */
 export class ResidentServer {
   readonly #env: Environment;
   readonly #home: string;
   #child: ChildProcess | undefined;
 
-  /** `env`: that of the commands. */
+  /** `env`: the environment of the commands. */
   constructor(env: Environment, home: string) {
     this.#env = env;
     this.#home = home;
@@ -47,7 +47,10 @@ export class ResidentServer {
     return this.#child?.pid ?? 0;
   }
 
-  /** Resolves once the process carries out commands in the folder; to false if it does not in time. */
+  /**
+   * Starts the server if necessary. Resolves to true once it carries out commands in the folder, or to false if it does
+   * not in time.
+   */
   async ready(cwd: string, withinMs = READY_MS): Promise<boolean> {
     if (!existsSync(join(this.#home, "workspaces"))) return false;
     if (this.#child === undefined || this.#child.exitCode !== null) this.#start();

@@ -13,16 +13,19 @@ import type { ServeOptions } from "../../src/daemon/serve-options.ts";
 import type { ServerLimits } from "../../src/server/limits/limits.ts";
 
 interface ServedOptions {
-  /** Is hosted, and watched. */
+  /** A folder that the server hosts and watches. Default: none. */
   readonly folder?: string;
   readonly limits?: Partial<ServerLimits>;
   /** The store to serve. Default: a new one. */
   readonly places?: { readonly home: string; readonly configFolder: string };
-  /** Carries out commands of other processes, which have this version. */
+  /** Carries out commands of other processes that have this version. Default: the server carries out none. */
   readonly performs?: { readonly version: string; readonly perform: NonNullable<ServeOptions["perform"]> };
 }
 
-/** A store of its own and a server of it, in this process, on a real Unix socket and a real port. Disposed of at the end. */
+/**
+ * A store and a server of it in this process, on a real Unix socket and a real port. Disposal ends and removes
+ * everything.
+ */
 export class ServedStore implements AsyncDisposable {
   readonly base: string;
   readonly store: StoreApi;
@@ -73,7 +76,7 @@ export class ServedStore implements AsyncDisposable {
     return new ServedStore({ base, store, token, url, socketUrl: `unix:${socket}` }, server, served);
   }
 
-  /** A client: over the Unix socket, as its owner, or over the port with the operator's token. */
+  /** Returns a client: over the Unix socket as the owner, or over the port with the operator's token. */
   client(over: "socket" | "port" = "socket", options: Partial<ClientOptions> = {}): ChronicleClient {
     const client =
       over === "socket"

@@ -5,12 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chronicleBin } from "./cli-package.ts";
 
-/** `chronicle serve` in a process of its own, with a store and a folder of its own; it can be killed and started again. */
+/**
+ * `chronicle serve` in a process of its own, with a store and a folder of its own. A test can kill it and start it
+ * again.
+ */
 export class ServerProcess implements AsyncDisposable {
   readonly base: string;
   readonly home: string;
   readonly configFolder: string;
-  /** The folder that it is started in, and hosts. */
+  /** The folder in which the server is started, and which it hosts. */
   readonly project: string;
   readonly token = "the-operator-token-of-a-server-that-is-killed";
   readonly socketUrl: string;
@@ -19,7 +22,7 @@ export class ServerProcess implements AsyncDisposable {
   readonly #more: NodeJS.ProcessEnv;
   #port = 0;
 
-  /** `options`: more of them for `serve`; `env`: more for its process. */
+  /** `options`: further options of `serve`. `env`: further variables of the process. */
   constructor(options: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     this.#options = options;
     this.#more = env;
@@ -31,19 +34,19 @@ export class ServerProcess implements AsyncDisposable {
     mkdirSync(this.project);
   }
 
-  /** The same whenever it runs: it is started again on the port that it had. */
+  /** The address of the port. It never changes, because the server is started again on the same port. */
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Resident memory in bytes: now, and the most that it ever was. */
+  /** Returns the resident memory in bytes: the present amount and the maximum so far. */
   memory(): { readonly now: number; readonly most: number } {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
     const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
     return { now: kib("VmRSS") * 1024, most: kib("VmHWM") * 1024 };
   }
 
-  /** Resolves when it listens, on its socket and its port. */
+  /** Starts the server. Resolves once it listens on its socket and its port. */
   async start(): Promise<void> {
     const socket = this.socketUrl.slice("unix:".length);
     const options = [
@@ -73,12 +76,12 @@ export class ServerProcess implements AsyncDisposable {
     throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);
   }
 
-  /** Does its process live? */
+  /** True if the process is running. */
   get lives(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** A new token of this role, as its owner makes one. */
+  /** Makes a new token with this role, as the owner of the store does. */
   makeToken(role: "reader" | "agent" | "operator"): string {
     const options = ["--json", "--store", this.home, "token", "create", "--role", role];
     const ran = spawnSync(process.execPath, [chronicleBin(), ...options], { env: this.#env, encoding: "utf8" });
@@ -98,7 +101,7 @@ export class ServerProcess implements AsyncDisposable {
     };
   }
 
-  /** Ends it in the middle of whatever it does. */
+  /** Kills the server in the middle of whatever it does. Returns its exit code, `null` if a signal ended it. */
   async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;

@@ -13,7 +13,7 @@ import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-stor
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { newUlid } from "../../src/util/ulid.ts";
 
-/** The backends of a store on the real disk. `alter` changes those of its parts that a test wants otherwise. */
+/** Returns the backends of a store on the real disk. `alter` returns the options that a test wants to differ. */
 export function storeBackends(
   alter: (usual: FileBackendsOptions) => Partial<FileBackendsOptions> = () => ({}),
   disk = new NodeDisk(),
@@ -37,7 +37,7 @@ export function storeBackends(
   };
 }
 
-/** The parts of a store on the real disk, for tests that assemble engines themselves. */
+/** Opens the parts of a store on the real disk, for tests that assemble engines themselves. */
 export function storeParts(home: string, configFolder: string): Promise<StoreParts> {
   return openParts({ home, configFolder, waitMs: 5_000 }, storeBackends());
 }

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
 
-/** A shell at work may be slow to answer. */
+/** Timeout and interval of waiting, in milliseconds. A busy shell may be slow to answer. */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** A shell in a terminal (tmux): input goes the way of a person's keys, and the screen is the one a person sees. */
+/** A shell in a terminal (tmux). Input arrives like a person's keys, and `screen` is what a person sees. */
 export class TmuxTerminal implements Disposable {
   readonly #base = mkdtempSync(join(tmpdir(), "chronicle-tmux-"));
   readonly #env: NodeJS.ProcessEnv;
 
-  /** `env`: of the shell, and nothing else. */
+  /** `env`: the whole environment of the shell, apart from variables that the terminal needs. */
   constructor(folder: string, env: Readonly<Record<string, string | undefined>>) {
     this.#env = { ...env, PS1: "$ ", TERM: "xterm-256color", HISTFILE: "" };
     const rc = join(this.#base, "rc");
@@ -20,23 +20,23 @@ export class TmuxTerminal implements Disposable {
     this.#tmux("new-session", "-d", "-x", "100", "-y", "40", "-c", folder, `exec bash --noprofile --rcfile ${rc}`);
   }
 
-  /** Why there is no such terminal here; `undefined`: there is. */
+  /** Returns why there can be no such terminal here. `undefined` if there can. */
   static whyNot(): string | undefined {
     return spawnSync("tmux", ["-V"]).status === 0 ? undefined : "needs tmux";
   }
 
-  /** Waits until the shell asks for the next command. */
+  /** Waits for the prompt of the shell. */
   async prompt(): Promise<void> {
     await this.until(/(?:^|\n)\$$/);
   }
 
-  /** Types this, and Enter. */
+  /** Types a text and Enter. */
   line(text: string): void {
     this.type(text);
     this.press("Enter");
   }
 
-  /** Types letters. */
+  /** Types a text literally. */
   type(text: string): void {
     this.#tmux("send-keys", "-l", text);
   }
@@ -46,13 +46,13 @@ export class TmuxTerminal implements Disposable {
     this.#tmux("send-keys", ...keys);
   }
 
-  /** The text of the screen and its scrollback; wrapped lines are joined. */
+  /** The text of the screen and its scrollback. Wrapped lines are joined. */
   get screen(): string {
     const text = this.#tmux("capture-pane", "-p", "-J", "-S", "-2000").trimEnd();
     return text.replaceAll(/ +$/gm, "");
   }
 
-  /** Waits until the screen shows this. */
+  /** Waits until the screen matches. */
   async until(shown: RegExp): Promise<void> {
     await vi.waitFor(() => {
       const { screen } = this;

@@ -11,22 +11,23 @@ import { chronicleBin } from "./cli-package.ts";
 
 export const isRoot = process.getuid?.() === 0;
 
-/** May this machine mount file systems in a namespace of its own? */
+/** True if this process can mount file systems in a mount namespace of its own. */
 export const canMount =
   isRoot && spawnSync("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"], { stdio: "ignore" }).status === 0;
 
 /** The options of running a script. */
 export interface ShellOptions {
-  /** Default: a new one, removed afterwards. */
+  /** The folder of the script. Default: a temporary one, which is removed afterwards. */
   readonly folder?: string;
-  /** Run as this user (and group), with no rights of root. */
+  /** Runs the script as this user (and group), without rights of root. Default: as the test. */
   readonly user?: number;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * Runs a bash script, every line of which must succeed, with `chronicle` at hand and a home of its own, in a mount
- * namespace of its own where that is possible. Returns its stdout; throws with everything it said if it fails.
+ * Runs a bash script with the command `chronicle` and a home of its own, in a mount namespace of its own if that is
+ * possible. Every line of it must succeed. Returns its stdout. If the script fails, throws an error with all of its
+ * output.
  */
 export function inMountSpace(script: string, options: ShellOptions = {}): string {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "chronicle-shell-"));
@@ -62,7 +63,7 @@ function runScript(folder: string, script: string, { user, env }: ShellOptions):
   return ran.stdout;
 }
 
-/** The whole content of an iteration. */
+/** Reads the whole content of an iteration. Default: the last one. */
 export async function contentOf(workspace: WorkspaceApi, path: string, iteration?: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for await (const piece of (await workspace.cat(path, iteration)).pieces()) pieces.push(Buffer.from(piece));
@@ -75,8 +76,8 @@ export async function isSound(workspace: WorkspaceApi): Promise<readonly VerifyP
 }
 
 /**
- * A process that runs this JavaScript (CommonJS, `args` at hand) until it is disposed of; ready when it has begun. Its
- * errors are ignored: the files it works on come and go.
+ * Runs JavaScript (CommonJS, with `args`) in another process until it is disposed of. Resolves once the process has
+ * started. `attempt` in the code ignores errors, because the files that the process works on come and go.
  */
 export async function background(code: string, ...args: readonly string[]): Promise<Disposable> {
   const script = `const fs = require("fs"); const args = process.argv.slice(1);

@@ -15,24 +15,27 @@ interface Process {
   readonly workspace: WorkspaceApi;
 }
 
-/** What they have open. */
+/** Options of the workspace that both processes open. */
 export interface TwoProcessesOptions {
-  /** The tracked ones; the first one is a folder. Default: /proj. */
+  /** The tracked roots. The first one must be a folder. Default: /proj. */
   readonly roots?: readonly string[];
   /** The storage of the store. Default: packs and NDJSON on the disk. */
   readonly storage?: StorageBackends;
 }
 
 /**
- * Two processes of one machine that may have the same workspace open. One of them is working. Each has its own index:
- * events of the other one appear as if it had been killed before it could update the index.
+ * Two processes of one machine that may have the same workspace open. One of them works at a time. Each has an index of
+ * its own, so the events of the other process appear as if that process had been killed before it could update the
+ * index.
  */
 export class TwoProcesses {
   readonly #backends: Backends;
   readonly #roots: readonly string[];
   #atWork: Process | undefined;
   #other: Process | undefined;
-  /** The workspace, once it was begun: a root that is a file may be gone later. */
+  /**
+   * The id of the workspace once it exists. It is opened by its id, because a root that is a file may be missing later.
+   */
   #known: string | undefined;
 
   constructor(disk: SimDisk, clock: () => number, { roots = ["/proj"], storage }: TwoProcessesOptions = {}) {
@@ -55,7 +58,7 @@ export class TwoProcesses {
     this.#atWork = { store, workspace };
   }
 
-  /** The one at work ends. */
+  /** Ends the working process. */
   async close(): Promise<void> {
     const ended = this.#atWork;
     this.#atWork = undefined;
@@ -63,7 +66,7 @@ export class TwoProcesses {
     await ended?.store.close();
   }
 
-  /** The other one goes on; this one stays as it is. */
+  /** Lets the other process work. The present one stays open. */
   async swap(): Promise<void> {
     [this.#atWork, this.#other] = [this.#other, this.#atWork];
     if (this.#atWork === undefined) await this.open();
@@ -77,7 +80,10 @@ export class TwoProcesses {
   }
 }
 
-/** The index of contents that all processes share. Once it is no longer open anywhere, it is gone, and is made anew. */
+/**
+ * Returns an opener of the blob index that all processes share. Once no process has it open, it is discarded, and the
+ * next opening makes a new one.
+ */
 function sharedBlobIndex(): BlobIndexOpener {
   let users = 0;
   let index = new SharedBlobIndex(() => {});

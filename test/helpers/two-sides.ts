@@ -8,20 +8,20 @@ import { vi } from "vitest";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 /**
- * Timeout and interval of waiting, in milliseconds. Two programs start from their sources meanwhile, one after the
- * other: beside a dozen busy processes on two cores, the start of one takes 20 seconds.
+ * Timeout and interval of waiting, in milliseconds. In this time two programs start from their sources, one after the
+ * other. Beside a dozen busy processes on two cores, one start takes 20 seconds.
  */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** A process of one side; its output arrives piece by piece. */
+/** A process of one side. `said`: its output so far, piece by piece. */
 export interface SideProcess {
   readonly child: ChildProcess;
   readonly said: string[];
 }
 
 /**
- * An origin and a replica as real processes, each with a store of its own, in folders `origin` and `desk` of a
- * temporary one.
+ * An origin and a replica as real processes, each with a store of its own, in the folders `origin` and `desk` of a
+ * temporary folder.
  */
 export class TwoSides implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-sides-")));
@@ -46,14 +46,14 @@ export class TwoSides implements AsyncDisposable {
     return existsSync(full) ? readFileSync(full, "utf8") : undefined;
   }
 
-  /** Resolves once the file is this. */
+  /** Resolves once the file has this content. `undefined`: once it is absent. */
   async becomes(side: "origin" | "desk", path: string, content: string | undefined): Promise<void> {
     await vi.waitFor(() => assert.equal(this.read(side, path), content, `${side}: ${path}`), PATIENCE);
   }
 
   /**
-   * Starts the origin's server and the replica that follows it, started by `prefix`. Resolves once the origin can be
-   * reached.
+   * Starts the server of the origin, and the replica that follows it. `prefix`: a command that runs the replica.
+   * Resolves once the origin can be reached.
    */
   async follow(prefix: readonly string[] = []): Promise<SideProcess> {
     const socket = join(this.base, "run/c.sock");
@@ -64,7 +64,7 @@ export class TwoSides implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const child of this.#running) {
-      // One that is stopped hears of nothing else.
+      // A stopped process gets no other signal before it continues.
       child.kill("SIGCONT");
       child.kill();
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");

@@ -8,8 +8,9 @@ import { modelRuns } from "./model-runs.ts";
 import { histories, withoutHiding } from "./model-steps.ts";
 
 /**
- * Random histories of two agents, people, runs and transactions in one to three roots, with undos, redos and rollbacks of any of
- * it, conflicts, prunings, compactions, restarts and power losses, against a model that knows states only (`model-*.ts`).
+ * Random histories of two agents, people, runs and transactions in one to three roots. Any of this work is undone,
+ * redone and rolled back, with conflicts, prunings, compactions, restarts and losses of power in between. The engine
+ * must agree with a model that knows only states (`model-*.ts`).
  */
 describe.each(BACKEND_SETS)("random histories of actions in %s", (set) => {
   it("agree with the model", async () => {
@@ -31,7 +32,7 @@ describe.each(BACKEND_SETS)("random histories of actions in %s", (set) => {
         for (const [key, n] of Object.entries(play.history.counts)) counts[key as keyof typeof counts] += n;
         for (const [key, n] of play.refused) refused.set(key, (refused.get(key) ?? 0) + n);
       }),
-      // The same histories in each run, so that a change is judged by what it changes.
+      // Each run of the tests plays the same histories, so that a different result comes from a change of the code.
       modelRuns(50, "1"),
     );
     process.stdout.write(`model of actions in ${set}: ${JSON.stringify(counts)}\n`);

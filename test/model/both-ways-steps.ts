@@ -21,43 +21,51 @@ import { dirname, join } from "node:path";
 
 const QUEUE_FILE = "/proc/sys/fs/inotify/max_queued_events";
 
-/** What happens to a folder on the real disk, as programs that know nothing of a watcher do it. */
+/** A change of a folder on the real disk, made as programs make it that do not know of a watcher. */
 export type FolderStep =
-  /** Words of the same size, so that only times tell the versions apart. `late`: the file keeps its earlier time. */
+  /**
+   * All words have the same size, so only times tell the versions of a file apart. `late`: the file gets its earlier
+   * time back.
+   */
   | { readonly how: "write"; readonly path: string; readonly word: number; readonly late: boolean }
   | { readonly how: "append"; readonly path: string }
   | { readonly how: "replace"; readonly path: string; readonly word: number }
   | { readonly how: "remove" | "folder" | "touch" | "symlink"; readonly path: string }
   | { readonly how: "rename" | "link"; readonly path: string; readonly to: string }
   | { readonly how: "chmod"; readonly path: string; readonly mode: number }
-  /** Out of the tracked folder, and into it. */
+  /** Renames out of the tracked folder, and back into it. */
   | { readonly how: "away" | "back"; readonly path: string; readonly place: number }
-  /** Through a name that a file of the first state has outside of the tracked folders. */
+  /**
+   * Writes a tracked file through its other name outside of the tracked folders. Some files of the first state have
+   * such a name.
+   */
   | { readonly how: "outside"; readonly place: number; readonly word: number }
-  /** Through another name that is made for it. */
+  /** Makes another name for a file, and writes through it. */
   | { readonly how: "linkAndWrite"; readonly path: string; readonly to: string; readonly word: number }
-  /** In a `.gitignore`, or in git's own file of a repository. */
+  /** Writes a rule into a `.gitignore`, or into git's own file of rules in a repository. */
   | { readonly how: "rule" | "exclude"; readonly path: string; readonly name: string }
-  /** Many files made, and half of them removed. */
+  /** Makes many files, and removes half of them. */
   | { readonly how: "burst"; readonly path: string; readonly files: number }
-  /** More events than the kernel keeps for a watcher, so that those of the next steps are dropped. */
+  /** Causes more events than the kernel queues for a watcher, so that the events of the next steps are dropped. */
   | { readonly how: "flood"; readonly path: string };
 
-/** What is asked or done by one of the two. */
+/** A call of one of the two workspaces. */
 export interface AskStep {
   readonly how: "ask";
   readonly what: "status" | "snapshot" | "undo" | "redo" | "restore" | "write";
   readonly by: "follower" | "direct";
 }
 
-/** So long a time that the times of files which were written before prove that they have not changed since. */
+/**
+ * A pause. It is so long that afterwards the times of files written before it prove that they have not changed since.
+ */
 export interface RestStep {
   readonly how: "rest";
 }
 
 export type BothWaysStep = FolderStep | AskStep | RestStep;
 
-/** The number of events that the kernel keeps for a watcher; 0 if the kernel is another one. */
+/** The number of events that the kernel queues for a watcher, 100,000 at most. 0 if the kernel is not Linux. */
 const QUEUE = existsSync(QUEUE_FILE) ? Math.min(Number(readFileSync(QUEUE_FILE, "utf8")), 100_000) : 0;
 
 const NAMES = ["a", "b", "d"];
@@ -65,10 +73,10 @@ const PLACES = 3;
 const FOLDERS = ["project", "project", "two"];
 const SINGLE = "single/file";
 
-/** What is tracked, relative to the base of the test: two folders, and a file. */
+/** The tracked roots, relative to the base of the test: two folders, and a file. */
 export const TRACKED = ["project", "two", SINGLE];
 
-/** The files that have another name outside, at `outside/0` and so on. */
+/** Files of the first state that have another name outside, at `outside/0` and so on. */
 const LINKED_OUTSIDE = ["project/a", "project/d/a", "two/d/d/b"];
 
 /** The other files of the first state. */
@@ -119,7 +127,7 @@ export const bothWaysHistories = fc.array(fc.oneof({ weight: 3, arbitrary: chang
   maxLength: 24,
 });
 
-/** Makes the first state beneath `base`, and the names outside of what is tracked. */
+/** Makes the first state in `base`, and the other names outside of the tracked roots. */
 export function beginFolders(base: string): void {
   for (const folder of [
     "outside",
@@ -141,8 +149,8 @@ export function beginFolders(base: string): void {
 }
 
 /**
- * True if a step may take a name away from a file with several names. A write through that name is not reported by the
- * others, so it must have been looked at before.
+ * True if a step may remove one of several names of a file. A write through that name is not reported for the other
+ * names, so the follower must have looked at the file before.
  */
 export function takesLink(base: string, step: FolderStep): boolean {
   if (step.how === "rename") return [step.path, step.to].some((path) => holdsLink(join(base, path)));
@@ -164,7 +172,7 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string";
 }
 
-/** Does a step; what the file system refuses is not done. */
+/** Performs a step. Does nothing if the file system refuses it. */
 export function change(base: string, step: FolderStep): void {
   try {
     changeOrThrow(base, step);
@@ -231,7 +239,7 @@ function burst(at: string, files: number): void {
   for (let i = 0; i < files; i += 2) rmSync(join(at, `f${i}`));
 }
 
-/** Two files in turn, because the kernel keeps one of two equal events. */
+/** Writes two files in turn, because the kernel drops an event that equals the one before. */
 function flood(at: string): void {
   const files = ["flood-a", "flood-b"].map((name) => openSync(join(at, name), "w"));
   for (let i = 0; i <= QUEUE; i += 1) for (const file of files) writeSync(file, "x");

@@ -19,12 +19,13 @@ import { found } from "./model-expect.ts";
 import { modelRuns } from "./model-runs.ts";
 
 /**
- * Random histories of a real folder, asked both ways after each question and at the end: of a workspace that is followed
- * by a watcher, as the store's process has it open, and of one that looks at everything.
+ * Random histories of a real folder with two workspaces on it. A watcher follows the one, as in the process of a store.
+ * The other one always reads everything. After each question and at the end, both must give the same status.
  */
 
+/** The length of a pause (see `RestStep`), in milliseconds. */
 const REST_MS = 2_100;
-/** The number of histories that go on at a time, because they mostly rest. */
+/** The number of histories that are played at the same time. It can be large, because they mostly wait. */
 const LANES = 32;
 
 class BothWays {
@@ -72,7 +73,7 @@ class BothWays {
     if (step.what === "status") await this.agree();
   }
 
-  /** The follower says what somebody says who looks at everything. */
+  /** Checks that the follower has the same status as the workspace that reads everything. */
   async agree(): Promise<void> {
     const followed = comparable(await this.#follower.status());
     const looked = comparable(await this.#direct.status());
@@ -80,7 +81,7 @@ class BothWays {
     this.#count("compared");
   }
 
-  /** What the follower records is what is there. */
+  /** Checks that the follower records what is on disk: afterwards a capture that trusts no times finds no change. */
   async end(): Promise<void> {
     await this.agree();
     await this.#follower.snapshot();
@@ -104,7 +105,10 @@ async function ask(workspace: WorkspaceApi, what: AskStep["what"]): Promise<void
   else if (what === "write") await workspace.putFile("d/written", Buffer.from("written\n"));
 }
 
-/** What a status says about the folder. What is left out has no order. */
+/**
+ * Returns the part of a status that both must agree on. The omitted paths are sorted, because their order is not
+ * defined.
+ */
 function comparable(status: StatusShape): Pick<StatusShape, "root" | "seq" | "changes" | "coverage" | "entries"> {
   const { root, seq, changes, coverage, entries } = status;
   const omitted = coverage.omitted.toSorted((a, b) => (a.path < b.path ? -1 : 1));

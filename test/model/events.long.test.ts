@@ -6,8 +6,8 @@ import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 
 /**
- * Whoever follows a workspace gets every event once, in order, whatever happens meanwhile: commits of this process and of
- * others, compactions, and iterations that are given up and taken up again where they stopped.
+ * Every follower of a workspace gets every event once and in order. In the meantime, this process and others commit,
+ * the log is compacted, and followers stop and continue after their last event.
  */
 
 type Step =
@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait"), ms: fc.nat(120) }) },
 ) as fc.Arbitrary<Step>;
 
-/** Follows, and goes on after the last event that it took whenever it was made to leave. */
+/** Follows a workspace. When it is made to leave, it follows again after the last event that it has received. */
 class Follower {
   readonly taken: LogEventShape[] = [];
   readonly #workspace: WorkspaceApi;

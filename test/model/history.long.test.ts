@@ -9,22 +9,28 @@ import { modelRuns } from "./model-runs.ts";
 import { TwoProcesses } from "../helpers/two-processes.ts";
 
 /**
- * Random histories of one to three roots against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
- * and links that a snapshot had seen, an undo exactly what was there before, the records of users are what was put, and
- * `verify` is clean all along.
+ * Random histories of one to three roots, compared with a plain map. Whatever is done to the files:
+ *
+ * - A restore brings back exactly the bytes, modes and links that a snapshot has seen.
+ * - An undo brings back exactly the files before the operation.
+ * - The records of users are those that were put.
+ * - `verify` finds no problem.
  */
 
 type Tree = Readonly<Record<string, string>>;
 
 const NAMES = ["a", "b", "c", "é", "\u{1F600}", "x y", "--f"];
 const name = fc.constantFrom(...NAMES);
-/** The folder of a root, and a path in it. */
+/** The number of a root, and a path in it, as `<number>:<path>`. */
 const path = fc
   .tuple(fc.constantFrom(0, 0, 1, 2), fc.array(name, { minLength: 1, maxLength: 3 }))
   .map(([root, parts]) => `${root}:${parts.join("/")}`);
 const ROOTS = ["/proj", "/two", "/single/c"];
 
-/** Where a step's path lies, given how many roots there are. In a root that is a file there is only that, or what lies in it. */
+/**
+ * Returns where a step's path lies on the disk. Roots are counted modulo their number. In a root that is a file, a path
+ * means that file or something in its place.
+ */
 function placeOf(path: string, roots: readonly string[]): string {
   const colon = path.indexOf(":");
   const root = roots[Number(path.slice(0, colon)) % roots.length] ?? "";
@@ -127,7 +133,10 @@ class Machine {
     this.processes = new TwoProcesses(this.disk, () => this.#tick(), { roots: this.roots, ...optional({ storage }) });
   }
 
-  /** As coarse as a kernel's: several operations fall into one tick. */
+  /**
+   * Returns the time, which advances by 4 ms at every fourth look. It is as coarse as a kernel's clock, so several
+   * operations get the same time.
+   */
   #tick(): number {
     this.#looks += 1;
     if (this.#looks % 4 === 0) this.ms += 4;
@@ -142,7 +151,7 @@ class Machine {
   }
 }
 
-/** Does something to the files; what a file system refuses is no step. */
+/** Changes the files. Does nothing if the file system refuses the change. */
 function touch({ disk, roots }: Machine, done: Extract<Step, { readonly path: string }>): void {
   const at = placeOf(done.path, roots);
   try {
@@ -182,12 +191,14 @@ function chmod(disk: SimDisk, at: string, mode: number): void {
   disk.close(fd);
 }
 
-/** The plain map: what each snapshot saw, and what undo and redo must bring. */
+/**
+ * The plain map: the files that each snapshot has seen, and those before each operation that can be undone or redone.
+ */
 class Model {
   readonly snapshots = new Map<number, Tree>();
   undo: Tree[] = [];
   redo: Tree[] = [];
-  /** The records of users; no undo, restore or compaction touches them. */
+  /** The records of users. No undo, restore or compaction changes them. */
   readonly records = new Map<string, { value: number; moved?: number }>();
 }
 
@@ -202,7 +213,10 @@ async function isRefused(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Without the archive only what equals the present state can be gone back to, and there is nothing to undo. */
+/**
+ * Updates the model after the archive was dropped. Only snapshots that equal the present files can still be restored,
+ * and nothing can be undone.
+ */
 async function forgetDropped(workspace: WorkspaceApi, model: Model, now: Tree): Promise<void> {
   const listed = await workspace.snapshots();
   for (const { number, compacted_by: gone } of listed) {
@@ -221,7 +235,7 @@ async function actOnRecords(
   done: Extract<Step, { readonly kind: "put" | "delete" | "migrate" }>,
 ): Promise<void> {
   if (done.kind === "put") {
-    // Canonical JSON knows no minus zero.
+    // Canonical JSON has no minus zero.
     const record = { value: done.value === 0 ? 0 : done.value };
     await workspace.records.upsert(done.id, record);
     model.records.set(done.id, record);
@@ -272,7 +286,7 @@ async function act(machine: Machine, model: Model, done: Step): Promise<void> {
       const expected = stack.at(-1);
       const direction: "undo" | "redo" = done.kind;
       const refused = await isRefused(() => workspace[direction]());
-      // Refused: nothing to do, or a path was edited since; then nothing at all has changed.
+      // The engine refuses if there is nothing to undo, or if a path was edited since. Then no file has changed.
       if (refused) expect(machine.tree()).toEqual(before);
       else {
         expect(expected).toBeDefined();

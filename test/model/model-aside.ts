@@ -11,7 +11,7 @@ import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { shown } from "./model-roots.ts";
 
-/** Opens the contents of a store on a disk without writing anything. */
+/** Opens the blob store in files on a simulated disk, for reading only. Writing throws. */
 export function openForReading(disk: SimDisk, layout: BlobLayout): Promise<BlobStore> {
   return FileBlobStore.open({
     disk,
@@ -37,8 +37,8 @@ async function readContents(open: () => Promise<BlobStore>, hashes: readonly Has
 }
 
 /**
- * What operations have kept aside of paths that the rules leave out, as it was before each of them: path and state. Only what
- * the store can give back counts.
+ * Returns the earlier states of omitted paths that operations have kept aside, each as `<path>\0<state>` (see `State`).
+ * `events` is the part of the log that is searched. A state counts only if the store can still return its content.
  */
 export async function keptAside(
   open: () => Promise<BlobStore>,

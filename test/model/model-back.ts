@@ -8,23 +8,26 @@ import type { Happening } from "./model-steps.ts";
 import type { State } from "./model-tree.ts";
 import { fit, takeBack, type Step } from "./model-undo.ts";
 
-/** A history that is played. */
+/** The part of `ModelPlay` that `ModelBack` needs. */
 interface Played {
   readonly machine: ModelMachine;
   readonly history: ModelHistory;
-  /** The first event that is there still. */
+  /** The seq of the first event that is still in the log. 0: all events are. */
   readonly begins: number;
-  /** Takes in what was added to the log. */
+  /** Reads the events that were added to the log, and checks them. */
   read(asked: Asked): Promise<void>;
-  /** The same, after a look at everything. */
+  /** Like `read`, after an operation that captured everything: also checks that the recorded state equals the disk. */
   whole(asked: Asked): Promise<void>;
-  /** An error that may be; `undefined`. */
+  /** Accepts an error with one of these codes, and returns `undefined`. Throws any other error again. */
   refusal(error: unknown, codes: readonly string[]): undefined;
 }
 
 type Resolving = Extract<Happening, { readonly kind: "resolve" }>;
 
-/** Everything that goes back: undos, redos, rollbacks, restores and what settles a conflict. */
+/**
+ * The steps that bring back earlier states: undos, redos, rollbacks, restores and resolutions of conflicts. Each is
+ * done with the engine, and its result is compared with the model.
+ */
 export class ModelBack {
   readonly #play: Played;
 
@@ -32,7 +35,10 @@ export class ModelBack {
     this.#play = play;
   }
 
-  /** Does what goes back, but for plain undos and redos; `undefined` for everything else. */
+  /**
+   * Performs a step of this class, except for an `undo` or `redo` without a selection. Returns `undefined` for every
+   * other step.
+   */
   perform(what: Happening, asked: Asked): Promise<void> | undefined {
     switch (what.kind) {
       case "undo-of":
@@ -50,7 +56,10 @@ export class ModelBack {
     }
   }
 
-  /** What is known before something that goes back, which may be cut off. */
+  /**
+   * Returns what the model must know about a step of this class before the step starts. It is computed beforehand
+   * because a power loss may interrupt the step.
+   */
   askedOf(what: Happening): Asked {
     if (what.kind === "resolve") return this.#resolving(what);
     if (what.kind === "undo") return { isStep: true };
@@ -59,6 +68,10 @@ export class ModelBack {
     return {};
   }
 
+  /**
+   * Runs an undo or redo, and returns its answer, or `undefined` if it was refused. Checks the log afterwards. If the
+   * undo or redo was refused or had nothing to do, checks that the files are unchanged.
+   */
   async turnBack(work: () => Promise<UndoShape>, asked: Asked = {}): Promise<UndoShape | undefined> {
     const before = this.#play.machine.tree();
     const done = await work().catch((error: unknown) => this.#play.refusal(error, ["NOT_FOUND", "REFUSED", "PRUNED"]));
@@ -67,6 +80,7 @@ export class ModelBack {
     return done;
   }
 
+  /** Returns the selection of an `undo-of` step. `undefined` if it needs an action and there is none. */
   #selection({ by, pick }: Extract<Happening, { readonly kind: "undo-of" }>): Selection | undefined {
     const action = pickOf([...this.#play.history.actions.values()], pick);
     if (by === "actor") return { actor: ["ann", "bob", "human"][pick % 3] ?? "" };
@@ -79,6 +93,11 @@ export class ModelBack {
     return by === "turn" ? { turn } : { session };
   }
 
+  /**
+   * Undoes selected work. A dry run before it must append nothing, and must announce the same changes as the undo. If
+   * the undo has nothing to do, the model must find nothing to do either. Both comparisons are skipped if paths are
+   * hidden.
+   */
   async #undoOf(what: Extract<Happening, { readonly kind: "undo-of" }>): Promise<void> {
     const selection = this.#selection(what);
     if (selection === undefined) return;
@@ -103,9 +122,11 @@ export class ModelBack {
   }
 
   /**
-   * A redo by id of work that is undone, or of which a part is: it is refused, or the work is not called undone after
-   * it. The files are held to the log as in `whole`. (Of work that something else than an undo took back, a redo brings
-   * each path that is as the last undo had left it; that is not modelled.)
+   * Redoes an operation by its id, of which at least a part is undone. Either the redo is refused, or the operation no
+   * longer counts as undone afterwards. As after every such step, `whole` compares the files with the log.
+   *
+   * One case is not modelled: if something other than an undo reversed the work, a redo brings back each path that is
+   * still as the last undo left it.
    */
   async #redoOf(pick: number): Promise<void> {
     const { workspace } = this.#play.machine;
@@ -114,7 +135,8 @@ export class ModelBack {
     const operation = pickOf(undone, pick);
     if (operation === undefined) return;
     const done = await this.turnBack(() => workspace.redo({ operation: operation.id }));
-    // Where it met a conflict, nothing is back; `whole` has asked what is called undone.
+    // If the redo met a conflict, the operation may still count as undone. `whole` has already checked what counts as
+    // undone.
     if (done === undefined || done.unmerged.length > 0 || !this.#play.machine.veil.isEmpty) return;
     const after = (await workspace.operations()).find((one) => one.id === operation.id);
     found({ redone: operation.summary, undone: after?.undone ?? false }).toEqual({
@@ -123,15 +145,21 @@ export class ModelBack {
     });
   }
 
+  /** Returns the actions that are not from a dropped archive. */
   #listed(): KnownAction[] {
     return [...this.#play.history.actions.values()].filter((one) => one.record.fromSeq >= this.#play.begins - 1);
   }
 
+  /**
+   * Returns what the rollback of an action must leave: the state at the start of the action for all paths that it
+   * declared or that it has changed, and the present state for all other paths.
+   */
   #rollingBack(action: KnownAction | undefined): Asked {
     if (action === undefined) return {};
     return {
       restores: (before) => {
-        // What was taken back while it went on is nothing that it has changed: what is there now is somebody else's.
+        // A change that was undone while the action was open is not a net change of the action, so the present state of
+        // that path is somebody else's. It is kept.
         const { history } = this.#play;
         const own = netPaths(
           history.steps.filter(
@@ -148,6 +176,7 @@ export class ModelBack {
     };
   }
 
+  /** Rolls an action back. `PRUNED` and `NOT_FOUND` are accepted only if the engine no longer lists the action. */
   async #rollback(pick: number, asked: Asked): Promise<void> {
     const action = pickOf(this.#listed(), pick);
     if (action === undefined) return;
@@ -160,12 +189,13 @@ export class ModelBack {
     await this.#play.read(asked);
   }
 
-  /** Where something can be gone back to, by the numbers of events. */
+  /** Chooses the seq of a state to go back to: the start of an action, or the present. */
   #moment(pick: number): number {
     const states = [...this.#listed().map((one) => one.record.fromSeq), this.#play.history.seq];
     return pickOf(states, pick) ?? 0;
   }
 
+  /** Returns the recorded files as of a seq: the present files, without the later steps. */
   #treeAt(seq: number): Map<string, string> {
     const tree = new Map(this.#play.history.recorded);
     for (const step of this.#play.history.steps.toReversed()) {
@@ -176,6 +206,10 @@ export class ModelBack {
     return tree;
   }
 
+  /**
+   * Restores an earlier state. The files must then equal the state that `#treeAt` computes. `PRUNED` is accepted only
+   * if no listed action starts at the state, and `REFUSED` only if paths are hidden.
+   */
   async #restore(pick: number, asked: Asked): Promise<void> {
     const seq = this.#moment(pick);
     const { workspace, veil } = this.#play.machine;
@@ -196,10 +230,15 @@ export class ModelBack {
     return [...this.#play.history.conflicts].filter(([, one]) => one.state === "open");
   }
 
+  /**
+   * Returns what the resolution of a conflict must leave. Returns nothing to check if the present state is kept, or if
+   * the model does not know one of the two contents.
+   */
   #resolving({ pick, keep }: Resolving): Asked {
     const conflict = pickOf(this.#openConflicts(), pick)?.[1];
     if (conflict === undefined || keep === "current") return {};
-    // What the rollback of everybody's transaction would have there, the model does not work out.
+    // The model does not compute the contents that the rollback of a transaction without a session would write. It
+    // cannot check the resolution of a conflict with such a content.
     if (![conflict.current, conflict.wanted].every((entry) => this.#play.history.knows(entry?.hash))) return {};
     const [current, wanted] = [conflict.current, conflict.wanted].map((entry) => this.#play.history.stateOf({ entry }));
     const { path } = conflict;
@@ -215,6 +254,7 @@ export class ModelBack {
     };
   }
 
+  /** Resolves an open conflict. The engine refuses, or the conflict is recorded as settled in this way. */
   async #resolve({ pick, keep }: Resolving, asked: Asked): Promise<void> {
     const [id] = pickOf(this.#openConflicts(), pick) ?? [];
     if (id === undefined) return;
@@ -230,6 +270,7 @@ export class ModelBack {
 const ALL = ["NOT_FOUND", "REFUSED", "PRUNED"];
 const MERGED = "settled\n";
 
+/** Returns the part of an answer that a dry run and the undo itself have in common. */
 function plainOf({ changes, unmerged, selection }: UndoShape): unknown {
   return {
     selection,

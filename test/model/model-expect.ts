@@ -1,4 +1,7 @@
 import { expect } from "vitest";
 
-/** What a model found, to be held to what must be; a text says what it is. */
+/**
+ * The `expect` of vitest, for comparisons of a model outside of a test's body: `found(actual,
+ * label).toEqual(expected)`.
+ */
 export const found = expect;

@@ -15,52 +15,60 @@ import type { State } from "./model-tree.ts";
 import type { Veil } from "./model-veil.ts";
 import { fit, takeBack, type Meant, type Step, type Undo } from "./model-undo.ts";
 
-/** A recorded change of a file. */
+/** A recorded change of one path, as the log has it. */
 export interface FileStep extends Step {
   readonly record: FileRecord;
 }
 
+/** An action as the log has it. */
 export interface KnownAction extends OpenAction {
   readonly record: ActionRecord;
   readonly hash: string;
-  /** What was recorded when it began. */
+  /** The recorded files at the start of the action. */
   readonly tree: ReadonlyMap<string, string>;
-  /** When it began, and when its last event was written (milliseconds). */
+  /** The times of the first and of the last event of the action (milliseconds since 1970). */
   readonly ts: number;
   readonly lastTs: number;
 }
 
-/** So long what no process owns may do nothing before it is over (milliseconds). */
+/**
+ * The time after which an action or a session that no process owns counts as over, if nothing was recorded for it
+ * (milliseconds).
+ */
 export const UNOWNED_MS = 86_400_000;
 
+/** A transaction as the log has it. `tree`: the recorded files at its start. */
 export interface KnownTransaction extends OpenTransaction {
   readonly record: TransactionRecord;
   readonly lastSeq: number;
   readonly tree: ReadonlyMap<string, string>;
 }
 
+/** The state at the event that opened an intent: the recorded files, the number of steps, and the seq of the event. */
 interface OpenIntent {
   readonly tree: ReadonlyMap<string, string>;
   readonly steps: number;
   readonly seq: number;
 }
 
-/** The process that goes on, and what time it is (milliseconds). */
+/** The process that records now, and the present time (milliseconds since 1970). */
 interface Present {
   readonly pid: number;
   readonly now: number;
 }
 
-/** What an undo took back. */
+/** An undo of selected work. */
 interface Took {
+  /** The events that the undo has undone. The settlement of a conflict adds events, or removes them. */
   readonly seqs: Set<number>;
-  /** The event at its end. */
+  /** The seq of the event that closed the undo. */
   readonly at: number;
-  /** The changes of paths with conflicts. */
+  /** The events of paths that met a conflict, and so were not undone. */
   readonly met: SeqRanges;
   readonly label: string;
 }
 
+/** An undo of a whole operation `target`, and the events that it has undone. */
 interface WholeUndo {
   readonly id: string;
   readonly target: string;
@@ -68,42 +76,63 @@ interface WholeUndo {
   readonly at: number;
 }
 
-/** A redo of an undo of selected work, or of a whole operation. */
+/** A redo. `target`: an undo of selected work, or a whole operation. */
 interface Redo {
   readonly id: string;
   readonly target: string;
   readonly at: number;
 }
 
-/** What was asked for last: what a restore must leave, and whether an undo is one step of the stack. */
+/** What the model knows beforehand about the step that is being performed. */
 export interface Asked {
+  /**
+   * Returns the files that a restore, rollback or resolution must leave, given the files before it. If absent, or if it
+   * returns `undefined`, the result is not checked.
+   */
   readonly restores?: (before: ReadonlyMap<string, string>) => ReadonlyMap<string, string> | undefined;
-  /** An undo is the next step back, whatever that is. */
+  /** True for an `undo` without a selection. It undoes the next operation of the undo stack. */
   readonly isStep?: true;
-  /** An abandoned action that is being finished. */
+  /**
+   * The id of an action that is being finished although the engine already counts it as abandoned. Its changes still
+   * belong to it.
+   */
   readonly late?: string;
 }
 
 /**
- * The log, read as it grows: every change is held to whose it must be, and every undo, redo and restore to what it must
- * leave, by the model's own rules. What stands in it is what the engine says it did; the disk is compared with it.
+ * The history as the model sees it, read from the log as the log grows. The model checks the owner of every recorded
+ * change (`ownerBy`), and the files that every undo, redo, restore and resolution leaves (`takeBack`, `fit`), by rules
+ * of its own.
+ *
+ * The log says what the engine claims to have done. `ModelPlay` compares it with the disk.
+ *
+ * The model must know which changes are undone at any time. An undo, a redo of it, an undo of that redo and so on may
+ * each concern only some of the paths. So nothing stores "undone" as a flag: `#holdsAt` computes from all undos and
+ * redos whether an undo still holds at a path.
  */
 export class ModelHistory {
+  /** Every content that was seen, by its SHA-256. The log has only hashes, and `stateOf` needs the contents. */
   readonly #texts = new Map<string, string>();
+  /** The files as recorded at the head of the log. */
   readonly #recorded: Map<string, string>;
   steps: FileStep[] = [];
   readonly actions = new Map<string, KnownAction>();
   readonly transactions = new Map<string, KnownTransaction>();
   readonly runs = new Map<string, SessionRecord & { readonly seq: number; readonly lastSeq: number }>();
+  /** The sessions of agents, with the state and the time of their last event. */
   readonly #agents = new Map<string, { readonly state: string; readonly ts: number }>();
   readonly conflicts = new Map<string, ReturnType<typeof decodeConflict>>();
-  /** Paths that did not merge, by the undo that should have met them. */
+  /** By undo: the paths that must have met a conflict in it. `read` compares them with the recorded conflicts. */
   readonly #unmerged = new Map<string, ReadonlySet<string>>();
   readonly #intents = new Map<string, OpenIntent>();
-  /** Undos of selected work, by their ids, also those that were redone. */
+  /**
+   * Undos of selected work by their ids, including those that were redone. The settlement of conflicts changes their
+   * `seqs`.
+   */
   readonly #undos = new Map<string, Took>();
+  /** Undos of selected work by their ids, as they were when they ended. */
   readonly #everTook = new Map<string, Took>();
-  /** Undos of whole operations, also those that were redone, each with the events that it undid. */
+  /** Undos of whole operations, including those that were redone, in the order of the log. */
   #whole: WholeUndo[] = [];
   #redos: Redo[] = [];
   prunings: PruneRecord[] = [];
@@ -112,7 +141,7 @@ export class ModelHistory {
   readonly counts = { owned: 0, ambiguous: 0, exact: 0, impure: 0, undos: 0, conflicts: 0 };
 
   readonly veil: Veil;
-  /** Every recorded state of a path, as `<path>\0<state>`. */
+  /** Every state that was ever recorded of a path, as `<path>\0<state>`. */
   readonly #everRecorded = new Set<string>();
 
   constructor(baseline: ReadonlyMap<string, string>, veil: Veil) {
@@ -121,16 +150,17 @@ export class ModelHistory {
     for (const [path, state] of baseline) this.#everRecorded.add(`${path}\0${state}`);
   }
 
-  /** Was a path ever recorded as it is here? */
+  /** True if this state of the path was ever recorded. */
   wasRecorded(path: string, state: string): boolean {
     return this.#everRecorded.has(`${path}\0${state}`);
   }
 
+  /** The files as recorded at the head of the log. */
   get recorded(): ReadonlyMap<string, string> {
     return this.#recorded;
   }
 
-  /** Notes a content that is on disk. */
+  /** Notes the contents of these files, so that the model can recognise them by their hashes. */
   see(tree: ReadonlyMap<string, string>): void {
     for (const state of tree.values()) {
       const text = state.startsWith("-> ") ? state.slice(3) : /^\d+ (.*)$/s.exec(state)?.[1];
@@ -138,12 +168,17 @@ export class ModelHistory {
     }
   }
 
-  /** Was this content ever on disk, or offered by an undo? */
+  /**
+   * True if the model has seen this content on disk, or computed it as what an undo would write. Also true for no
+   * content.
+   */
   knows(hash: string | undefined): boolean {
     return hash === undefined || this.#texts.has(hash);
   }
 
-  /** Takes in what was added to the log. `pid`: of the process that goes on. */
+  /**
+   * Reads new events of the log, and checks them. They must continue the chain. `pid`: the process that recorded them.
+   */
   read(events: readonly LogEventShape[], pid: number, asked: Asked = {}): void {
     for (const event of events) {
       found(event.seq).toBe(this.seq + 1);
@@ -195,12 +230,18 @@ export class ModelHistory {
     });
   }
 
-  /** Will somebody finish it: its process, or, where it has none, whoever does within a day? */
+  /**
+   * True if the action is open and can still be finished. If a process owns the action, this process must be the
+   * present one. Otherwise the action must be less than a day old, because anybody may finish it until then.
+   */
   isGoingOn({ record, ts }: KnownAction, { now, pid }: Present): boolean {
     return record.state === "open" && (record.pid === null ? now - ts < UNOWNED_MS : record.pid === pid);
   }
 
-  /** Is something going on that could not be undone without the events that are there now? */
+  /**
+   * True if work is in progress that could not be undone without the events that are in the log now: an action, a
+   * transaction, or a session that was active within a day. The archive must not be dropped then.
+   */
   isBusy(present: Present): boolean {
     const going = [...this.actions.values()].filter((one) => this.isGoingOn(one, present));
     if (going.length > 0) return true;
@@ -217,6 +258,10 @@ export class ModelHistory {
     this.transactions.set(id, { id, record, lastSeq: this.seq, tree: known?.tree ?? new Map(this.#recorded) });
   }
 
+  /**
+   * Records a change of a path. The state must differ from the one before. If no undo or restore made the change, its
+   * owner must be the one that the model computes.
+   */
   #file(event: LogEventShape, pid: number, { late }: Asked): void {
     const recorded = pathOfRecordId(event.record_id);
     if (recorded === undefined) return;
@@ -233,6 +278,7 @@ export class ModelHistory {
     if (after !== undefined) this.#everRecorded.add(`${path}\0${after}`);
   }
 
+  /** Returns the state of a recorded entry. The content must be one that was seen on disk. */
   stateOf({ entry }: Pick<FileRecord, "entry">): State {
     if (entry === undefined || entry.kind === "dir") return entry?.kind;
     const text = this.#texts.get(entry.hash ?? "");
@@ -240,6 +286,10 @@ export class ModelHistory {
     return entry.kind === "symlink" ? `-> ${text}` : `${entry.mode.toString(8)} ${text}`;
   }
 
+  /**
+   * Compares the recorded owner of a change with `ownerBy` over the work that was in progress: open actions, running
+   * runs and active transactions whose process is alive.
+   */
   #checkOwner(step: FileStep, present: Present, late: string | undefined): void {
     const isAlive = (owner: number | null): boolean => owner === null || owner === present.pid;
     const owner = ownerBy(step, {
@@ -263,13 +313,17 @@ export class ModelHistory {
     this.counts[owner.candidates === undefined ? "owned" : "ambiguous"] += 1;
   }
 
+  /**
+   * At the start of an operation that brings back an earlier state, notes the recorded files. At its end, compares the
+   * recorded files with those that the model computes.
+   */
   #intent(id: string, intent: IntentRecord, asked: Asked): void {
     if (intent.state === "open") {
       this.#intents.set(id, { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq });
       return;
     }
     const begun = this.#intents.get(id);
-    // Where there was nothing to do, it is closed at once.
+    // An operation that has nothing to do records only the event that closes the intent.
     const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq };
     if (intent.state !== "done") return;
     if (intent.selection !== undefined && this.veil.isEmpty)
@@ -288,6 +342,12 @@ export class ModelHistory {
     found({ what, tree: sorted(recorded) }).toEqual({ what, tree: sorted(expected) });
   }
 
+  /**
+   * Checks an undo of selected work, and notes which events it has undone. `before`: the state at its start.
+   *
+   * Three things must agree with `takeBack`: the files that the undo leaves, the paths that met a conflict, and the
+   * events that the undo says it has undone. The last two are skipped if paths are hidden.
+   */
   #selective(
     id: string,
     intent: IntentRecord,
@@ -295,8 +355,10 @@ export class ModelHistory {
   ): void {
     const label = intent.selection ?? "";
     const history = this.steps.slice(0, before.steps);
-    // A step back takes an undo that was redone back once more; where its work was given up meanwhile, it names none. An
-    // operation that has gone on since the undo is taken back anew.
+    // If an `undo` without a selection follows a redo, it repeats the undo that was redone, with exactly the events of
+    // that undo. The intent names this undo in `takes` or `passes`. It names none if the work was given up in the
+    // meantime, so the last undo with the same label counts then. Exception: an operation that has recorded further
+    // changes since the undo is undone like one that was never undone.
     const operation = /^operation (.*)$/.exec(label)?.[1];
     const hasGoneOn = ({ at }: Took): boolean =>
       operation !== undefined && history.some((step) => step.seq > at && this.#isOf(operation, step));
@@ -305,7 +367,7 @@ export class ModelHistory {
     const again = asked.isStep !== true || known === undefined || hasGoneOn(known) ? undefined : known;
     const undoAgain = [...this.#everTook].find(([, one]) => one === again)?.[0] ?? "";
     const own = again === undefined ? this.ownOf(label) : this.#ofUndo(undoAgain, again);
-    // What was left alone is not taken back.
+    // Changes of paths that the undo left alone are not undone.
     const alone = new Set<string>(intent.left?.map((path) => shown(path)));
     const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
     const took = new Set(meant.map((step) => step.seq));
@@ -316,7 +378,7 @@ export class ModelHistory {
       if (this.veil.isEmpty) this.#unmerged.set(id, wanted.unmerged);
       this.counts.conflicts += wanted.unmerged.size;
       this.see(wanted.offered);
-      // What did not merge is not taken back.
+      // Changes of paths that did not merge, or whose folder had to stay, are not undone.
       const isLeft = (path: string): boolean => wanted.stayed.has(path) || wanted.unmerged.has(path);
       const taken = history.filter((step) => wanted.own.includes(step.seq) && !isLeft(step.path));
       if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: taken.map((step) => step.seq) });
@@ -326,7 +388,12 @@ export class ModelHistory {
     this.#everTook.set(id, { seqs: new Set(took), met, label, at: this.seq });
   }
 
-  /** Everybody's transaction: all is as it was when it began, if nothing was done in it that is another's. */
+  /**
+   * Checks the rollback of a transaction without a session, to which everybody's changes belong. `takeBack` does not
+   * cover this rollback. If all changes since the start of the transaction belong to it (or were made by undos), the
+   * files must be exactly those at its start. Otherwise nothing is checked. `counts` tells how often each case
+   * occurred.
+   */
   #wholeTransaction(id: string, history: readonly FileStep[]): void {
     const transaction = this.transactions.get(id);
     const family = this.#family(id);
@@ -340,6 +407,7 @@ export class ModelHistory {
     if (isPure && transaction !== undefined) this.#expectTree(transaction.tree, `rollback of ${id}`);
   }
 
+  /** Returns the ids of a transaction and of all savepoints in it. */
   #family(id: string): Set<string> {
     const family = new Set([id]);
     for (const one of this.transactions.values())
@@ -347,7 +415,13 @@ export class ModelHistory {
     return family;
   }
 
-  /** An operation as a whole: each path gets exactly the state before it, and nothing is passed over. */
+  /**
+   * Checks the undo of a whole operation, and notes which events it has undone. Only the steps of the operation that
+   * are not yet undone are undone. Nothing is passed over.
+   *
+   * If the operation was redone before, the undo writes only those paths that the redo had written (see
+   * `#writtenByRedos`). It nevertheless counts as having undone all steps.
+   */
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
@@ -360,8 +434,9 @@ export class ModelHistory {
   }
 
   /**
-   * What the redos since the last undo of an operation wrote: where they found it as it was to be already, the next undo
-   * writes nothing, either. `undefined`: there are none, or something of them is undone.
+   * Returns the paths that the redos of an operation wrote since its last undo whose writes are not undone. If a redo
+   * found a path already in the wanted state, it wrote nothing there, and then the next undo writes nothing there
+   * either. Returns `undefined` if there is no such redo, or if something that these redos wrote is undone.
    */
   #writtenByRedos(target: string): ReadonlySet<string> | undefined {
     const writtenBy = (id: string): FileStep[] => this.steps.filter(({ record }) => record.intent === id);
@@ -374,7 +449,11 @@ export class ModelHistory {
     return new Set(written.flat().map(({ path }) => path));
   }
 
-  /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
+  /**
+   * Checks a redo. The redo of an undo of selected work undoes what that undo wrote, merged with later changes. The
+   * redo of a whole operation gives each path the state that it had right before the undos of the operation, without a
+   * merge.
+   */
   #redo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     if (this.#undos.has(target)) {
@@ -382,7 +461,9 @@ export class ModelHistory {
       const isMeant = (step: Step): boolean => (step as FileStep).record.intent === target && !left.has(step.path);
       this.#expectTree(takeBack(history, { isMeant, undos: [] }, before.tree).tree, `redo of ${target}`);
     } else {
-      // What the undos found as it was before already, they did not write.
+      // Only paths that the undos wrote are redone. If an undo found a path already in the earlier state, it wrote
+      // nothing there. For each path, the latest undo that wrote it and still holds there decides, with the state
+      // before its first write.
       const again = new Map<string, State>();
       for (const undo of this.#whole.filter((one) => one.target === target).toReversed()) {
         const own = history.filter(
@@ -396,7 +477,11 @@ export class ModelHistory {
     this.#redos.push({ id, target, at: this.seq });
   }
 
-  /** Does an undo hold at a path: it was not redone there, and what it wrote there was not undone? */
+  /**
+   * True if an undo still holds at a path: the changes that it has undone there are still undone. It no longer holds if
+   * what it wrote there was undone, or if it was redone there by a redo that itself still holds. `target`: the
+   * operation that redos of this undo name. Redos after the event `upTo` are ignored.
+   */
   #holdsAt(
     { id, at }: Pick<WholeUndo, "id" | "at">,
     target: string,
@@ -406,8 +491,8 @@ export class ModelHistory {
     const stands = (one: string): boolean =>
       !this.#unsettled(one).has(path) &&
       !this.steps.some((step) => step.record.intent === one && step.path === path && this.isTaken(step));
-    // A redo of which nothing that it wrote is left holds nowhere, also not where it wrote nothing. One that met a
-    // conflict holds where it found everything as it was to be already.
+    // If everything that a redo wrote was undone, the redo holds nowhere, not even at paths where it wrote nothing.
+    // Exception: a redo that met a conflict still holds at paths that it found already in the wanted state.
     const isGone = (one: string): boolean => {
       const own = this.steps.filter((step) => step.record.intent === one);
       const hasMet = this.#metBy(one).length > 0;
@@ -422,8 +507,9 @@ export class ModelHistory {
   }
 
   /**
-   * The paths that a redo of an undo leaves: other undos hold everything that it took there, or it was redone there
-   * before, and not everywhere.
+   * Returns the paths that the redo of an undo of selected work leaves as they are. There are two cases. First: no
+   * change of the path is undone by this undo alone, because other undos of it hold as well. Second: the undo was
+   * redone at the path before, and still holds at other paths.
    */
   #leftByRedo(undo: string): ReadonlySet<string> {
     const took = this.#undos.get(undo);
@@ -438,6 +524,7 @@ export class ModelHistory {
     return new Set(left.filter((path) => !own.has(path)));
   }
 
+  /** Returns the ids of all undos that have undone this step and still hold at its path. */
   #holdersOf({ seq, path }: FileStep): readonly string[] {
     const parts = [...this.#undos].map(([id, one]) => ({ id, target: id, seqs: one.seqs, at: one.at }));
     return [...parts, ...this.#whole]
@@ -445,7 +532,10 @@ export class ModelHistory {
       .map(({ id }) => id);
   }
 
-  /** The paths with conflicts that a redo met, and that were not settled for it: it does not hold there. */
+  /**
+   * Returns the paths where a redo met a conflict that was not settled in its favour, and where it wrote nothing. The
+   * redo does not hold there.
+   */
   #unsettled(redo: string): ReadonlySet<string> {
     const isOpen = ({ settled }: { readonly settled?: string }): boolean => settled !== "undo" && settled !== "merged";
     const written = new Set(this.steps.flatMap(({ record, path }) => (record.intent === redo ? path : [])));
@@ -453,23 +543,32 @@ export class ModelHistory {
     return new Set(paths);
   }
 
+  /** Returns the conflicts that a redo met. */
   #metBy(redo: string) {
     if (!this.#redos.some(({ id }) => id === redo)) return [];
     return [...this.conflicts.values()].filter(({ undo }) => undo === redo);
   }
 
+  /**
+   * Returns the steps that a repeated undo is about: those of the undo that was redone, including those that met a
+   * conflict in it. For a selection of everybody's work (a path, everything since a moment, a transaction without a
+   * session), steps for which the undo still holds are left out. For other selections, `#without` does the same.
+   */
   #ofUndo(id: string, { seqs, met, label, at }: Took): Meant {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
     const isAll = isEverybodys || /^(?:file|since) /.test(label);
-    // Where its redo met a conflict, the undo still holds.
+    // At a path where the redo met a conflict, the undo still holds.
     const holds = ({ seq, path }: Step): boolean =>
       this.#undos.get(id)?.seqs.has(seq) === true && this.#holdsAt({ id, at }, id, path);
     const isMeant = (step: Step): boolean => (seqs.has(step.seq) || holdsSeq(met, step.seq)) && !(isAll && holds(step));
     return isAll ? { isMeant, undos: [] } : this.#without(isMeant);
   }
 
-  /** The operations to which a change belongs. */
+  /**
+   * Returns the ids of all operations to which a change belongs, including those around its owner: runs, transactions,
+   * and the parents of transactions.
+   */
   #owners({ session, action, transaction, intent }: FileRecord): Set<string> {
     const owners = new Set([session, action, transaction, intent].filter((one) => one !== undefined));
     for (const id of owners) {
@@ -481,8 +580,9 @@ export class ModelHistory {
   }
 
   /**
-   * Does a change belong to an operation? What an action did after its transaction was committed, or its run had ended,
-   * is not undone with that: it is an operation by itself.
+   * True if a change belongs to an operation. The changes that an action made after its transaction was committed, or
+   * after its run had ended, do not belong to that transaction or run. They can only be undone as an operation of their
+   * own, that of the action.
    */
   #isOf(target: string, { seq, record }: FileStep): boolean {
     const { run, transaction } = this.actions.get(target)?.record ?? {};
@@ -494,7 +594,10 @@ export class ModelHistory {
     return seq > fromSeq && seq <= toSeq && this.#owners(record).has(target);
   }
 
-  /** Steps without those that were taken back already, by the undos that hold now. */
+  /**
+   * Returns the selected steps together with all undos, of which `takeBack` passes over those that hold now. The undos
+   * are in the order of the log.
+   */
   #without(isMeant: (step: FileStep) => boolean): Meant {
     const parts = [...this.#undos].map(([id, one]) => ({ ...one, id, target: id, hasConflict: one.met.length > 0 }));
     const whole = this.#whole.map((one) => ({ ...one, hasConflict: false }));
@@ -507,7 +610,7 @@ export class ModelHistory {
     return { isMeant: isMeant as (step: Step) => boolean, undos };
   }
 
-  /** Was it taken back, by an undo up to this event that holds? */
+  /** True if a step is undone by an undo that ended at or before the event `upTo` and that held then. */
   isTaken({ seq, path }: FileStep, upTo = Number.POSITIVE_INFINITY): boolean {
     const whole = this.#whole.some(
       (one) => one.at <= upTo && one.seqs.has(seq) && this.#holdsAt(one, one.target, path, upTo),
@@ -520,13 +623,16 @@ export class ModelHistory {
     );
   }
 
-  /** The changes of an operation: those that are not taken back, and the others. */
+  /** Returns the changes of an operation: `left` are those that are not undone, `taken` are those that are. */
   changesOf(operation: string): { readonly left: readonly FileStep[]; readonly taken: readonly FileStep[] } {
     const own = this.steps.filter((step) => this.#isOf(operation, step));
     return { left: own.filter((step) => !this.isTaken(step)), taken: own.filter((step) => this.isTaken(step)) };
   }
 
-  /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
+  /**
+   * Returns the steps that a selection selects. `label` is the selection as an undo records it, such as `turn <id>`.
+   * Returns `undefined` for a transaction without a session (see `#wholeTransaction`).
+   */
   ownOf(label: string): Meant | undefined {
     const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
     if (by === "since") return { isMeant: ({ seq }) => seq > Number(value.replace("seq:", "")), undos: [] };
@@ -544,7 +650,7 @@ export class ModelHistory {
       if (by === "action") return record.action === value;
       if (by === "turn") return action?.record.turn === value;
       if (by === "session") return record.session === value || action?.record.run === value;
-      // What two of its actions may have done is its own.
+      // If two actions of the transaction may have made a change, the change belongs to the transaction.
       if (by === "transaction")
         return [record.transaction, action?.record.transaction].some((one) => one !== undefined && family.has(one));
       return record.actor === value;
@@ -552,7 +658,10 @@ export class ModelHistory {
     return this.#without(isMeant);
   }
 
-  /** Can nobody but an action, a turn or a session have done it? Of actions that were all abandoned, none may have run. */
+  /**
+   * True if all candidates of an ambiguous change are within one action, turn or session, so that nobody else can have
+   * made the change. False if all candidates are abandoned actions, because then possibly none of them has run.
+   */
   #isOnlyBy(candidates: readonly string[], by: string, value: string): boolean {
     const isWithin = (id: string): boolean => {
       const action = this.actions.get(id)?.record;
@@ -566,7 +675,11 @@ export class ModelHistory {
     return candidates.every(isWithin) && candidates.some(mayHaveRun);
   }
 
-  /** Once a conflict is settled for the undo, or by a merge, what the undo had met at the path is taken back: until that is undone. */
+  /**
+   * Adjusts the events that an undo has undone when a conflict of this undo at `path` is recorded. If the conflict is
+   * settled for the undo, or by a merge, the events of the path count as undone. If that settlement is undone, they do
+   * not count any more.
+   */
   #settle(undo: string, path: string, isTaken: boolean): void {
     const took = this.#undos.get(undo);
     for (const step of this.steps) {
@@ -577,8 +690,9 @@ export class ModelHistory {
   }
 
   /**
-   * The archive was dropped: the history begins at this event. What is gone changed no file, as far as it was not read;
-   * nothing was going on any more: what was still open was ended before.
+   * Forgets everything before `first`, because the archive was dropped. Events that were not read before they were
+   * dropped cannot have changed a file. All work that was still open had been ended before, so open actions become
+   * abandoned ones.
    */
   drop(first: LogEventShape): void {
     if (first.seq > this.seq + 1) [this.seq, this.#hash] = [first.seq - 1, first.prev_hash];
@@ -593,11 +707,15 @@ export class ModelHistory {
   }
 }
 
-/** When something of an action was seen last: that it was abandoned is nothing that it did. */
+/**
+ * Returns the time of the last activity of an action. The event that marks an action as abandoned is not an activity of
+ * it.
+ */
 function activeAt({ record, ts, lastTs }: KnownAction): number {
   return record.state === "abandoned" ? ts : lastTs;
 }
 
+/** Returns a tree as an object with sorted keys, for comparisons that show a readable difference. */
 export function sorted(tree: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...tree].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -19,11 +19,13 @@ import { givenRoot, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 import { MOST_BYTES, placesWithoutNotes, readTree, textOf, touch, writeText, type Touch } from "./model-tree.ts";
 import { Veil } from "./model-veil.ts";
 
-/** Where, and how, the machine stops. */
+/** A loss of power: when it happens, and what it leaves on the disk. */
 export interface Crash {
-  /** Before this many more operations of the disk. */
+  /** The number of writing operations of the disk that still succeed. The power is lost at the next one. */
   readonly after: number;
+  /** Whether the operation at which the power is lost is done not at all, in part, or completely. */
   readonly mode: "stop-before" | "stop-torn" | "stop-after";
+  /** What becomes of the data that was not synced. */
   readonly fate: CrashFate;
 }
 
@@ -31,13 +33,16 @@ const FOLDER = { folder: 0o755 };
 
 export interface MachineOptions {
   readonly roots: readonly ModelRoot[];
-  /** What an index is made of. */
+  /** The kind of index. `sqlite` is a file on the real disk. */
   readonly index: "memory" | "sqlite";
-  /** The set of backends of its store. Only one that outlives it meets a loss of power: see `OUTLIVES_POWER`. */
+  /** The set of backends of the store. Power is lost only with a set whose data outlives it (see `OUTLIVES_POWER`). */
   readonly set: BackendSet;
 }
 
-/** A machine whose disk and engine share a clock; its processes come and go, and it can lose its power. */
+/**
+ * A simulated machine whose disk and engine share a clock. Its processes are ended and started, and it can lose power.
+ * One process runs at a time. `pid` is its id.
+ */
 export class ModelMachine {
   ms = Date.parse("2030-01-01T00:00:00Z");
   pid = 1;
@@ -47,14 +52,15 @@ export class ModelMachine {
   #left = Number.POSITIVE_INFINITY;
   #mode: Crash["mode"] = "stop-before";
   readonly roots: readonly ModelRoot[];
+  /** The paths that a capture may omit. */
   readonly veil = new Veil();
   readonly #index: MachineOptions["index"];
   readonly #folder = new TemporaryFolder();
-  /** What was touched since somebody asked last. */
+  /** The paths that people and tools have changed. The caller empties it before a step. */
   touched = new Set<string>();
-  /** Places of files that cannot be opened. */
+  /** The places on the disk of files that cannot be opened. */
   readonly #locked = new Set<string>();
-  /** Places of files beside their own that an apply has left: see `placesWithoutNotes`. */
+  /** Paths of the staged files that a loss of power left without a note (see `placesWithoutNotes`). */
   readonly #unnoted = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
@@ -62,7 +68,7 @@ export class ModelMachine {
   #storage: StorageBackends | undefined;
   #store: StoreApi | undefined;
   #workspace: WorkspaceApi | undefined;
-  /** What a command does. */
+  /** What the command of a run does. Returns the exit code. */
   command: () => number = () => 0;
 
   constructor(retention: NonNullable<StoreOptions["retention"]>, { roots, index, set }: MachineOptions) {
@@ -97,13 +103,17 @@ export class ModelMachine {
     };
   }
 
+  /** Decides what becomes of an operation of the disk: locked files cannot be opened, and the power may be lost. */
   #verdict({ name, path, reads }: SimOperation): ReturnType<SimPlan> {
     if (reads) return name === "open" && this.#locked.has(path) ? { errno: "EACCES" } : "go";
     this.#left -= 1;
     return this.#left === -1 ? this.#mode : "go";
   }
 
-  /** As coarse as a kernel's: several operations fall into one tick. */
+  /**
+   * Returns the time, which advances by 4 ms at every fourth look. It is as coarse as a kernel's clock, so several
+   * operations get the same time.
+   */
   #tick(): number {
     this.#looks += 1;
     if (this.#looks % 4 === 0) this.ms += 4;
@@ -119,7 +129,7 @@ export class ModelMachine {
     return this.#workspace;
   }
 
-  /** Begins a process that has it open. The index is built anew: it is not kept. */
+  /** Opens the store and the workspace, as a new process does. The index is built again, because it is not kept. */
   async open(): Promise<void> {
     this.#ids += 10_000;
     this.#store = await openSimStore(this.#disk, {
@@ -134,7 +144,7 @@ export class ModelMachine {
         : { index: () => openSqliteIndexStore(this.#folder.newFile(), new NodeDisk()) }),
     });
     const known = this.#workspace?.id;
-    // By its id: a root that is a file may be gone.
+    // A known workspace is opened by its id, because a root that is a file may not exist any more.
     if (known === undefined)
       this.#workspace = (
         await this.#store.init({ roots: this.roots.map(givenRoot), maxFileSize: MOST_BYTES })
@@ -147,7 +157,7 @@ export class ModelMachine {
     await this.#store?.close();
   }
 
-  /** Opens the contents of the store for reading, also those that no path was recorded with. */
+  /** Opens the blob store for reading, in order to read blobs that belong to no recorded path. */
   async openBlobs(): Promise<BlobStore> {
     const { blobs } = storeLayout("/store");
     if (this.#storage === undefined) return openForReading(this.#disk, blobs);
@@ -155,19 +165,22 @@ export class ModelMachine {
     return (await this.#storage.openBlobs(storeLayout("/store"), how)).blobs;
   }
 
-  /** Nothing is opened again. */
+  /** Removes the index files from the real disk. The machine cannot be used afterwards. */
   dispose(): void {
     this.#folder.dispose();
   }
 
-  /** Another process goes on; whatever the one before had open has no owner any more. */
+  /** Ends the process and starts another one. The owner of all work that is still open is gone then. */
   async restart(): Promise<void> {
     await this.close();
     this.pid += 1;
     await this.open();
   }
 
-  /** Lets the power go while something is done, unless that is done before. Did it go? */
+  /**
+   * Runs `work` with a loss of power in it, unless `work` ends earlier. Returns whether the power was lost. If it was,
+   * restarts the machine with another process.
+   */
   async crashing(crash: Crash, work: () => Promise<unknown>): Promise<boolean> {
     [this.#left, this.#mode] = [crash.after, crash.mode];
     try {
@@ -185,6 +198,7 @@ export class ModelMachine {
     return true;
   }
 
+  /** Returns the files of all roots, without staged files that have no note, and notes hidden paths in the veil. */
   tree(): Map<string, string> {
     const tree = readTree(this.#disk, this.roots);
     for (const path of tree.keys())
@@ -193,7 +207,7 @@ export class ModelMachine {
     return tree;
   }
 
-  /** Writes something that was never written before. */
+  /** Changes a path as a person or a tool does. Each text that is written is a new one. */
   touch(one: Touch): void {
     this.#words += 1;
     const at = onDisk(this.roots, one.path);
@@ -204,7 +218,7 @@ export class ModelMachine {
     if (one.how === "lock") this.#locked.add(at);
   }
 
-  /** Rules of a root from now on: names that they keep out. */
+  /** Adds a rule to a root by its `.gitignore`: files with this name are omitted from now on. */
   rule(root: ModelRoot, name: string): void {
     const path = inRoot(root, ".gitignore");
     this.veil.addName(name);
@@ -214,7 +228,7 @@ export class ModelMachine {
   }
 }
 
-/** A folder of the real disk, made once it is needed. */
+/** A folder on the real disk. It is made when it is first needed. */
 class TemporaryFolder {
   #path: string | undefined;
   #files = 0;

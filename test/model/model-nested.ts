@@ -7,19 +7,23 @@ import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { simBackends } from "../../src/testing/sim-store.ts";
 import { writeText } from "./model-tree.ts";
 
-/** Runs within runs, as deep and as many as are drawn, each a process of its own on one simulated disk. */
+/**
+ * Random runs within runs. Each is a process of its own on one simulated disk, and starts the runs that are within it.
+ * `expectedOf` computes what a run must leave, and `Machine` runs it with the engine.
+ */
 
-/** What a command does, in this order. */
+/** One thing that the command of a run does. */
 export type Deed =
   | { readonly kind: "write"; readonly path: string; readonly text: string }
   | { readonly kind: "remove"; readonly path: string }
   | { readonly kind: "run"; readonly run: ModelRun };
 
+/** A run: what its command does in this order, its exit code, and whether it is to be rolled back if it fails. */
 export interface ModelRun {
   readonly deeds: readonly Deed[];
   readonly code: number;
   readonly rollback: boolean;
-  /** The run itself is one of the library, within an action of its process. */
+  /** If true, the run is started by `workspace.run` within an action of the same process. */
   readonly inAction: boolean;
 }
 
@@ -44,17 +48,20 @@ export const { run: modelRun } = fc.letrec<{ run: ModelRun; deed: Deed }>((tie) 
   }),
 }));
 
-/** The files, by their paths. */
+/** The contents of the files, by their paths. */
 export type Files = ReadonlyMap<string, string>;
 
-/** What a run is to leave, and what it is to tell of. */
+/** The files that a run must leave, the paths that it must report as changed, and whether it is rolled back. */
 export interface Expected {
   readonly after: Files;
   readonly changed: readonly string[];
   readonly isTaken: boolean;
 }
 
-/** What a run does to files, as it is promised: a failed one that is to be rolled back does nothing. */
+/**
+ * Computes what a run does to the files. The deeds are done in order. If the run fails and is to be rolled back, the
+ * files are as before, but the changed paths are still reported.
+ */
 export function expectedOf({ deeds, code, rollback }: ModelRun, before: Files): Expected {
   let files: Files = before;
   for (const deed of deeds) files = afterDeed(deed, files);
@@ -71,9 +78,10 @@ function afterDeed(deed: Deed, before: Files): Files {
   return files;
 }
 
-/** A machine of processes that start one another. */
+/** A simulated machine whose processes start one another and share the locks. */
 export class Machine {
   readonly disk: SimDisk;
+  /** Every run that has ended, with the files before it and the answer of the engine. */
   readonly told: { readonly run: ModelRun; readonly before: Files; readonly shape: RunShape }[] = [];
   readonly #locks = memoryLocks();
   readonly #parents = new Map<number, number>();
@@ -97,7 +105,10 @@ export class Machine {
     );
   }
 
-  /** A process with the workspace open, started by another one. */
+  /**
+   * Runs `work` in a process of its own, started by `parent`, that has the workspace open. `command`: what a run in it
+   * does.
+   */
   async process<T>(
     parent: number,
     work: (workspace: WorkspaceApi, pid: number) => Promise<T>,
@@ -139,7 +150,7 @@ export class Machine {
     return parent === undefined ? [] : [parent, ...this.#ancestors(parent)];
   }
 
-  /** Runs a command of the model as a process of its own. */
+  /** Performs a run of the model in a process of its own, and notes its answer in `told`. */
   async run(run: ModelRun, parent: number): Promise<RunShape> {
     const before = this.files;
     let own = 0;

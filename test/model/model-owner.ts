@@ -3,8 +3,15 @@ import type { TransactionRecord } from "../../src/core/records/transaction-recor
 import type { Within } from "../../src/core/records/records.ts";
 import type { Step } from "./model-undo.ts";
 
-/** Whose a change is, by the rules as they are told to people: of what was going on when it was recorded. */
+/**
+ * The owner of a change, computed by the rules that the documents give to users, from the work that was in progress
+ * when the change was recorded.
+ */
 
+/**
+ * An action that is open. `seq`: its first event. `depth`: 0 for a call of the agent itself, more for a call of a
+ * sub-agent.
+ */
 export interface OpenAction {
   readonly id: string;
   readonly seq: number;
@@ -22,12 +29,17 @@ export interface OpenRun {
   readonly within: Within;
 }
 
+/** The work that was in progress when a change was recorded. */
 export interface Going {
   readonly actions: readonly OpenAction[];
   readonly runs: readonly OpenRun[];
   readonly transactions: readonly OpenTransaction[];
 }
 
+/**
+ * The owner of a change. `action`, `transaction` and `session` are absent if there is none. `candidates`: the ids of
+ * the work that may have made an ambiguous change, sorted.
+ */
 export interface Owner {
   readonly actor: string;
   readonly action?: string;
@@ -39,8 +51,14 @@ export interface Owner {
 const PERSON = "human";
 
 /**
- * The innermost of those that named the path; else of those that may change anything. Of several innermost ones it is
- * what is surely around all of them that owns the change, and nobody where nothing is.
+ * Returns the owner of a change.
+ *
+ * 1. The candidates are the actions that declared the path. If there are none, the candidates are all brackets: actions
+ *    of a command, runs, and transactions without a session.
+ * 2. A candidate with another candidate within it is dropped, so that the innermost ones remain.
+ * 3. If none remains, a person made the change. If one remains, it owns the change.
+ * 4. If several remain, the change is ambiguous. It belongs to what is surely around all of them (see `ofAll`),
+ *    otherwise to nobody (`ambiguous`).
  */
 export function ownerBy(step: Step, going: Going): Owner {
   const around = surroundings(going);
@@ -61,8 +79,11 @@ export function ownerBy(step: Step, going: Going): Owner {
 }
 
 /**
- * What is surely around all of these: the innermost action, and the run and the transaction that it does not belong to. Of
- * several calls at once, only one can have started a sub-agent, and which is not known.
+ * Returns what is surely around all of several candidates: the innermost such action, and the innermost run and
+ * transaction outside of that action. `undefined` if there is nothing.
+ *
+ * "Surely" concerns sub-agents. If several calls are open at once, only one of them can have started a sub-agent, and
+ * it is not known which. So none of these calls is surely around the calls of the sub-agent.
  */
 function ofAll(inner: readonly string[], going: Going, around: Surroundings): Owner | undefined {
   const isWithin = (one: string, outer: string): boolean => around.get(one)?.has(outer) === true;
@@ -89,7 +110,10 @@ function ofAll(inner: readonly string[], going: Going, around: Surroundings): Ow
   };
 }
 
-/** An action's, with its session; a run's, with the innermost transaction around it; a transaction's. */
+/**
+ * Returns the owner of a change with one innermost candidate. For an action, these are its actor and session. For a run
+ * or a transaction, the innermost transaction is added. The changes of a run belong to a person.
+ */
 function ofInnermost(id: string, { actions, runs, transactions }: Going, around: Surroundings): Owner {
   const action = actions.find((one) => one.id === id)?.record;
   if (action !== undefined) {
@@ -106,6 +130,10 @@ function ofInnermost(id: string, { actions, runs, transactions }: Going, around:
   };
 }
 
+/**
+ * True if the action declared the path or a folder above it. A declared path also covers the creation of the folders
+ * above it.
+ */
 function names({ record }: OpenAction, { path, before, after }: Step): boolean {
   const isMade = before === undefined && after === "dir";
   return record.paths.some(
@@ -113,7 +141,7 @@ function names({ record }: OpenAction, { path, before, after }: Step): boolean {
   );
 }
 
-/** The ids of what goes on around each, and its own. */
+/** For each open action, run and transaction: the ids of everything around it, including itself. */
 type Surroundings = ReadonlyMap<string, ReadonlySet<string>>;
 
 function surroundings({ actions, runs, transactions }: Going): Surroundings {
@@ -124,7 +152,7 @@ function surroundings({ actions, runs, transactions }: Going): Surroundings {
   return new Map(
     [...parents.keys()].map((id) => {
       const around = new Set([id]);
-      // A set's iterator goes on with what is added on the way.
+      // The iterator of a set also visits the items that are added during the iteration.
       for (const one of around)
         for (const outer of parents.get(one) ?? []) if (outer !== undefined && parents.has(outer)) around.add(outer);
       return [id, around];
@@ -132,7 +160,10 @@ function surroundings({ actions, runs, transactions }: Going): Surroundings {
   );
 }
 
-/** The calls of the same session that have started a sub-agent's one. */
+/**
+ * Returns the ids of the calls that may have started this call of a sub-agent: those of the same session that began
+ * earlier and are less deep.
+ */
 function callers(one: OpenAction, actions: readonly OpenAction[]): string[] {
   const { session } = one.record;
   const isAround = (outer: OpenAction): boolean =>

@@ -31,19 +31,27 @@ import { isTorn, type Touch } from "./model-tree.ts";
 import { pruneSoon } from "../helpers/grace.ts";
 
 export interface PlayOptions extends MachineOptions {
-  /** Each step is another process's, as those of an agent's hooks are. */
+  /** If true, the store is opened again before each step, because each hook of an agent is a process of its own. */
   readonly hooks: boolean;
 }
 
-/** Does what a script says, and holds the engine to the model after each step. */
+/**
+ * Performs a script with the engine, and compares the engine with the model after each step. It checks three things:
+ *
+ * - `history`: the log, event by event (see `ModelHistory`).
+ * - The disk: after a capture, the recorded files equal the files on disk, except for hidden paths.
+ * - Nothing is lost: a state that was never recorded stays on disk, or an operation has kept it aside.
+ */
 export class ModelPlay {
   readonly machine: ModelMachine;
   readonly history: ModelHistory;
+  /** How many snapshots of actions are kept. 0: no limit. */
   readonly keep: number;
+  /** How often each error was accepted, for the output. */
   readonly refused = new Map<string, number>();
   crashes = 0;
   readonly #hooks: boolean;
-  /** The first event that is there still. */
+  /** The seq of the first event that is still in the log. 0: all events are. */
   begins = 0;
   readonly #back: ModelBack = new ModelBack(this);
 
@@ -64,6 +72,10 @@ export class ModelPlay {
     return play;
   }
 
+  /**
+   * Performs one step. If the power is lost in it, checks the state after the restart. A torn text is hidden from then
+   * on, because the model does not compute how it merges.
+   */
   async step({ what, crash }: Scripted): Promise<void> {
     if (this.#hooks) {
       await this.machine.close();
@@ -85,7 +97,11 @@ export class ModelPlay {
     await this.#afterCrash(pid, { ...asked, isQuiet: isQuiet(what), before, crash });
   }
 
-  /** Every change first ends, if it now can, what a dead process left open because something was in its place. */
+  /**
+   * Every operation that changes something first tries to roll back the transactions that a dead process left open.
+   * Earlier attempts may have failed because something was in the place of a file. Takes a snapshot to trigger this, so
+   * that the step itself is judged separately.
+   */
   async #endOrphans(): Promise<void> {
     const isLeft = ({ record: { status, pid } }: KnownTransaction): boolean =>
       status === "active" && pid !== null && pid !== this.machine.pid;
@@ -94,7 +110,10 @@ export class ModelPlay {
     await this.read({});
   }
 
-  /** What was never recorded survives whatever is done, but for what was touched; or an operation has kept it aside. */
+  /**
+   * Performs a step, and checks that no state was lost: each state that was never recorded is still on disk, unless the
+   * step touched its path, or an operation of the step kept it aside.
+   */
   async #safely(work: () => Promise<void>): Promise<void> {
     const before = this.machine.tree();
     const { seq } = this.history;
@@ -114,12 +133,16 @@ export class ModelPlay {
       if (!kept.has(`${path}\0${state}`)) found([path, after.get(path)]).toEqual([path, state]);
   }
 
+  /**
+   * Checks the state after a loss of power and a restart: the log, the recorded files after a snapshot, and `verify`.
+   * If the step changes no files and the dead process left no transaction, the files must be as before the step.
+   */
   async #afterCrash(
     pid: number,
     { isQuiet: quiet, before, ...asked }: Asked & { isQuiet: boolean; before: Map<string, string>; crash: Crash },
   ): Promise<void> {
     this.history.see(this.machine.tree());
-    // A restart ends one process and begins another: it is the last one before the crash that has recorded.
+    // `pid` is that of the new process. The events before the loss of power were recorded by the process before it.
     await this.read(asked, this.machine.pid - 1);
     await this.machine.workspace.snapshot();
     this.history.see(this.machine.tree());
@@ -130,6 +153,7 @@ export class ModelPlay {
     found((await this.machine.workspace.verify()).problems).toEqual([]);
   }
 
+  /** Reads the events that were added to the log, and checks them. Notes first whether an archive was dropped. */
   async read(asked: Asked, pid = this.machine.pid): Promise<void> {
     this.history.see(this.machine.tree());
     const [first] = await this.machine.workspace.log({ limit: 1 });
@@ -142,7 +166,10 @@ export class ModelPlay {
     this.history.read(events, pid, asked);
   }
 
-  /** A content that an undo has made, and something else has replaced before it was seen on disk. */
+  /**
+   * Lets the model see a content that an undo wrote by a merge, and that was replaced before the model could see it on
+   * disk.
+   */
   async #fetch({ record_id: id, record }: LogEventShape): Promise<void> {
     const { hash, intent, iteration, mode } = record as Record<string, unknown>;
     const path = pathOfRecordId(id);
@@ -151,7 +178,10 @@ export class ModelPlay {
     this.history.see(new Map([["made", `${Number(mode).toString(8)} ${text}`]]));
   }
 
-  /** What is on disk is what was recorded. */
+  /**
+   * Checks that the recorded files equal the files on disk, except for hidden paths. `within`: which paths are
+   * compared.
+   */
   #expectRecorded(within: (path: string) => boolean = () => true): void {
     const only = (tree: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
       new Map([...tree].filter(([path]) => within(path)));
@@ -160,7 +190,7 @@ export class ModelPlay {
     found(sorted(only(veil.clear(recorded)))).toEqual(sorted(only(veil.clear(tree))));
   }
 
-  /** What is known before a step that may be cut off. */
+  /** Returns what the model must know about a step before it starts, because a loss of power may interrupt it. */
   #askedOf(what: Happening): Asked {
     if (what.kind === "finish") return this.#lateOf(pickOf(this.#unfinished(), what.pick));
     return this.#back.askedOf(what);
@@ -255,7 +285,10 @@ export class ModelPlay {
     this.history.see(this.machine.tree());
   }
 
-  /** After a look at everything. */
+  /**
+   * Like `read`, after an operation that captured everything. Also checks that the recorded files equal the disk, and
+   * that the engine's list of operations shows each as undone exactly if the model says so.
+   */
   async whole(asked: Asked): Promise<void> {
     await this.read(asked);
     this.#expectRecorded();
@@ -263,16 +296,21 @@ export class ModelPlay {
     for (const { id, kind, summary, undone } of await this.machine.workspace.operations()) {
       if (kind === "undo" || kind === "redo") continue;
       const { left, taken } = this.history.changesOf(id);
-      // A folder that stays for what others have put into it is no part of the work any more.
+      // A folder that must stay, because others have put something into it, does not count as a change of the operation
+      // any more.
       const files = left.filter((step) => step.before !== "dir" && step.after !== "dir");
       if (undone) found({ undone: summary, left: files }).toEqual({ undone: summary, left: [] });
-      // Of what did not merge, an undo passes whole operations until all its conflicts are settled.
+      // The converse is checked only if there were no conflicts: an operation with one counts as undone only once all
+      // its conflicts are settled.
       else if (left.length === 0 && this.history.conflicts.size === 0)
         found({ done: summary, taken }).toEqual({ done: summary, taken: [] });
     }
   }
 
-  /** Rules that change midway: in a file of a root, or in the options, which hold from the next opening on. */
+  /**
+   * Adds a rule for a name, either in the `.gitignore` of a root, or in the options of the workspace. The options apply
+   * from the next opening on.
+   */
   async #rule({ pick, name, inOptions }: Extract<Happening, { readonly kind: "rule" }>): Promise<void> {
     const root = pickOf(this.machine.roots, pick);
     if (root === undefined) return;
@@ -288,7 +326,10 @@ export class ModelPlay {
     if (action !== undefined) await this.#end(action, { outcome: "done", touches, place }, {});
   }
 
-  /** Begins an action; its id, if there was something to keep. */
+  /**
+   * Begins an action, and checks its declared paths and that the files are unchanged. Returns its id. Returns
+   * `undefined` if the engine refused, or if there was nothing to record.
+   */
   async #begin(what: Begin): Promise<string | undefined> {
     const before = this.machine.tree();
     const request = requestOf(this.machine.roots, what);
@@ -309,7 +350,7 @@ export class ModelPlay {
     const { scope, paths: given } = targetsOf(what);
     const paths = given.map((path) => realPath(before, path));
     found(known?.record.scope).toBe(scope);
-    // What a link leads to is touched as well.
+    // The targets of links are declared as well, so there may be more paths than the model knows.
     found(known?.record.paths).toEqual(expect.arrayContaining([...paths]));
     this.#expectRecorded(scope === "workspace" ? undefined : (path) => paths.some((one) => isWithin(path, one)));
     await checkLimit(this);
@@ -321,6 +362,7 @@ export class ModelPlay {
     return all.filter(({ record }) => record.state === "open" || record.state === "abandoned");
   }
 
+  /** Returns the id of an action that the engine already counts as abandoned when it is finished. */
   #lateOf(action: KnownAction | undefined): Asked {
     if (action === undefined) return {};
     const { pid, ms: now } = this.machine;
@@ -333,6 +375,10 @@ export class ModelPlay {
     if (action !== undefined && outcome !== "never") await this.#end(action, { outcome, touches, place }, asked);
   }
 
+  /**
+   * Does the work of an action, and finishes it. The changes that the engine reports must be the net changes of the
+   * action. Afterwards the recorded files must equal the disk, at least at its declared paths.
+   */
   async #end(
     action: KnownAction,
     what: {
@@ -350,7 +396,7 @@ export class ModelPlay {
     if (ended === undefined) return;
     const known = this.history.actions.get(action.id);
     found(known?.record.state).toBe(what.outcome);
-    // What was taken back meanwhile is nothing that it has changed.
+    // Changes that were undone while the action was open are not among its net changes.
     const own = this.history.steps.filter((step) => step.record.action === action.id && !this.history.isTaken(step));
     const net = netPaths(own);
     found({ id: action.id, changes: ended.changes.map((one) => one.path).sort() }).toEqual({
@@ -362,7 +408,7 @@ export class ModelPlay {
     this.#expectRecorded(scope === "workspace" ? undefined : (path) => paths.some((one) => isWithin(path, one)));
   }
 
-  /** What the tool does, and others meanwhile. */
+  /** Changes the declared paths as the tool does, and then the paths of `touches`, as others do in the meantime. */
   #work(
     { record }: KnownAction,
     { touches, place }: { readonly touches: readonly Touch[]; readonly place: number },
@@ -384,10 +430,11 @@ export class ModelPlay {
     await this.whole({});
   }
 
-  /** An error that may be; `undefined`. */
+  /** Accepts an error with one of these codes, counts it, and returns `undefined`. Throws any other error again. */
   refusal(error: unknown, codes: readonly string[]): undefined {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    // What was never recorded stays: going back is refused because of it.
+    // While paths are hidden, `REFUSED` is also accepted, because an operation is refused if it would overwrite a state
+    // that was never recorded.
     const isOfVeil = code === "REFUSED" && !this.machine.veil.isEmpty && codes.length > 0;
     if (!codes.includes(code) && !isOfVeil) throw error;
     if (code === "PRUNED") found(this.history.prunings.length + this.begins).toBeGreaterThan(0);
@@ -426,12 +473,13 @@ export class ModelPlay {
     found(this.history.transactions.get(one.id)?.record.status).toBe(kind === "commit" ? "committed" : "rolled_back");
   }
 
+  /** Drops the archive. The files must be unchanged. */
   async #drop(): Promise<void> {
     const before = this.machine.tree();
     const { workspace } = this.machine;
     await workspace.snapshot();
     await this.read({});
-    // Where nothing but an agent that does nothing any more is in the way, a day later it is not.
+    // If only an idle session of an agent is in the way, the archive can be dropped a day later.
     if (!(await this.#dropped())) {
       this.machine.ms += UNOWNED_MS;
       await this.#dropped();
@@ -441,7 +489,9 @@ export class ModelPlay {
     this.#expectRecorded();
   }
 
-  /** Drops the archive, unless something is going on. */
+  /**
+   * Drops the archive. The engine must refuse exactly if work is in progress. Returns whether the archive was dropped.
+   */
   async #dropped(): Promise<boolean> {
     const { workspace, pid, ms: now } = this.machine;
     const isBusy = this.history.isBusy({ pid, now });
@@ -458,6 +508,7 @@ function withoutLate({ late: _late, ...asked }: Asked): Asked {
   return asked;
 }
 
+/** True for steps that change no files of the project. */
 function isQuiet({ kind }: Happening): boolean {
   return [
     "begin",

@@ -4,7 +4,7 @@ import type { Begin } from "./model-steps.ts";
 import type { Touch, Tree } from "./model-tree.ts";
 import type { Step } from "./model-undo.ts";
 
-/** What is asked of the engine, from what a script says. */
+/** Requests to the engine, computed from the steps of a script. */
 
 export function actorOf(who: number): string {
   return who === 0 ? "ann" : "bob";
@@ -14,6 +14,7 @@ export function sessionOf(who: number): string {
   return `s-${actorOf(who)}`;
 }
 
+/** Returns the request that begins an action. */
 export function requestOf(roots: readonly ModelRoot[], what: Begin): ActionRequest {
   const { type, who, turn, depth, owned } = what;
   const [path, to] = [named(roots, what.path), named(roots, what.to)];
@@ -31,19 +32,22 @@ export function requestOf(roots: readonly ModelRoot[], what: Begin): ActionReque
   };
 }
 
-/** As a tool names it: relative to the first root, or absolute. */
+/** Returns a path as a tool names it: relative in the first root, absolute in every other one. */
 function named(roots: readonly ModelRoot[], path: string): string {
   return path.startsWith("@") ? onDisk(roots, path) : path;
 }
 
-/** What a tool does to the paths that its action declares; most edit them. */
+/**
+ * How a tool changes the paths that its action declares, by the type of the action. Types that are not listed edit
+ * them.
+ */
 export const HOW: Readonly<Record<string, Touch["how"]>> = {
   delete_file: "remove",
   delete_directory: "remove",
   create_directory: "folder",
 };
 
-/** What such a request declares. */
+/** Returns the scope and the paths that a request declares. */
 export function targetsOf({ type, path, to }: Begin): {
   readonly scope: "paths" | "workspace";
   readonly paths: readonly string[];
@@ -54,7 +58,7 @@ export function targetsOf({ type, path, to }: Begin): {
   return { scope: "paths", paths: type.startsWith("move") ? [path, to] : [path] };
 }
 
-/** Where a path leads whose folder may be a link to another one. */
+/** Resolves links among the folders of a path, if they lead to a folder of the tree. */
 export function realPath(tree: Tree, path: string): string {
   const names = path.split("/");
   for (let i = 1; i < names.length; i += 1) {
@@ -64,7 +68,7 @@ export function realPath(tree: Tree, path: string): string {
   return path;
 }
 
-/** Paths that are not as they were before the first of these changes. */
+/** Returns the paths of these steps whose state after the last step differs from that before the first, sorted. */
 export function netPaths(steps: readonly Step[]): string[] {
   const paths = [...new Set(steps.map((step) => step.path))];
   return paths
@@ -75,12 +79,12 @@ export function netPaths(steps: readonly Step[]): string[] {
     .sort();
 }
 
-/** One of them; later ones first. */
+/** Chooses an item: 0 is the last one, 1 the one before. Returns `undefined` if there are none. */
 export function pickOf<T>(all: readonly T[], pick: number): T | undefined {
   return all[all.length - 1 - (pick % Math.max(1, all.length))];
 }
 
-/** Is a path a folder, or in it? */
+/** True if a path is the folder itself, or in it. */
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }

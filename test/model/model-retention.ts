@@ -3,21 +3,26 @@ import type { ContentStream } from "../../src/api/workspace-api.ts";
 import type { ModelHistory } from "./model-history.ts";
 import type { ModelMachine } from "./model-machine.ts";
 
-/** A history that is played, and its limits. `begins`: the first event that is there still. */
+/** The part of `ModelPlay` that the checks of retention need. */
 interface Played {
   readonly machine: ModelMachine;
   readonly history: ModelHistory;
-  /** How many snapshots of actions are kept; 0: no limit. */
+  /** How many snapshots of actions are kept. 0: no limit. */
   readonly keep: number;
+  /** The seq of the first event that is still in the log. 0: all events are. */
   readonly begins: number;
 }
 
-/** The limit of action snapshots is kept to, and what it must spare is spared. */
+/**
+ * Checks the limit of action snapshots. If there are more than `keep`, at most half of `keep` of them may be ones that
+ * the limit can remove. It cannot remove pinned snapshots, those of open actions, or the first one of a session. While
+ * a transaction is active, nothing is checked.
+ */
 export async function checkLimit({ machine, history, keep, begins }: Played): Promise<void> {
   if (keep === 0) return;
   const listed = await machine.workspace.list();
   const isHeld = [...history.transactions.values()].some((one) => one.record.status === "active");
-  // What a dropped archive has taken along is listed, and no more.
+  // Actions from a dropped archive are still listed, but do not count.
   const here = listed.filter((one) => one.from_seq >= begins - 1);
   const firsts = new Map(here.toReversed().map((one) => [one.session, one.id]));
   const counted = here.filter((one) => !one.pinned);
@@ -25,7 +30,11 @@ export async function checkLimit({ machine, history, keep, begins }: Played): Pr
   if (!isHeld && counted.length > keep) expect(plain.length).toBeLessThanOrEqual(Math.floor(keep / 2));
 }
 
-/** What can still be read, and what may be gone. */
+/**
+ * Checks everything that can be read: `verify`, the listed actions, the open conflicts, and every iteration of every
+ * path. A content may be missing only if a pruning permits it: its state ended before the floor, and no kept snapshot
+ * has it.
+ */
 export async function checkEverything(play: Played): Promise<void> {
   const { machine, history } = play;
   const { workspace } = machine;
@@ -57,7 +66,10 @@ export async function checkEverything(play: Played): Promise<void> {
   }
 }
 
-/** Each action names the one before; no pinned one is missing. */
+/**
+ * Checks the listed actions: each is chained to the previous action, and its state and pin are those of the log. If
+ * nothing was pruned or dropped, all actions are listed.
+ */
 async function checkList({ machine, history, begins }: Played): Promise<void> {
   const listed = await machine.workspace.list();
   const ids = listed.map((one) => one.id);
@@ -72,7 +84,7 @@ async function checkList({ machine, history, begins }: Played): Promise<void> {
   expect(ids).toEqual(all.map((one) => one.id));
 }
 
-/** A content, as a text; `undefined` for what a pruning may have given up. */
+/** Reads a content as text. Returns `undefined` if it was pruned and `mustBe` is false. */
 export async function readText(open: () => Promise<ContentStream>, mustBe: boolean): Promise<string | undefined> {
   try {
     const pieces: Uint8Array[] = [];

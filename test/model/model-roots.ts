@@ -1,18 +1,18 @@
 import { displayPath, type WorkspacePath } from "../../src/core/values/path.ts";
 
 /**
- * The tracked roots of a history. The model names paths as people do: those of a further root begin with `@<id>:`, which
- * has no `/`, so that each root is a tree of its own.
+ * A tracked root of a history. The model names paths as people do. A path of a further root begins with `@<id>:`. This
+ * prefix has no `/`, so each root is a tree of its own.
  */
 export interface ModelRoot {
-  /** `""` for the first one. */
+  /** The id of the root. `""` for a first root in the folder `/proj`. */
   readonly id: string;
   readonly folder: string;
-  /** The one file that is tracked in the folder. */
+  /** If the root is a single file: its name in the folder. No other file of the folder is tracked then. */
   readonly only?: string;
 }
 
-/** A folder; a folder and a file; two folders and a file; a file and a folder. */
+/** The sets of roots that histories are played in. */
 export const LAYOUTS: Readonly<Record<string, readonly ModelRoot[]>> = {
   one: [{ id: "", folder: "/proj" }],
   two: [
@@ -30,12 +30,12 @@ export const LAYOUTS: Readonly<Record<string, readonly ModelRoot[]>> = {
   ],
 };
 
-/** What a caller names a root by. */
+/** Returns the path that a caller gives for a root. */
 export function givenRoot({ folder, only }: ModelRoot): string {
   return only === undefined ? folder : `${folder}/${only}`;
 }
 
-/** A path on the disk. */
+/** Returns where a path of the model lies on the disk. */
 export function onDisk(roots: readonly ModelRoot[], path: string): string {
   const id = /^@([a-z]+):/.exec(path)?.[1] ?? "";
   const root = roots.find((one) => one.id === id);
@@ -43,32 +43,35 @@ export function onDisk(roots: readonly ModelRoot[], path: string): string {
   return `${root.folder}/${id === "" ? path : path.slice(id.length + 2)}`;
 }
 
-/** The folder of the root in which a path lies. */
+/** Returns the folder of the root in which a path of the model lies. */
 export function folderOf(roots: readonly ModelRoot[], path: string): string {
   const id = /^@([a-z]+):/.exec(path)?.[1] ?? "";
   return roots.find((one) => one.id === id)?.folder ?? "";
 }
 
-/** A path of a root, as the model names it. */
+/** Returns the model's name of a path of a root. */
 export function inRoot({ id }: ModelRoot, inner: string): string {
   return id === "" ? inner : `@${id}:${inner}`;
 }
 
-/** A path of the log, as the model names it. */
+/** Returns the model's name of a path of the log. */
 export function shown(path: WorkspacePath): WorkspacePath {
   return displayPath(path) as WorkspacePath;
 }
 
-/** What a script says of a path (`1>d/x`: in the second root), as a path of these roots. */
+/**
+ * Returns the path that a script means in these roots. `1>d/x` is `d/x` in the second root. Roots are counted modulo
+ * their number.
+ */
 function placed(roots: readonly ModelRoot[], text: string): string {
   const [, at = "0", path = ""] = /^(?:(\d)>)?(.*)$/s.exec(text) ?? [];
   const root = roots[Number(at) % roots.length];
   if (root === undefined) return path;
-  // All that can be in the place of a single file: also a folder, with something in it.
+  // In a root that is a single file, every path means that file, or something in a folder in its place.
   return inRoot(root, root.only === undefined ? path : path.endsWith("/z") ? `${root.only}/z` : root.only);
 }
 
-/** A script with its paths in these roots. */
+/** Returns a script with all paths replaced by the paths that they mean in these roots (see `placed`). */
 export function placedIn<T>(roots: readonly ModelRoot[], script: T): T {
   const isPath = (key: string): boolean => key === "path" || key === "to";
   const text = JSON.stringify(script, (key, value: unknown) =>

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import type { Crash } from "./model-machine.ts";
 import type { Touch } from "./model-tree.ts";
 
-/** One thing that happens. `pick` chooses among what is there then. */
+/** One step of a history. `pick` is a number that chooses among the items that exist when the step is performed. */
 export type Happening =
   | { readonly kind: "touch"; readonly touches: readonly Touch[] }
   | Begin
-  /** An action from its beginning to its end, with nothing in between. */
+  /** An action that begins, works and ends in one step. */
   | { readonly kind: "act"; readonly begin: Begin; readonly touches: readonly Touch[]; readonly place: number }
   | {
       readonly kind: "finish";
@@ -34,7 +34,7 @@ export type Happening =
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "verify" };
 
-/** An agent's call. Two agents, each with a session, of several turns. */
+/** The begin of an action. There are two agents (`who`), each with one session of several turns. */
 export interface Begin {
   readonly kind: "begin";
   readonly who: number;
@@ -46,13 +46,14 @@ export interface Begin {
   readonly owned: boolean;
 }
 
+/** A step, with a loss of power in it or without one. */
 export interface Scripted {
   readonly what: Happening;
   readonly crash: Crash | undefined;
 }
 
 const PATHS = ["shared", "shared", "shared", "d/x", "d/y", "d", "e/f", "e/f/z", "new", "e"];
-/** `1>d/x`: of the second root, where there is one. */
+/** A path in one of the roots. `1>d/x` is `d/x` in the second root, if there is one (see `placedIn`). */
 const path = fc
   .tuple(fc.constantFrom("", "", "1>", "2>"), fc.constantFrom(...PATHS))
   .map(([root, inner]) => root + inner);
@@ -210,18 +211,24 @@ const crash: fc.Arbitrary<Crash | undefined> = fc.oneof(
   },
 );
 
-/** A history: in which roots, what happens, and how many snapshots of actions are kept. */
+/**
+ * A random history: its steps, and how they are played. `keep`: how many snapshots of actions are kept (0: no limit).
+ * `hooks`: each step is a process of its own.
+ */
 export const histories = fc.record({
   script: fc.array(fc.record<Scripted>({ what: happening, crash }), { minLength: 16, maxLength: 40, size: "max" }),
   keep: fc.constantFrom(0, 0, 4, 8),
-  /** Files that are too large or cannot be read, and rules that change: the half of the histories has none. */
+  /**
+   * If true, the history may have files that are too large or unreadable, and rules that change. Half of the histories
+   * have none of these, because the model can check less then.
+   */
   hides: fc.boolean(),
   hooks: fc.constantFrom(false, false, true),
   index: fc.constantFrom("memory" as const, "memory" as const, "sqlite" as const),
   layout: fc.constantFrom("one", "two", "two", "three", "three", "file"),
 });
 
-/** A script in which nothing is too large, unreadable or kept out by a rule. */
+/** Returns a script in which no file is too large, unreadable or omitted by a rule. */
 export function withoutHiding(script: readonly Scripted[]): Scripted[] {
   const plain = (one: Touch): Touch => (one.how === "large" || one.how === "lock" ? { ...one, how: "edit" } : one);
   return script.flatMap(({ what, crash }) => {

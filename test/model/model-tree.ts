@@ -3,15 +3,15 @@ import { isStagedBeside } from "../../src/core/tree/staging-folder.ts";
 import { folderOf, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 
 /**
- * The files of a model test: what is at a path is a text, so that states can be compared with `===`. `dir`, or
- * `<mode> <content>`, or `-> <target>`; `undefined`: nothing.
+ * The state of a path in a model. It is a text, so that states can be compared with `===`: `dir` for a folder, `<mode>
+ * <content>` for a file, `-> <target>` for a symbolic link, and `undefined` for nothing. The mode is octal.
  */
 export type State = string | undefined;
 
-/** All paths of a project, each with its state. */
+/** The state of every path of a project. Absent paths are not in it. */
 export type Tree = ReadonlyMap<string, string>;
 
-/** The files of all roots. */
+/** Reads the files of all roots from the disk, without the staging folders of the engine. */
 export function readTree(disk: SimDisk, roots: readonly ModelRoot[]): Map<string, string> {
   const tree = new Map<string, string>();
   const walk = (root: ModelRoot, folder: string): void => {
@@ -33,9 +33,10 @@ export function readTree(disk: SimDisk, roots: readonly ModelRoot[]): Map<string
 }
 
 /**
- * Places in which an apply staged files beside their own, of which the loss of power has taken the notes: on some disks
- * (btrfs) these are not durable in the order in which they were made. Such a place stays for a day, and is captured by
- * nothing. With its note it has to go.
+ * Returns the paths at which an apply has staged files beside their destinations, and whose notes a loss of power has
+ * removed. This is possible because some disks (btrfs) do not make notes and staged files durable in the order in which
+ * they were made. Such a staged file stays for a day, and no capture takes it. A staged file that has a note must be
+ * removed.
  */
 export function placesWithoutNotes(disk: SimDisk, tree: Tree, roots: readonly ModelRoot[]): string[] {
   const noted = new Set<string>();
@@ -55,20 +56,24 @@ export function placesWithoutNotes(disk: SimDisk, tree: Tree, roots: readonly Mo
   });
 }
 
-/** What a tool, or a person, does to a path. */
+/** A change that a tool or a person makes to a path. */
 export interface Touch {
-  /** `large`: over the limit. `lock`: from now on this very file cannot be opened. */
+  /** `large`: the file is larger than the limit. `lock`: this file cannot be opened from now on. */
   readonly how: "edit" | "remove" | "chmod" | "binary" | "link" | "folder" | "large" | "lock";
   readonly path: string;
-  /** Which place of a text, which mode. */
+  /** Selects the place of a text that is edited, or the mode. */
   readonly place: number;
 }
 
+/** The number of places of a text. A place is one line, or no line. */
 const PLACES = 3;
-/** The limit of a file's size. */
+/** The maximum size of a file that is recorded, in bytes. */
 export const MOST_BYTES = 400;
 
-/** A text of some places of a line each (or none), with lines between them that nobody edits. */
+/**
+ * Returns a text with these places. Fixed lines that nobody edits separate the places, so that edits of different
+ * places always merge, and edits of the same place conflict.
+ */
 export function textOf(places: readonly string[]): string {
   const lines: string[] = [];
   for (let i = 0; i < PLACES; i += 1) {
@@ -78,7 +83,7 @@ export function textOf(places: readonly string[]): string {
   return lines.join("");
 }
 
-/** The places of such a text; `undefined`: it is another content. */
+/** Returns the places of a text that `textOf` made. `undefined` for any other content. */
 export function placesOf(text: string): string[] | undefined {
   const places: string[] = [];
   let rest = text;
@@ -91,7 +96,7 @@ export function placesOf(text: string): string[] | undefined {
   return rest === "" ? places : undefined;
 }
 
-/** What a touch needs of a disk. */
+/** The functions of a disk that `touch` needs. */
 export type TouchedDisk = Pick<
   SimDisk,
   | "lstat"
@@ -109,13 +114,16 @@ export type TouchedDisk = Pick<
   | "syncFolder"
 >;
 
-/** Where something is done. */
+/** The disk and the roots that `touch` changes. */
 export interface Touched {
   readonly disk: TouchedDisk;
   readonly roots: readonly ModelRoot[];
 }
 
-/** Does something to a path, durably; what a file system refuses is not done. `word`: new each time. */
+/**
+ * Changes a path, and syncs the change. If a real file system would refuse the change, does nothing. `word`: a text
+ * that is new each time.
+ */
 export function touch({ disk, roots }: Touched, { how, path, place }: Touch, word: string): void {
   const at = onDisk(roots, path);
   const stat = disk.lstat(at);
@@ -137,12 +145,12 @@ export function touch({ disk, roots }: Touched, { how, path, place }: Touch, wor
 function edit(disk: TouchedDisk, at: string, { place, word }: { readonly place: number; readonly word: string }): void {
   const isFile = disk.lstat(at)?.kind === "file";
   const places = (isFile ? placesOf(disk.content(at)?.toString() ?? "") : undefined) ?? [];
-  // Now and then a line is taken out.
+  // Sometimes the line of the place is removed.
   places[place % PLACES] = place >= PLACES * 3 ? "" : word;
   writeText(disk, at, textOf(places));
 }
 
-/** Writes as most editors do: another file takes the place. The mode stays. */
+/** Writes a file durably as most editors do: a new file replaces the old one. The mode stays. */
 export function writeText(disk: TouchedDisk, at: string, text: string): void {
   const stat = disk.lstat(at);
   if (stat !== undefined) disk.unlink(at);
@@ -169,7 +177,7 @@ function chmod(disk: TouchedDisk, at: string, mode: number): void {
   disk.close(fd);
 }
 
-/** The folders in which a path lies, the root's first. */
+/** Returns the folders above a path, from the folder of the root down. */
 function foldersAbove({ roots }: Touched, path: string): string[] {
   const top = folderOf(roots, path);
   const names = onDisk(roots, path)
@@ -178,6 +186,7 @@ function foldersAbove({ roots }: Touched, path: string): string[] {
   return names.map((_, i) => [top, ...names.slice(0, i)].join("/"));
 }
 
+/** Makes the missing folders above a path. Returns false if something that is not a folder is in the way. */
 function makeParents({ disk, roots }: Touched, path: string): boolean {
   for (const at of foldersAbove({ disk, roots }, path).slice(1)) {
     const kind = disk.lstat(at)?.kind;
@@ -187,7 +196,7 @@ function makeParents({ disk, roots }: Touched, path: string): boolean {
   return true;
 }
 
-/** Is it a text of which only a part was written? How two of those merge, the model does not work out. */
+/** True if the state is a text that was written only in part. The model does not compute how such texts merge. */
 export function isTorn(state: string): boolean {
   const text = /^\d+ (.*)$/s.exec(state)?.[1];
   return text !== undefined && !text.includes("\0") && placesOf(text) === undefined;

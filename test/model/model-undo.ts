@@ -1,8 +1,10 @@
 import { placesOf, textOf, type State, type Tree } from "./model-tree.ts";
 
-/** What an undo must leave, from the states alone: an oracle that shares no code with the engine. */
+/**
+ * The result of an undo, computed from the recorded states alone. It is an oracle that shares no code with the engine.
+ */
 
-/** One recorded state of a path, and the one before. */
+/** A recorded change of a path: the states before and after the event `seq`. */
 export interface Step {
   readonly path: string;
   readonly seq: number;
@@ -10,31 +12,50 @@ export interface Step {
   readonly after: State;
 }
 
-/** What is to be there, where nothing could be merged, and what stays although it was to go. */
+/**
+ * The result of an undo. `tree`: the files. `unmerged`: the paths that met a conflict. `stayed`: the folders that had
+ * to be removed, but stay because they hold something.
+ */
 export interface Outcome {
   readonly tree: Map<string, string>;
   readonly unmerged: ReadonlySet<string>;
-  /** What the undo would have there: it may be a content that never was anywhere. */
+  /** By path with a conflict: the state that the undo would write. It may be a content that existed nowhere before. */
   readonly offered: ReadonlyMap<string, string>;
   readonly stayed: ReadonlySet<string>;
 }
 
+/**
+ * The side that wins where a merge conflicts: the present state (`ours`), or the state that the undo wants (`theirs`).
+ */
 type Side = "ours" | "theirs";
 
-/** An undo that holds. */
+/**
+ * An earlier undo. `took`: it has undone this step and still holds. `wrote`: it wrote this step. `hasConflict`: it met
+ * one.
+ */
 export interface Undo {
   readonly took: (step: Step) => boolean;
   readonly wrote: (step: Step) => boolean;
   readonly hasConflict: boolean;
 }
 
-/** Whose steps an undo is about, and the undos that it passes over; none where it is about everybody's. */
+/**
+ * The steps that an undo is to undo, and the earlier undos that it passes over. There are none of these if the undo
+ * concerns everybody's steps.
+ */
 export interface Meant {
   readonly isMeant: (step: Step) => boolean;
   readonly undos: readonly Undo[];
 }
 
-/** Takes the own steps back, from the newest to the oldest, each merged with what is there then. `own`: their events. */
+/**
+ * Computes an undo. Each path is computed separately: its own steps are undone from the newest to the oldest, each by a
+ * three-way merge with the state that the path has by then. `own` in the answer: the events of all own steps.
+ *
+ * Steps that are passed over (see `partsOf`) can be treated in two ways. Usually they are undone together with the own
+ * steps beside them, because an undo and what it has undone cancel out. If that conflicts and undoing the own steps
+ * alone does not, the own steps are undone alone.
+ */
 export function takeBack(
   history: readonly Step[],
   meant: Meant,
@@ -61,9 +82,15 @@ export function takeBack(
 }
 
 /**
- * The own steps of a path, and those beside them that are passed over: what other undos took and wrote, where all of that
- * lies in one run of own and passed steps. Where the undo of a step wrote nothing, because a later step had undone it, the
- * step is own again right before such a run.
+ * Divides the steps of a path. `own` are the steps to undo: those that are meant and not yet undone. `passed` are steps
+ * beside them that are passed over: those that earlier undos have undone or written.
+ *
+ * An earlier undo is passed over only if all steps that it has undone or written at this path lie in one uninterrupted
+ * row of own and passed steps (`runs` in the code) that has an own step. If one undo does not fulfil this, fewer steps
+ * are passed over, so the rows are computed again until nothing changes.
+ *
+ * A step whose undo wrote nothing is "vain" in the code: a later step had already reversed it, so the undo had nothing
+ * to write. If such a step comes directly before a row, it is an own step again.
  */
 function partsOf(
   steps: readonly Step[],
@@ -76,7 +103,7 @@ function partsOf(
   const hasWritten = (one: Undo): boolean => steps.some((step) => one.wrote(step));
   const takers = (step: Step): Undo[] => standing.filter((one) => one.took(step));
   const isVain = (step: Step): boolean => takers(step).length > 0 && !takers(step).some(hasWritten);
-  // An undo that only made a folder for others took nothing here, and is no part of any run.
+  // An undo that only made the folder for another path has undone nothing at this path. It is part of no row.
   const hasTaken = (one: Undo): boolean => steps.some((step) => one.took(step));
   let passing = standing.filter((one) => hasWritten(one) && hasTaken(one) && !one.hasConflict);
   for (;;) {
@@ -104,6 +131,9 @@ function partsOf(
   }
 }
 
+/**
+ * Fits the computed states of all paths together. A path has a conflict if the two sides would leave different states.
+ */
 function outcomeOf(present: Tree, ways: ReadonlyMap<string, Folded>): Outcome {
   const wanted = new Map<string, State>();
   const unmerged = new Set<string>();
@@ -122,7 +152,7 @@ interface Group {
   after: State;
 }
 
-/** Steps right after one another count as one. */
+/** Joins adjacent steps into groups. A group has the state before its first step and the state after its last one. */
 function groupsOf(steps: readonly Step[], isPart: (step: Step) => boolean): Group[] {
   const groups: Group[] = [];
   let last: Group | undefined;
@@ -144,6 +174,10 @@ interface Merged {
   readonly clash: boolean;
 }
 
+/**
+ * Undoes the groups of a path, from the newest to the oldest, starting from its present state. Each is a three-way
+ * merge with the state after the group as base.
+ */
 function fold(groups: readonly Group[], present: State, prefer: Side): Merged {
   let state = present;
   let clash = false;
@@ -161,13 +195,19 @@ interface Sides<T> {
   readonly theirs: T;
 }
 
-/** One thing three ways: who changed it has it; both did, differently: a clash. */
+/**
+ * Merges one value three ways. If only one side changed it, the value of that side is taken. If both changed it
+ * differently, it is a clash, and the preferred side is taken.
+ */
 function pick<T>({ base, ours, theirs }: Sides<T>, prefer: Side): { readonly value: T; readonly clash: boolean } {
   if (ours === base) return { value: theirs, clash: false };
   if (theirs === base || ours === theirs) return { value: ours, clash: false };
   return { value: prefer === "ours" ? ours : theirs, clash: true };
 }
 
+/**
+ * Merges the states of a path. If both sides are files and changed differently, mode and text are merged separately.
+ */
 function merge(sides: Sides<State>, prefer: Side): Merged {
   const whole = pick(sides, prefer);
   const [base, ours, theirs] = [sides.base, sides.ours, sides.theirs].map(fileOf);
@@ -178,6 +218,7 @@ function merge(sides: Sides<State>, prefer: Side): Merged {
   return { state: `${mode.value} ${text.value}`, clash: mode.clash || text.clash };
 }
 
+/** Merges texts place by place. Any other content is merged as a whole. */
 function mergeTexts(sides: Sides<string>, prefer: Side): { readonly value: string; readonly clash: boolean } {
   const whole = pick(sides, prefer);
   const [base, ours, theirs] = [sides.base, sides.ours, sides.theirs].map(placesOf);
@@ -191,7 +232,14 @@ function fileOf(state: State): { readonly mode: string; readonly text: string } 
   return match === null ? undefined : { mode: match[1] ?? "", text: match[2] ?? "" };
 }
 
-/** What comes back needs its folders; a folder that holds something stays; nothing lies in what is no folder. */
+/**
+ * Fits wanted states of paths into the present files, so that the result is a possible tree:
+ *
+ * - A path that comes back gets its missing folders. If something that is not a folder is in the way, the path does not
+ *   come back (`unmerged`).
+ * - A folder that still holds something stays (`stayed`). If a file or link was wanted in its place, the path is
+ *   `unmerged`.
+ */
 export function fit(present: Tree, wanted: ReadonlyMap<string, State>, unmerged = new Set<string>()): Outcome {
   const stayed = new Set<string>();
   const now = new Map<string, State>([...present, ...wanted]);
@@ -218,7 +266,10 @@ export function fit(present: Tree, wanted: ReadonlyMap<string, State>, unmerged 
   return { tree, unmerged, stayed, offered: new Map() };
 }
 
-/** The folders around a path that are not to be there; `undefined`: something else stands in the way. */
+/**
+ * Returns the folders above a path that are missing, from the innermost on. `undefined` if something that is not a
+ * folder is in the way.
+ */
 function missingFolders(path: string, now: ReadonlyMap<string, State>): string[] | undefined {
   const missing: string[] = [];
   for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {

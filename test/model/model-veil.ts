@@ -1,13 +1,18 @@
 import type { Tree } from "./model-tree.ts";
 
 /**
- * Paths that a capture may leave out: too large, unreadable, or of a name that a rule keeps out. What is to be recorded of
- * them the model does not work out; but what was never recorded of them must survive whatever the engine does.
+ * The hidden paths: those that a capture may omit because they are too large, unreadable, or named by a rule. The model
+ * does not compute what is recorded of them. It only checks that states of them that were never recorded survive every
+ * operation.
  */
 export class Veil {
-  /** Rules may come and go, and what a restore leaves alone depends on what was left out then: nothing is unveiled. */
+  /**
+   * Hidden names and paths stay hidden for ever. Rules come and go, and what a restore leaves alone depends on what was
+   * omitted at that time.
+   */
   readonly #names = new Set<string>();
   readonly #paths = new Set<string>();
+  /** The folders that held something hidden at some time. */
   readonly #above = new Set<string>();
 
   addName(name: string): void {
@@ -22,7 +27,7 @@ export class Veil {
     return this.#names.size + this.#paths.size === 0;
   }
 
-  /** Is the path, or a folder above it, one of them? */
+  /** True if the path or a folder above it is hidden. */
   hides(path: string): boolean {
     if (this.isEmpty) return false;
     const names = path.slice(path.startsWith("@") ? path.indexOf(":") + 1 : 0).split("/");
@@ -30,7 +35,7 @@ export class Veil {
     return [...this.#paths].some((one) => path === one || path.startsWith(`${one}/`));
   }
 
-  /** Takes note of what is on disk: a folder may stay because of something hidden in it. */
+  /** Notes the folders above hidden paths on disk. Such a folder may stay because of what is hidden in it. */
   note(tree: Tree): void {
     if (this.isEmpty) return;
     for (const path of tree.keys()) {
@@ -40,12 +45,12 @@ export class Veil {
     }
   }
 
-  /** Was something hidden ever in the folder? */
+  /** True if the folder held something hidden at some time. */
   isAbove(folder: string): boolean {
     return this.#above.has(folder);
   }
 
-  /** The paths that are not hidden, without the folders that may stay because of something that is. */
+  /** Returns the paths that are not hidden, without the folders that may stay because of something hidden. */
   clear(tree: Tree): Map<string, string> {
     return new Map([...tree].filter(([path]) => !this.hides(path) && !this.isAbove(path)));
   }

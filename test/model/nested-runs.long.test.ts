@@ -5,7 +5,10 @@ import { ChronicleError } from "../../src/core/values/errors.ts";
 import { type Deed, expectedOf, Machine, modelRun, type ModelRun } from "./model-nested.ts";
 import { modelRuns } from "./model-runs.ts";
 
-/** Any runs within any others, some rolled back: each owns what it did, and what is around it takes that along. */
+/**
+ * Random runs within runs, some of which are rolled back. Each run owns what it did. An undo of a run also undoes the
+ * runs within it.
+ */
 
 it(
   "runs within runs leave what they promise, and an undo of the outermost leaves nothing of them",
@@ -22,12 +25,13 @@ it(
         expect(machine.files).toEqual(after);
         if (outer.undo_id === null) return;
         await machine.process(1, async (workspace) => {
-          // One of the runs within it first, by itself: what is around it takes back what is left.
+          // In half of the cases, one of the runs within the outer one is undone first. The undo of the outer run then
+          // undoes the rest.
           const inner = machine.told.filter(({ shape }) => shape.undo_id !== null && shape !== outer)[chosen % 4];
           if (inner !== undefined && chosen % 2 === 0) {
             await workspace.undo({ operation: inner.shape.session.session_id });
           }
-          // Where the run within was all that it did, nothing is left to be undone.
+          // If the outer run did nothing else than that inner run, nothing is left to undo.
           const isBack = isDeepStrictEqual(machine.files, before);
           await workspace.undo(run.inAction ? {} : { operation: outer.session.session_id }).catch((error: unknown) => {
             if (!isBack || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
@@ -53,7 +57,7 @@ it(
   },
 );
 
-/** An undo of the inner run alone finds nothing to do: the outer run removed the file. */
+/** The undo of the inner run alone finds nothing to do, because the outer run has removed the file. */
 const removesWhatInnerMade: ModelRun = {
   deeds: [
     {
@@ -75,7 +79,7 @@ const runs = (deeds: readonly Deed[], code = 0): Deed => ({
   run: { deeds, code, rollback: code !== 0, inAction: false },
 });
 
-/** The innermost run is undone by itself, after another one wrote the same as it had. */
+/** The innermost run is undone alone, after another run wrote the same content as that run. */
 const writesWhatUndoneWrote: ModelRun = {
   deeds: [
     runs([writes("b", "xz"), runs([runs([writes("b", "zx")]), writes("b", "xz")])]),
@@ -87,7 +91,10 @@ const writesWhatUndoneWrote: ModelRun = {
   inAction: false,
 };
 
-/** The undo of a run within it writes nothing, as a later run reversed it; a run that was rolled back is in between. */
+/**
+ * The undo of an inner run writes nothing, because a later run has reversed the inner run. A run that was rolled back
+ * is between the two.
+ */
 const undoesWhatIsReversed: ModelRun = {
   deeds: [
     runs([runs([writes("a", "y"), runs([writes("a", "x")])]), runs([writes("a", "z")], 3)]),
@@ -98,7 +105,10 @@ const undoesWhatIsReversed: ModelRun = {
   inAction: false,
 };
 
-/** The outer rollback undoes what the inner one has written, together with what that had undone. */
+/**
+ * The outer rollback also undoes the events that the inner rollback has written, together with the events that it had
+ * undone.
+ */
 const rollsBackTwice: ModelRun = {
   deeds: [runs([runs([writes("a", "y")], 3), writes("c", "y")], 3), writes("a", "z")],
   code: 0,
@@ -106,6 +116,7 @@ const rollsBackTwice: ModelRun = {
   inAction: false,
 };
 
+/** Checks the answer of every run that has ended. */
 function checkTold({ told }: Machine): void {
   for (const { run, before, shape } of told) {
     const { changed, isTaken } = expectedOf(run, before);

@@ -7,7 +7,10 @@ import { simBackends } from "../../src/testing/sim-store.ts";
 import { collected } from "../helpers/record-folder.ts";
 import { modelRuns } from "./model-runs.ts";
 
-/** Random histories of a record store of its own against a plain map, with two openings, and power losses in between. */
+/**
+ * Random histories of a record store in a folder of its own, compared with a plain map. The store is open twice, and
+ * power is lost in between.
+ */
 
 type Step =
   | { readonly kind: "put"; readonly by: 0 | 1; readonly id: string; readonly value: unknown }
@@ -43,12 +46,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Two openings of one store, as two processes would have it, and what must be in it. */
+/** One store that is open twice, as in two processes, and the records that must be in it. */
 class Machine {
   #disk = SimDisk.fromTree({ "/s": { folder: 0o755 } });
   #ids = 0;
   #stores: StandaloneRecordStoreApi[] = [];
-  /** JSON texts: what comes back must be the same text once its keys are in order. */
+  /** The values by id. They must come back unchanged as JSON, apart from the order of keys. */
   readonly model = new Map<string, unknown>();
 
   async start(): Promise<void> {
@@ -78,7 +81,7 @@ class Machine {
     if (this.#disk.lstat(path) !== undefined) this.#disk.unlink(path);
   }
 
-  /** Closes both. Returns how many descriptors are open still. */
+  /** Closes both. Returns the number of descriptors that are still open. */
   async close(): Promise<number> {
     for (const store of this.#stores) await store.close();
     return this.#disk.openDescriptors;
@@ -86,7 +89,8 @@ class Machine {
 }
 
 async function put(machine: Machine, which: 0 | 1, key: string, given: unknown): Promise<void> {
-  // As JSON has it: minus zero is zero, and there is no key that JSON would not bring back.
+  // The value as JSON returns it: minus zero becomes zero. `__proto__` is replaced, because JSON would not return such
+  // a key.
   const value = JSON.parse(JSON.stringify(given).replaceAll("__proto__", "proto")) as never;
   await machine.store(which).upsert(key, { value });
   machine.model.set(key, value);

@@ -1,6 +1,6 @@
 import { sha256 } from "../../src/core/values/hash.ts";
 
-/** What a path holds, as the model knows it. */
+/** The state of a path in the model. */
 export interface Held {
   readonly kind: "file" | "dir";
   readonly text: string;
@@ -9,7 +9,7 @@ export interface Held {
 
 export type Tree = ReadonlyMap<string, Held>;
 
-/** A write as the model is told of it. */
+/** A write that the model computes. `ifMatch`: the condition of the write. */
 export type ModelWrite =
   | {
       readonly kind: "put";
@@ -22,12 +22,12 @@ export type ModelWrite =
   | { readonly kind: "delete"; readonly path: string; readonly ifMatch?: string }
   | { readonly kind: "move"; readonly path: string; readonly to: string; readonly overwrite: boolean };
 
-/** The tree after a write, or the code of the error with which it is refused. */
+/** The tree after a write and the number of paths that it changed, or the code of the error that refuses the write. */
 export type Expected = { readonly tree: Tree; readonly changed: number } | { readonly code: string };
 
 const FOLDER: Held = { kind: "dir", text: "", mode: 0o755 };
 
-/** What a write must do, said as plainly as possible. */
+/** Computes what a write must do, by the plainest possible rules. */
 export function expectedOf(tree: Tree, write: ModelWrite): Expected {
   const present = tree.get(write.path);
   const condition = write.kind === "put" || write.kind === "delete" ? write.ifMatch : undefined;
@@ -49,6 +49,10 @@ export function expectedOf(tree: Tree, write: ModelWrite): Expected {
   }
 }
 
+/**
+ * True if the condition holds: `none` for an absent path, `*` for a present one, or the SHA-256 of the content (`""`
+ * for a folder).
+ */
 function holds(condition: string, present: Held | undefined): boolean {
   if (condition === "none") return present === undefined;
   if (present === undefined) return false;
@@ -72,6 +76,7 @@ function grown(tree: Tree, path: string, held: Held): Expected {
   return folders === undefined ? { code: "REFUSED" } : ended(tree, new Map([...folders, [path, held]]));
 }
 
+/** Returns the tree with all folders above a path. `undefined` if a file is in the place of one. */
 function withFolders(tree: Tree, path: string): Map<string, Held> | undefined {
   const next = new Map(tree);
   for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) {
@@ -88,12 +93,12 @@ function ended(before: Tree, tree: Tree): Expected {
   return { tree, changed };
 }
 
-/** What is compared of a path. */
+/** Returns the state of a path as text, for comparisons. `""` if it is absent. */
 export function textOf(held: Held | undefined): string {
   return held === undefined ? "" : `${held.kind} ${held.mode.toString(8)} ${held.text}`;
 }
 
-/** Is the path the folder, or in it? */
+/** True if the path is the folder itself, or in it. */
 function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }

@@ -11,14 +11,15 @@ import { put } from "../helpers/engine-sweep.ts";
 import { expectedOf, textOf, type Held, type ModelWrite, type Tree } from "./write-model.ts";
 
 /**
- * Random writes, alone and together, against a model that is nothing but a map: what each does, what it is refused for,
- * what undo and redo bring back, and that a rebuilt index says the same. With a folder also edits by somebody else.
+ * Random writes, one at a time and several at once, compared with a model that is a map. Checked are the result of each
+ * write, its refusal, what undo and redo bring back, and that a rebuilt index has the same files. In a workspace with a
+ * folder, somebody else also edits files.
  */
 
 const RUNS = Number(process.env["MODEL_RUNS"] ?? 12);
 const STEPS = 40;
 
-/** The same numbers for the same seed. */
+/** Returns a generator of numbers that depend only on the seed. */
 function randomOf(seed: number): (below: number) => number {
   let state = (seed + 1) * 2_654_435_761;
   return (below) => {
@@ -97,7 +98,10 @@ function shown(tree: Tree): Record<string, string> {
   return Object.fromEntries([...tree].map(([path, held]) => [path, textOf(held)]));
 }
 
-/** What was done, so far as undo can be foretold: nothing was edited since. */
+/**
+ * The files, and those before each write that `undo` or `redo` would bring back. An edit empties both lists, because
+ * the model does not compute an undo after it.
+ */
 interface Played {
   tree: Tree;
   readonly before: Tree[];
@@ -140,7 +144,7 @@ async function step(workspace: WorkspaceApi, played: Played, random: Random): Pr
   } else await writes(workspace, played, random);
 }
 
-/** Somebody else edits a file, or makes one. */
+/** Edits a file as somebody else, or makes one. */
 function edit(disk: SimDisk, played: Played, random: Random): void {
   const files = [...played.tree].filter(([, held]) => held.kind === "file").map(([path]) => path);
   const path = random(2) === 0 && files.length > 0 ? pick(random, files) : "edited";
