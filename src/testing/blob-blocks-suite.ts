@@ -75,7 +75,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       const text = someBytes(9 * MIB, 5, true);
       const hashes = await putAll(from, [text]);
       const blocks = await pass(from, to, hashes);
-      // A store that keeps such contents in another way may omit it.
+      // A store that keeps such contents in another way may pass no block for them.
       if (blocks.length > 0) expect((await to.get(sha256(text)))?.equals(text)).toBe(true);
       await pass(from, to, hashes);
       expect(await problemsOf(to)).toEqual([]);
@@ -169,7 +169,7 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       const again = await open(backend);
       const given = () => Array.fromAsync(again.blocks([large, other ?? large], MOST));
       expect(hashesIn(await given())).toEqual([other]);
-      // It is known to be damaged from here on.
+      // From here on, the store knows that the content is damaged.
       expect(await again.sound([large])).toEqual(new Set());
       expect(hashesIn(await given())).toEqual([other]);
     });

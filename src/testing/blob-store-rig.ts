@@ -27,7 +27,7 @@ export class SimBlobs {
     this.newPackId = newPackId;
   }
 
-  /** The index that all objects share, like a file. */
+  /** The index that all objects share, as they would share a file. */
   get index(): MemoryBlobIndex {
     return (this.#index ??= new KeptIndex());
   }
@@ -41,7 +41,7 @@ export class SimBlobs {
     return FileBlobStore.open({ disk, layout, openIndex, lock: this.#locks, newPackId, lockWaitMs: 50, ...options });
   }
 
-  /** Returns the store as a new process finds it: same disk, nothing in memory. */
+  /** Returns the store as a new process finds it: on the same disk, with an empty index and no locks. */
   restarted(disk: SimDisk = this.disk): SimBlobs {
     return new SimBlobs(disk, this.newPackId);
   }

@@ -4,7 +4,9 @@ import type { BlobInfo, BlobProblem, BlobReader, BlobStore } from "../storage/bl
 
 /** One blob store, and the operations that only its backend can do. */
 export interface BlobBackend {
-  /** Opens another object on the same store, as another process would. It should wait at most some 100 ms for locks. */
+  /**
+   * Opens another object on the same store, as another process would. It should wait about 100 ms for locks at most.
+   */
   open(): Promise<BlobStore>;
   /** Flips a bit in a content's stored bytes. No store is open. */
   flipBit(hash: Hash): void | Promise<void>;
@@ -14,7 +16,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const made = new Map<string, Buffer>();
 
-/** Returns `length` bytes, the same for the same seed; `shallow` ones compress well. */
+/** Returns `length` bytes that depend only on the arguments. If `shallow` is true, they compress well. */
 export function someBytes(length: number, seed: number, shallow = false): Buffer {
   const key = `${length} ${seed} ${shallow}`;
   const known = made.get(key);

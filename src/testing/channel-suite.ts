@@ -20,7 +20,7 @@ export interface WirePair {
   close?(): Promise<void> | void;
 }
 
-/** Time for which nothing may come, in ms, where nothing is expected. */
+/** How long a test waits to see that nothing arrives, in milliseconds. */
 const QUIET_MS = 30;
 
 const WINDOW = 64 * 1024;
@@ -270,7 +270,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       const { channel, raw } = await rawAgainst();
       const said = new FramedChannel(raw, { isReliable: false });
       await raw.write(Buffer.concat([bytes(), encodeFrame(encodeMessage(heartbeat(2)), 0)]));
-      // The peer continues as if it had not been told.
+      // The peer continues to send as if it had not received the error.
       const more = raw.write(Buffer.alloc(200_000)).catch(() => undefined);
       await expect(all(channel)).rejects.toMatchObject({ code });
       await expect(all(said)).rejects.toMatchObject({ code });

@@ -6,7 +6,9 @@ import { writeFully } from "../disk/write-fully.ts";
 
 const LOG = "/log/wal";
 
-/** A tiny write-ahead log: lines with their length; the reader stops at the first line that is not whole. */
+/**
+ * A tiny write-ahead log. Each line begins with the length of its text. The reader stops at the first incomplete line.
+ */
 class TinyLog {
   readonly #disk: Disk;
   readonly #options: { readonly sync: boolean; readonly syncFolder: boolean };
@@ -64,7 +66,8 @@ describe("sweepCrashes", () => {
     const result = await sweepCrashes(tinySweep({ sync: true, syncFolder: true }));
     // One open that creates, five writes and syncs, one syncFolder.
     expect(result.points).toBe(12);
-    // Clean, before each, torn where it matters, after the last, and 12 × EIO, 11 × ENOSPC, 2 × EMFILE, 2 × EACCES.
+    // The runs: undisturbed, before each operation, in the middle of each that can be torn, after the last one, and 12
+    // × EIO, 11 × ENOSPC, 2 × EMFILE, 2 × EACCES.
     expect(result.runs).toBe(1 + 12 + 11 + 1 + 12 + 11 + 2 + 2);
     expect(result.checks).toBe((1 + 12 + 11 + 1) * 4 + (12 + 11 + 2 + 2) * 5);
   });
@@ -123,7 +126,7 @@ describe("sweepCrashes", () => {
     const sweep = tinySweep({ sync: true, syncFolder: true });
     const plain = await sweepCrashes({ ...sweep, errnos: ["EIO"] });
     const reading = await sweepCrashes({ ...sweep, errnos: ["EIO"], reads: true, lasting: true });
-    // Each append looks at the file, and opens it.
+    // Each append reads the stat of the file. All but the first one also open the existing file.
     expect(reading.points).toBe(plain.points + 5 + 4);
   });
 

@@ -7,9 +7,9 @@ type StopMode = "before" | "torn" | "after";
 
 /** The context of one check. */
 export interface SweepContext<Fact = unknown> {
-  /** The index of the disturbed operation; for `end`, the number of operations. */
+  /** The index of the disturbed operation. If `mode` is `end`, the number of operations. */
   readonly point: number;
-  /** That operation; `undefined` for `end`. */
+  /** The disturbed operation. `undefined` if `mode` is `end`. */
   readonly operation: SimOperation | undefined;
   /** `errno`: the operation failed. `end`: nothing was disturbed, and the power was lost right after the run. */
   readonly mode: StopMode | "errno" | "end";
@@ -18,30 +18,31 @@ export interface SweepContext<Fact = unknown> {
   readonly errno: string | undefined;
   /** The error of the run; `undefined` if it ended normally. */
   readonly error: unknown;
-  /** The facts that the run had acknowledged by then. */
+  /** The facts that the run had acknowledged before it was interrupted. */
   readonly acknowledged: readonly Fact[];
 }
 
 /** A run, and the condition that must hold wherever it is interrupted. */
 export interface CrashSweep<Fact = unknown> {
-  /** Makes the disk on which every run begins; called once. */
+  /** Makes the disk with which every run begins. It is called once, and each run gets a copy. */
   readonly prepare: () => SimDisk | Promise<SimDisk>;
   /**
-   * The code under test. It calls `acknowledge` for each fact that must survive from then on. Must do the same each
-   * time.
+   * The code under test. It calls `acknowledge` for each fact that must survive from then on. It must perform the same
+   * operations each time.
    */
   readonly run: (disk: SimDisk, acknowledge: (fact: Fact) => void) => Promise<void> | void;
-  /** Throws if the disk found afterwards is not as promised. May change that disk. */
+  /** Throws if the disk found afterwards does not fulfil the condition. May change that disk, which is a copy. */
   readonly check: (disk: SimDisk, context: SweepContext<Fact>) => Promise<void> | void;
   /**
-   * Default: before, torn, after. `after` is only done if the next `before` does not show the same disk: at the end.
+   * Where the machine stops. Default: before, torn, after. `after` is swept only where no following `before` shows the
+   * same disk (see `#isLast`).
    */
   readonly modes?: readonly StopMode[];
-  /** Default: forget, keep and two seeds. A seed varies from point to point. */
+  /** The fates of unsynced changes. Default: forget, keep and two seeds. A seed varies from point to point. */
   readonly fates?: readonly CrashFate[];
   /**
-   * Errnos with which each operation fails once. Default: ENOSPC, EIO, EMFILE, EACCES, for operations that can fail so
-   * on a disk.
+   * Errnos with which each operation fails once, if a real disk could fail it with them (`canFailWith`). Default:
+   * ENOSPC, EIO, EMFILE, EACCES.
    */
   readonly errnos?: readonly string[];
   /** True to also let each errno persist from its operation on. Default false. */
@@ -68,9 +69,12 @@ const FATES: readonly CrashFate[] = ["forget", "keep", { seed: 1 }, { seed: 2 }]
 const ERRNOS: readonly string[] = ["ENOSPC", "EIO", "EMFILE", "EACCES"];
 
 /**
- * Runs something once undisturbed, then once for each of its operations and each way to disturb it, and checks the disk
- * each time. Throws at the first check that fails, with the point, mode and fate in the message. After an errno, it
- * checks the disk as it is (the process just ended), and after each fate of a power loss.
+ * Performs the run of a sweep once undisturbed. Then repeats it for each of its operations and each way to disturb that
+ * operation, and checks the disk each time. After an errno, checks the disk as it is (only the process has ended), and
+ * after each fate of a power loss.
+ *
+ * Throws at the first check that fails, with the point, mode and fate in the message. Also throws if the undisturbed
+ * run fails.
  */
 export async function sweepCrashes<Fact = unknown>(sweep: CrashSweep<Fact>): Promise<SweepResult> {
   return new Sweep(sweep, await sweep.prepare()).run();
@@ -125,7 +129,10 @@ class Sweep<Fact> {
     }
   }
 
-  /** With thinned points, the next `before` is not swept; only then does `after` show a different disk. */
+  /**
+   * True if `after` shows a disk that no other point shows: after the last operation that changes the disk, or if
+   * points are left out (`every`, `only`), so that the next `before` is not swept.
+   */
   #isLast(operation: SimOperation): boolean {
     const alone = (this.#sweep.every ?? 1) > 1 || this.#sweep.only !== undefined;
     return alone || this.#operations.findLast((each) => !each.reads) === operation;

@@ -6,8 +6,8 @@ const NAMES = ["a", "b", "c"] as const;
 const LINES = 8;
 
 /**
- * A simulated user who works in a folder of a simulated disk: writes files or lines, deletes, moves, turns a file into
- * a folder and a folder into a file. All edits are durable, since the user saves.
+ * A simulated user who works in a folder of a simulated disk. The user writes files or lines, deletes, moves, and
+ * replaces files by folders and folders by files. All edits are durable.
  */
 export class FolderEditor {
   readonly #name: string;
@@ -15,7 +15,7 @@ export class FolderEditor {
   readonly #random: SimRandom;
   #number = 0;
 
-  /** `name`: marks everything that this editor writes. */
+  /** `name`: a mark in everything that this editor writes. */
   constructor(name: string, folder: string, random: SimRandom) {
     this.#name = name;
     this.#folder = folder;
@@ -35,7 +35,7 @@ export class FolderEditor {
     return this.#chmod(disk, path);
   }
 
-  /** Writes a new file; removes what is in its way. */
+  /** Writes a new file, and removes what is in its way. Returns the paths at which a watcher would hint. */
   write(disk: SimDisk, path: string, text: string): string[] {
     const made = this.#clearWay(disk, path);
     const at = this.#at(path);

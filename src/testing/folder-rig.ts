@@ -24,23 +24,26 @@ import { FOLDER, SyncMachine } from "./sync-machine.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 const HEARTBEAT_MS = 200;
-/** Time for which a rig waits for something, in ms of its clock. */
+/** The maximum time for which a rig waits for something, in ms of its clock. */
 const PATIENCE_MS = 120_000;
 
 /** An origin on its own machine, without a folder unless it is opened with one. */
 export class RigHost {
   readonly machine: SyncMachine;
-  /** Since when its folder is away, if it had one. */
+  /**
+   * The time since which the origin's folder has been missing, in epoch ms. `undefined` if it is there, or if there is
+   * none.
+   */
   awaySince: number | undefined;
-  /** True if clients may only read. */
+  /** True if clients may only read. Default: false. */
   isReadOnly = false;
-  /** True if clients have an agent's token. */
+  /** True if clients have the token of an agent. Default: false. */
   isAgents = false;
-  /** The interval of its heartbeats, in ms; `undefined` for an origin's default. */
+  /** The interval of the origin's heartbeats, in ms. `undefined`: the default of an origin. */
   heartbeatMs: number | undefined = HEARTBEAT_MS;
-  /** Number of running conversations. */
+  /** The number of running conversations. */
   conversations = 0;
-  /** Errors of its conversations. */
+  /** The causes of the `IO` errors with which the origin itself ended conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
   #store: StoreApi | undefined;
@@ -62,7 +65,10 @@ export class RigHost {
     return this.#workspace;
   }
 
-  /** `hasFolder`: its files are in a folder of its machine, whose rules can leave some out. */
+  /**
+   * Opens the origin. `hasFolder`: if true, its files are in a folder of its machine, whose rules can omit some.
+   * Default: false.
+   */
   async open({ hasFolder = false } = {}): Promise<void> {
     this.#store = await this.machine.open();
     const { workspace } = hasFolder
@@ -73,7 +79,7 @@ export class RigHost {
     this.#origins = new Origins(partsOf(this.#store), { timers: this.#clock });
   }
 
-  /** Makes another workspace that begins with its files, on a base; that one is served from now on. */
+  /** Makes a fork of the workspace, which begins on a base. The fork is served from now on. */
   async fork(): Promise<void> {
     if (this.#store === undefined) throw new Error("the origin is not open");
     const { workspace } = await this.#store.create({ name: "fork", from: { workspace: this.#id } });
@@ -88,7 +94,7 @@ export class RigHost {
     else await this.workspace.putFile(path, Buffer.from(content));
   }
 
-  /** Makes it read-only, or writable again. */
+  /** Archives or unarchives the workspace. */
   async setArchived(isArchived: boolean): Promise<void> {
     if (this.#store === undefined) throw new Error("the origin is not open");
     await this.#store.archive(this.#id, isArchived);
@@ -148,22 +154,22 @@ export interface DeskOptions {
 export class RigDesk {
   readonly machine: SyncMachine;
   readonly happened: SyncEvent[] = [];
-  /** True if nobody can be reached. */
+  /** True if the origin cannot be reached. */
   isCut = false;
-  /** The error with which the server there refuses a connection. */
+  /** The error with which the server refuses a connection. `undefined`: it accepts connections. */
   refusal: ChronicleError | undefined;
   /**
-   * The ends whose frames do not arrive (`a`: the origin's), without any error. New connections are made, and behave
-   * alike.
+   * The ends whose frames are lost without any error. `a` is the origin's end. New connections can be made, but their
+   * frames are lost as well.
    */
   readonly silent = new Set<"a" | "b">();
   /** The delay of each frame, in ms. */
   frameMs = 0;
-  /** Types of the origin's messages that get lost, each once. */
+  /** Types of messages of the origin. The next message of each type is lost. */
   readonly lost = new Set<string>();
-  /** True if its watcher misses changes, and reports that. */
+  /** True if the watcher misses changes, and reports that it does. */
   isBlind = false;
-  /** True if its watcher can tell that all past hints have come. Late hints then come first. */
+  /** True if the watcher can tell that all past hints have arrived. Late hints arrive before it does. */
   isOrdered = false;
   /** Functions that damage the bytes of the origin's next frames. */
   readonly damages: ((frame: Uint8Array) => Uint8Array)[] = [];
@@ -212,13 +218,13 @@ export class RigDesk {
     return this.#hold;
   }
 
-  /** The context of its sync. */
+  /** The context of the desk's sync. Throws before the first start. */
   get context(): Context {
     if (this.#context === undefined) throw new Error("the desk is not started");
     return this.#context;
   }
 
-  /** Starts it, or restarts it as another process would. */
+  /** Starts the sync, or restarts it as another process would. */
   async start(more: Partial<FolderSyncParts> = {}): Promise<void> {
     if (this.#id === "") this.#id = await this.machine.init();
     this.#store = await this.machine.parts();
@@ -258,7 +264,7 @@ export class RigDesk {
     await this.#sync.start();
   }
 
-  /** Ends its process normally. */
+  /** Ends the process of the desk normally. */
   async close(): Promise<void> {
     await this.#sync?.close();
     await this.#hold?.[Symbol.asyncDispose]();
@@ -382,7 +388,7 @@ function slowToRead(worktree: Worktree, pause: (when: "before" | "after") => Pro
   });
 }
 
-/** Initial contents; `desk`: of the folder. */
+/** Options of a rig. `desk`: the initial files of the desk's folder. */
 export interface FolderRigOptions extends DeskOptions {
   readonly desk?: Readonly<Record<string, string>>;
 }
@@ -409,7 +415,7 @@ export class FolderRig {
     return rig;
   }
 
-  /** Lets time pass until this is done; returns its result. */
+  /** Lets the clock advance until `work` ends. Returns its result. */
   async during<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const over = (): void => void (isOver = true);
@@ -419,7 +425,7 @@ export class FolderRig {
     return work;
   }
 
-  /** Waits until both directions are quiet. */
+  /** Waits until nothing is left to transfer in either direction. */
   async flush(): Promise<void> {
     await this.during(this.desk.sync.flush());
   }

@@ -7,7 +7,7 @@ import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
 import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";
 import { Signal } from "../util/signal.ts";
 
-/** A journal in memory that checks that each of its entries is answered once, in order, and finally. */
+/** A journal in memory. It checks that each of its entries is answered once, in order, and finally. */
 export class MemoryJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   readonly entries: WriteBackEntry[] = [];
@@ -56,12 +56,12 @@ export class MemoryJournal implements WriteJournal {
     return { entries, upTo: all.length > limit ? (entries.at(-1)?.localSeq ?? after) : this.#head };
   }
 
-  /** Nobody else writes as this replica. */
+  /** Always true, because nobody else writes as this replica. */
   async hasWritten(): Promise<boolean> {
     return true;
   }
 
-  /** Nothing to check: the holder of this journal sends everything after what the origin remembers. */
+  /** Checks nothing, because the holder of this journal sends everything after what the origin remembers. */
   remembered(): void {}
 
   async settled(upTo: number, { accepted, rejected }: WriteBackAnswer): Promise<void> {

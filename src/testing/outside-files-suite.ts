@@ -124,7 +124,7 @@ export function outsideFilesSuite(name: string, make: (limits: OutsideLimits) =>
         for (let i = 10; i < 40; i += 1) harness.edit.write(at(`many/${i}`), "");
         const found = await look(at("many"), true);
         expect(found.found.length).toBe(20);
-        // It stands for all that is not found.
+        // One omission stands for everything that was not found.
         expect(found.omitted).toMatchObject([{ path: outsidePath(at("many")), reason: "over-limit" }]);
         let kept = 0;
         const keep = async (pieces: Iterable<Uint8Array>) => {

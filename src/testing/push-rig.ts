@@ -36,7 +36,7 @@ export class RigOrigin {
   readonly contents = new Map<Hash, Buffer>();
   readonly cursors = new MemoryReplicaCursors();
   readonly history = new LogHistory("w1", new MemoryEventLog(this.state));
-  /** Its contents, also many at once (`OriginOptions.blocks`). */
+  /** The contents of the origin, for `OriginOptions.blocks` as well. */
   readonly blobs = new MemoryBlobStore({ contents: this.contents });
   readonly #log = new MemoryEventLog(this.state);
 
@@ -50,7 +50,7 @@ export class RigOrigin {
     await this.append(fileEvent(this.head, path, content));
   }
 
-  /** Records another event, of this many characters. */
+  /** Records an event that concerns no file, with about this many characters. */
   note(characters: number): Promise<void> {
     return this.append(userEvent(this.head, characters));
   }
@@ -76,11 +76,11 @@ export class RigOrigin {
   }
 }
 
-/** A replica on a simulated disk; `disk` is the one that it finds at its start. */
+/** A replica on a simulated disk. `disk` is the disk that the replica finds at its start. */
 export class RigReplica {
   readonly disk: SimDisk;
   readonly notes: MemoryWitnessNotes;
-  /** Seqs that were passed to `onEvents` in this life. */
+  /** The seqs that were passed to `onEvents` since this start. */
   readonly handedOn: number[] = [];
   readonly upstream: Upstream;
   readonly blobs: BlobStore;
@@ -144,7 +144,7 @@ export interface TalkOptions extends LinkOptions {
   readonly replica?: Partial<ReplicaOptions>;
 }
 
-/** Connects them, and runs both sides. `a` of the link is the origin's end. */
+/** Connects an origin and a replica, and runs both sides. `a` of the link is the origin's end. */
 export function talk(clock: VirtualClock, origin: RigOrigin, replica: RigReplica, options: TalkOptions = {}): Talk {
   const wires = memoryWires({ later: clock.later, ...options });
   const link = {

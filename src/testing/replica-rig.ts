@@ -41,7 +41,10 @@ export function replicaRecord(more: Partial<ReplicaRecord> = {}): ReplicaRecord 
   };
 }
 
-/** The engine of a workspace with the folder `/proj`, on a simulated disk. The test makes up what its origin has. */
+/**
+ * The engine of a workspace with the folder `/proj`, on a simulated disk. It has no real origin: the test makes up the
+ * events of the origin.
+ */
 export class ReplicaRig implements AsyncDisposable {
   readonly disk: SimDisk;
   readonly #engine: SimEngine;
@@ -53,7 +56,7 @@ export class ReplicaRig implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** Opens a new workspace with these files; with `disk`, the existing one. */
+  /** Makes a new workspace with these files. If `disk` is given, opens the existing workspace on it. */
   static async open(files: Readonly<Record<string, string>> = {}, disk?: SimDisk, firstId = 0): Promise<ReplicaRig> {
     const tree = Object.fromEntries(Object.entries(files).map(([path, text]) => [`/proj/${path}`, text]));
     const own =
@@ -93,7 +96,7 @@ export class ReplicaRig implements AsyncDisposable {
     return (await this.context.index.iterationAt(parsePath(path), seq))?.entry;
   }
 
-  /** Makes the change from the recorded state to this one. */
+  /** Returns the change of the origin from the recorded state to this state. */
   async change(path: string, after: Entry | undefined, more: Partial<UpstreamChange> = {}): Promise<UpstreamChange> {
     return { path: parsePath(path), before: await this.recorded(path), after, ...more };
   }

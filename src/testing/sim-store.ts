@@ -15,23 +15,32 @@ import { memoryLocks } from "../storage/memory/memory-lock.ts";
 import type { CommandEnd } from "../api/workspace-api.ts";
 import { optional } from "../util/optional.ts";
 
-/** A machine in memory: whatever is not on its disk is gone when it is opened again, including the indexes. */
+/**
+ * Options of a machine in memory. Only its disk and its `storage` outlive an opening. Everything else, including the
+ * indexes, is gone when the machine is opened again.
+ */
 export interface SimMachineOptions {
-  /** The first id, so that two openings make different ones. */
+  /** The first id. Different values make two openings generate different ids. */
   readonly firstId: number;
-  /** Does to the disk what a command would; returns its exit code. */
+  /** Does to the disk what a command would do, and returns the exit code. Default: does nothing, and returns 0. */
   readonly command?: (command: readonly string[]) => number | Promise<number>;
-  /** The PID namespace of its process. */
+  /** The PID namespace of the machine's process. */
   readonly pidSpace?: string;
   /** Milliseconds since the epoch; the disk should have the same clock. Default: one that advances at each reading. */
   readonly clock?: () => number;
-  /** The pid of the process that opens it; all others have ended. Default: a new process each time, all with pid 1. */
+  /**
+   * The pid of the process that opens the machine. All other processes have ended. Default: a new process each time,
+   * always with pid 1.
+   */
   readonly pid?: number;
-  /** Opens an index; `path`: its place. Default: an empty one in memory. */
+  /** Opens the index at `path`. Default: an empty one in memory. */
   readonly index?: (path: string) => IndexStore;
-  /** Makes the lock at a path. Default: those of this machine's processes only. */
+  /** Makes the lock at a path. Default: locks in memory. */
   readonly lock?: (path: string) => Lock;
-  /** The storage, which outlives a process. Default: packs and NDJSON on the disk, with the index and the lock of here. */
+  /**
+   * The storage, which outlives a process. Default: packs and NDJSON on the disk, with `index`, `lock` and `blobIndex`.
+   * If it is given, these three are not used.
+   */
   readonly storage?: StorageBackends;
   /** Opens the index of contents. Default: an empty one in memory. */
   readonly blobIndex?: BlobIndexOpener;
@@ -55,7 +64,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
   );
 }
 
-/** Makes the backends of such a machine: the clock advances a millisecond at each reading, ids count upwards. */
+/** Makes the backends of a machine. By default the clock advances a millisecond at each reading. Ids count upwards. */
 export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;

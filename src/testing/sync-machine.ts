@@ -20,7 +20,7 @@ const OPTIONS = { home: "/store", configFolder: "/config", userHome: "/root", wa
 /** Options of a machine; some plant faults. */
 export interface MachineOptions {
   readonly clock: VirtualClock;
-  /** Returns the disk as the engine sees it: a planted fault. */
+  /** Plants a fault: returns the disk as the engine sees it. Default: the disk itself. */
   readonly seenAs?: (disk: SimDisk) => Disk;
   /** True if `plan` also decides about reading operations. Default: no. */
   readonly countsReads?: boolean;
@@ -29,8 +29,8 @@ export interface MachineOptions {
 }
 
 /**
- * A machine of a simulation: a disk with a store and a folder, and a wall clock that can jump. `losePower` ends it;
- * what was not synced may then be gone.
+ * A machine of a simulation: a disk with a store and a folder, and a wall clock that can jump. `losePower` ends it.
+ * Changes that were not synced may then be lost.
  */
 export class SyncMachine {
   /** The error of this machine's wall clock, in ms, added to the time of the simulation. */
@@ -57,7 +57,7 @@ export class SyncMachine {
     this.#disk.plan = plan;
   }
 
-  /** Ends the power; the machine can be started again. */
+  /** Cuts the power. The machine can be started again. */
   losePower(fate: CrashFate): void {
     this.#disk = this.#disk.crash(fate);
     this.#disk.plan = undefined;
@@ -69,18 +69,18 @@ export class SyncMachine {
     return this.#disk.crash(fate);
   }
 
-  /** Lets nothing that runs on it change its disk any more. */
+  /** Stops every later operation on the disk, so that nothing that still runs can change it. */
   switchOff(): void {
     this.#disk.plan = () => "stop-before";
   }
 
-  /** Replaces its disk by this image; the machine can then be started. */
+  /** Replaces the disk by a copy of this image. The machine can then be started. */
   putBack(image: SimDisk): void {
     this.#disk = this.#own(image);
     this.#backends = undefined;
   }
 
-  /** Begins the workspace of its folder, with the files there. Returns its id. */
+  /** Makes a workspace of the machine's folder, with the files there. Returns its id. */
   async init(): Promise<string> {
     const store = await this.open();
     try {
@@ -97,7 +97,7 @@ export class SyncMachine {
     return openFileStore(OPTIONS, this.#shared());
   }
 
-  /** Opens the parts for engines of its store, for a process that stays. */
+  /** Opens the parts of the store, for a long-lived process with engines of its own. */
   parts(): Promise<StoreParts> {
     return openParts(OPTIONS, this.#shared());
   }
@@ -119,7 +119,7 @@ export class SyncMachine {
 
   readonly #diskClock = (): bigint => BigInt(this.#now()) * 1_000_000n;
 
-  /** Returns the same locks and the same index of contents for all. */
+  /** Returns backends with the same locks and the same blob index for all processes, until the power is lost. */
   #shared(): Backends {
     if (this.#backends !== undefined) return this.#backends;
     this.#ids += 100_000;

@@ -25,7 +25,10 @@ const HEARTBEAT_MS = 200;
 /** Ignores results and errors of an engine whose machine was lost. */
 const NOTHING = (): undefined => undefined;
 
-/** The timers of one life of a process: planned calls do not run once it is gone, or its machine has stopped. */
+/**
+ * The timers of one life of a process. Planned calls are not made once the process has ended or its machine has
+ * stopped.
+ */
 class LifeTimers implements Timers {
   readonly #clock: VirtualClock;
   readonly #machine: SyncMachine;
@@ -54,16 +57,16 @@ class LifeTimers implements Timers {
 
 /** Options of a simulation's origin. */
 export interface OriginNodeOptions extends MachineOptions {
-  /** True if it has no folder. */
+  /** True if the origin's workspace is hosted, so that it has no folder. */
   readonly isHosted: boolean;
-  /** Replaces the target that decides what replicas write: a planted fault. */
+  /** Plants a fault: replaces the target that decides what replicas write. */
   readonly target?: (lease: OriginLease) => WriteBackTarget;
 }
 
 /** An origin on its own machine, with or without a folder: it serves replicas, and has a workspace to work in. */
 export class OriginNode {
   readonly machine: SyncMachine;
-  /** The errors with which it has itself ended conversations. */
+  /** The errors, except `UNAVAILABLE`, with which the origin itself ended conversations. */
   readonly failures: ChronicleError[] = [];
   readonly #options: OriginNodeOptions;
   #id = "";
@@ -138,9 +141,9 @@ export interface ReplicaNodeOptions extends MachineOptions {
   readonly record?: Partial<ReplicaRecord>;
   readonly connect: FolderSyncParts["connect"];
   readonly random: () => number;
-  /** Returns its contents as its sync sees them: a planted fault. */
+  /** Plants a fault: returns the blob store as the sync sees it. */
   readonly blobs?: (blobs: BlobStore) => BlobStore;
-  /** Returns the index of its own history as its sync sees it: a planted fault. */
+  /** Plants a fault: returns the index of the replica's own history as the sync sees it. */
   readonly index?: (index: IndexStore) => IndexStore;
   /** The workspace of the replica of which it is a copy, present in its `image`. Default: it begins a new one. */
   readonly id?: string;
@@ -149,10 +152,11 @@ export interface ReplicaNodeOptions extends MachineOptions {
 /** A folder that follows an origin, on its own machine. Only `hint` reports changes in it. */
 export class ReplicaNode {
   readonly machine: SyncMachine;
-  /** When something was last applied to its folder. */
+  /** The time at which something was last applied to the folder. */
   appliedAt = -Infinity;
   /**
-   * Counts of reported events: paths applied to its folder, entries that the origin has answered, conflicts that began.
+   * Counts of reported events: paths applied to the folder, entries that the origin has accepted and rejected, and
+   * conflicts that began.
    */
   readonly told = { applied: 0, accepted: 0, rejected: 0, conflicts: 0 };
   readonly #options: ReplicaNodeOptions;
@@ -231,7 +235,7 @@ export class ReplicaNode {
     } else if (happening.kind === "conflict" && happening.state === "open") told.conflicts += 1;
   }
 
-  /** Notes a change without a hint, until a hint of everything comes. */
+  /** Notes that the watcher has missed a change. This ends with a hint of everything. */
   miss(): void {
     this.#hasMissed = true;
   }
@@ -243,8 +247,9 @@ export class ReplicaNode {
   }
 
   /**
-   * Goes on as another replica, as users ask for after they were told that it is a copy or was put back (`as-new`), or
-   * that its origin was (`rejoin`). Rejects if its process ends meanwhile.
+   * Continues as another replica, as users do after a report. `as-new`: the replica was reported to be a copy, or to be
+   * restored from a backup. `rejoin`: the origin was restored from a backup. Rejects if the process ends in the
+   * meantime.
    */
   async beginAnew(how: "as-new" | "rejoin"): Promise<void> {
     const [sync, hold, store] = [this.sync, this.hold, this.#store];

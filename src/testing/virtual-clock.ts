@@ -6,7 +6,7 @@ interface Due {
   readonly run: () => void;
 }
 
-/** Turns of the event loop for work without timers before the time advances. */
+/** The number of turns of the event loop that work without timers gets before the time advances. */
 const TURNS = 6;
 
 /** Number of timers run without progress of time after which a simulation counts as endless. */
@@ -40,8 +40,8 @@ export class VirtualClock implements Timers {
   }
 
   /**
-   * Advances until `isDone` (returns true) or until `untilMs` (returns false). Throws if time stands still because
-   * there is always something to do.
+   * Advances until `isDone` (returns true) or until `untilMs` (returns false). Throws if more and more timers run at
+   * the same time, so that the time never advances.
    */
   async run(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
     for (let atOnce = 0; atOnce < MOST_AT_ONCE;) {

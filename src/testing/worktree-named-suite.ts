@@ -7,7 +7,7 @@ function asPath(text: string): WorkspacePath {
   return pathFromBytes(Buffer.from(text));
 }
 
-/** A part of the contract of `Worktree`: scans of paths that somebody has named. */
+/** A part of the contract of `Worktree`: scans of paths that the caller names. */
 export function worktreeNamedSuite(name: string, make: () => WorktreeHarness): void {
   describe(`${name}: what is named`, () => {
     let harness: WorktreeHarness;

@@ -13,7 +13,7 @@ import type {
 } from "../worktree/worktree.ts";
 import type { WorktreeHarness } from "./worktree-harness.ts";
 
-/** Does what a capture would: scans, reads what changed, remembers it, and keeps the contents. */
+/** Does what a capture does: scans, reads what has changed, remembers it, and keeps the contents. */
 export class Recorder {
   readonly entries = new Map<WorkspacePath, Entry>();
   readonly contents = new Map<Hash, Buffer>();

@@ -8,7 +8,7 @@ function asPath(text: string): WorkspacePath {
   return pathFromBytes(Buffer.from(text));
 }
 
-/** A part of the contract of `Worktree`: it trusts only what was read, as of the time of reading. */
+/** A part of the contract of `Worktree`: it trusts only states that it has read, as of the time of reading. */
 export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): void {
   describe(`${name}: what is trusted`, () => {
     let harness: WorktreeHarness;
@@ -47,7 +47,7 @@ export function worktreeSeenSuite(name: string, make: () => WorktreeHarness): vo
         harness.later();
         await recorder.capture();
         const changes = recorder.changesTo(before);
-        // As an interrupted apply has left it.
+        // The file is as an interrupted apply has left it.
         if (how !== "a mode only") edit.write("a", "1");
         harness.later();
         const b = recorder.keep(Buffer.from("1"));

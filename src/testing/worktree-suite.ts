@@ -436,14 +436,14 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         const entries = await captured();
         const areStill = (...names: string[]): Promise<boolean> =>
           harness.worktree.areStill(names.flatMap((name) => entries.get(asPath(name)) ?? []));
-        // Read again, long after they were written.
+        // The files are read again long after they were written, so their times can be trusted.
         harness.later();
         await recorder.capture();
         expect(await areStill("readme", "src/a.ts", "src/link")).toBe(true);
         expect(await areStill("readme", "src")).toBe(false);
         const unchanged = (...all: string[]): string[] =>
           all.filter((one) => harness.worktree.isUnchanged(asPath(one)));
-        // Folders, what decides about others, and what nobody knows are left to a scan.
+        // Only a scan can tell whether folders, files of rules and unknown paths are unchanged.
         expect(unchanged("readme", "src/link", "src", ".gitignore", "unknown")).toEqual(["readme", "src/link"]);
         edit.write("src/a.ts", "b");
         expect([await areStill("readme"), await areStill("readme", "src/a.ts")]).toEqual([true, false]);
@@ -503,7 +503,7 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         edit.write("made/known", "k");
         await captured();
         edit.write("made/unknown", "u");
-        // Also if all or nothing is wanted: nothing is lost if it stays.
+        // The other changes are made, even if all or nothing is wanted, because nothing is lost if the folder stays.
         expect(await recorder.apply(recorder.changesTo(before))).toMatchObject({
           applied: ["made/known"],
           blocked: [{ path: "made", reason: "not-empty" }],

@@ -70,7 +70,10 @@ export class WriteBackRig implements AsyncDisposable {
     return this.#engine.context;
   }
 
-  /** Writes a file at the origin (`undefined`: deletes it). Returns the path's event. */
+  /**
+   * Writes a file at the origin (`undefined`: deletes it). Returns the seq of the path's event. Throws the error of the
+   * write.
+   */
   async write(path: string, text: string | undefined): Promise<number> {
     const [outcome] = await this.writeAll([[path, text]]);
     if (outcome === undefined || "error" in outcome) throw outcome?.error;
@@ -90,7 +93,7 @@ export class WriteBackRig implements AsyncDisposable {
     return writeTogether(this.context, ready);
   }
 
-  /** Returns the last event of a path; 0 if there is none. */
+  /** Returns the seq of the last event of a path. 0 if there is none. */
   async seqOf(path: string): Promise<number> {
     const { seq } = await this.context.index.head();
     return (await this.context.index.iterationAt(parsePath(path), seq))?.seq ?? 0;
@@ -142,8 +145,8 @@ export class WriteBackRig implements AsyncDisposable {
   }
 
   /**
-   * Returns the folder's contents in the same form, without what an interrupted apply has staged, which a later one
-   * removes.
+   * Returns the contents of the folder in the same form as `files`. Files that an interrupted apply has staged are left
+   * out, because a later apply removes them.
    */
   onDisk(folder = "/proj"): Record<string, string> {
     const found: Record<string, string> = {};

@@ -96,7 +96,7 @@ describe("what does not go on", () => {
     try {
       text = signedLine(fields);
     } catch {
-      // What cannot be read cannot be hashed either.
+      // A line that cannot be read cannot be hashed either. So it is made here, with an empty hash.
       const all = { seq: "1", ts: '"T"', op: '"upsert"', record_id: '"a"', record: "{}", prev_hash: '""', ...fields };
       text = `{${Object.entries(all)
         .map(([key, value]) => `"${key}": ${value}`)

@@ -17,12 +17,16 @@ import { LogTree } from "../../src/core/log/log-tree.ts";
 import { manifestRoot } from "../../src/core/tree/merkle.ts";
 import { comparePaths, parsePath, pathInRoot, ROOT, type WorkspacePath } from "../../src/core/values/path.ts";
 
-/** A small history, made line by line as `docs/format.md` says, so that single rules of the page can be broken. */
+/**
+ * A small history that is made line by line as `docs/format.md` says, so that a case can break a single rule of that
+ * page.
+ */
 
 export const WORKSPACE = "11111111-1111-4111-8111-111111111111";
 export const TS = "2026-01-31T09:30:00.000Z";
-/** That of RFC 8032, section 7.1, test 1, as in `vectors/signed-head.json`. */
+/** The public key of RFC 8032, section 7.1, test 1, as in `vectors/signed-head.json`. */
 export const KEY = "chronicle/01JABCDEFGHJKMNPQRSTVWXYZ0+fcdc392b+AddamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea";
+/** The id of the further root of the history. */
 export const FURTHER = "lib";
 
 /** One commit: its drafts, and whether its last event states the Merkle root. */
@@ -35,12 +39,12 @@ export function inRoot(path: string, root?: string): WorkspacePath {
   return pathInRoot(root, parsePath(path));
 }
 
-/** The event of any record. */
+/** Returns the draft of an event that sets a record. */
 export function upsert(recordId: string, record: RecordBody): EventDraft {
   return { op: "upsert", recordId, record };
 }
 
-/** Fields that are put in place of others; `undefined` takes one away. */
+/** Fields that replace those of a record. `undefined` removes a field. */
 export type Changed = Readonly<Record<string, Json | undefined>>;
 
 export function withFields(record: RecordBody, changed: Changed = {}): RecordBody {
@@ -48,7 +52,7 @@ export function withFields(record: RecordBody, changed: Changed = {}): RecordBod
   return Object.fromEntries(all.filter((one): one is [string, Json] => one[1] !== undefined));
 }
 
-/** What a file's content is here. */
+/** Returns the content of a file with this text. */
 export const contentOf = (text: string): Buffer => Buffer.from(`${text}\n`);
 
 const FIELDS: Readonly<Record<string, RecordBody>> = {
@@ -58,7 +62,7 @@ const FIELDS: Readonly<Record<string, RecordBody>> = {
   absent: { kind: "absent" },
 };
 
-/** An iteration of a path. */
+/** Returns the draft of an iteration of a path. `changed`: fields that a case changes. */
 export function iteration(
   path: WorkspacePath,
   kind: keyof typeof FIELDS,
@@ -75,7 +79,10 @@ function entryOf(path: WorkspacePath, { kind, mode, hash }: RecordBody): Entry |
   return { ...entry, hash: kind === "dir" ? undefined : (hash as Hash) };
 }
 
-/** Goes on from a state. */
+/**
+ * Builds a history commit by commit, and keeps the state that it has reached: lines, contents, files, head and log
+ * tree.
+ */
 export class HistoryBuilder {
   readonly contents = new Map<Hash, Buffer>();
   readonly lines: string[] = [];
@@ -91,6 +98,7 @@ export class HistoryBuilder {
     return this.#tree.frontier();
   }
 
+  /** Returns a builder that continues from the present state, with no lines of its own yet. */
   copy(): HistoryBuilder {
     const other = new HistoryBuilder();
     for (const [hash, bytes] of this.contents) other.contents.set(hash, bytes);
@@ -110,14 +118,17 @@ export class HistoryBuilder {
     return this.content(Buffer.from(canonicalJson(value)));
   }
 
-  /** The Merkle root of the files as they are now, or after more changes. */
+  /** Returns the Merkle root of the present files, or of the files after these drafts. */
   root(drafts: readonly EventDraft[] = []): Hash {
     const entries = new Map(this.#entries);
     applyTo(entries, drafts);
     return manifestRoot(sorted(entries), [FURTHER]).root;
   }
 
-  /** Stores a base of the files as they are now, each as iteration 1 of event 3, with what a case has changed. */
+  /**
+   * Stores a base of the present files, each as iteration 1 of event 3. A case can change the rows by `row`, and add
+   * `records`. Returns the hash of the base, and the Merkle root of the files.
+   */
   base({ row = (one: BaseEntry): BaseEntry => one, records = [] as readonly BaseRecord[] } = {}): {
     base: Hash;
     root: Hash;
@@ -137,12 +148,12 @@ export class HistoryBuilder {
     return { base: this.content(bytes), root };
   }
 
-  /** Files that a base brings. */
+  /** Adds files that only a base has, not an event. */
   place(paths: readonly EventDraft[]): void {
     applyTo(this.#entries, paths);
   }
 
-  /** Goes on behind events that are not there any more. */
+  /** Continues after events that are no longer in the log. */
   startBehind({ head, frontier }: { readonly head: Head; readonly frontier: readonly Hash[] }): void {
     this.#head = head;
     this.#tree = new LogTree(frontier, head.seq);
@@ -153,7 +164,7 @@ export class HistoryBuilder {
     const first = this.#head.seq + 1;
     const mark = root === undefined ? { first } : { first, root: this.root(drafts) };
     const last = drafts.at(-1) as EventDraft;
-    // What a case has put there stands.
+    // If a case has set the mark of the commit, it is kept.
     const commit = last.record["commit"] ?? mark;
     const isUsers = last.op === "delete" || last.recordId.startsWith("user:");
     const all = isUsers
@@ -174,7 +185,7 @@ function sorted(entries: ReadonlyMap<WorkspacePath, Entry>): Entry[] {
   return [...entries.values()].sort((a, b) => comparePaths(a.path, b.path));
 }
 
-/** As a verifier would take them: what no format allows is no state. */
+/** Applies drafts to the files as a verifier does. Records that the format does not allow change no file. */
 function applyTo(entries: Map<WorkspacePath, Entry>, drafts: readonly EventDraft[]): void {
   for (const { recordId, record } of drafts) {
     const match = /^file(?:@([a-z]+))?:([^/]+(?:\/[^/]+)*)$/.exec(recordId);

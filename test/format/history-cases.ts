@@ -16,10 +16,13 @@ import {
   WORKSPACE,
 } from "./history-builder.ts";
 
-/** A rule of `docs/format.md`, a history that keeps it, and the same history with nothing but that rule broken. */
+/**
+ * A rule of `docs/format.md`, with a history that follows it (`good`), and the same history with only that rule broken
+ * (`bad`).
+ */
 export interface Case {
   readonly rule: string;
-  /** How `verify` names what is wrong. */
+  /** The kind of the problem that `verify` reports for `bad`. */
   readonly kind: string;
   readonly good: readonly Commit[];
   readonly bad: readonly Commit[];
@@ -34,7 +37,7 @@ const N = inRoot("n");
 const one = (...drafts: EventDraft[]): Commit[] => [{ drafts }];
 const rooted = (...drafts: EventDraft[]): Commit[] => [{ drafts, root: true }];
 
-/** Pairs that differ in the fields of one record. */
+/** Makes one case for each rule of `wrong`. The bad history differs in fields of one record. */
 function fields(
   make: (changed?: Changed) => readonly Commit[],
   wrong: Readonly<Record<string, Changed>>,
@@ -43,7 +46,7 @@ function fields(
   return Object.entries(wrong).map(([rule, changed]) => ({ rule, kind, good: make(), bad: make(changed) }));
 }
 
-/** Pairs of two lists of commits. */
+/** Makes one case for each rule, from the commits of the good and of the bad history. */
 function pairs(kind: string, all: Readonly<Record<string, readonly [good: Commit[], bad: Commit[]]>>): Case[] {
   return Object.entries(all).map(([rule, [good, bad]]) => ({ rule, kind, good, bad }));
 }
@@ -130,7 +133,10 @@ const ACTION: RecordBody = {
   changed: null,
 };
 
-/** An action that is begun, and closed by the next commit. */
+/**
+ * Returns a function that makes two commits, which begin an action and close it. Its parameters are fields that a case
+ * changes in the first record, in the second one, and in `begun` of the second one.
+ */
 function actions(h: HistoryBuilder): (begin?: Changed, end?: Changed, begun?: Changed) => Commit[] {
   return (begin, end, begunFields) => {
     const first = one(upsert("action:1", withFields(ACTION, begin)));
@@ -446,7 +452,7 @@ function replicaCases(): Case[] {
   ];
 }
 
-/** The workspace's own record. */
+/** Returns the record of the workspace. `changed`: fields that a case changes. */
 export function workspaceRecord(changed?: Changed): RecordBody {
   const filter = { use_gitignore: false, exclude_patterns: [], exclude_globs: [], force_include: [] };
   const limits = { max_entries: 1000, max_bytes: 1000, max_file_size: 1000 };
@@ -509,7 +515,7 @@ function ownCases(): Case[] {
   ];
 }
 
-/** All rules, each with its two histories. They go on from the same one, `h`. */
+/** Returns all cases. The histories continue from the state of `h`. */
 export function cases(h: HistoryBuilder, filter: Hash): readonly Case[] {
   return [
     ...treeCases(),

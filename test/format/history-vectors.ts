@@ -18,18 +18,18 @@ import {
 } from "./history-builder.ts";
 
 /**
- * `vectors/history.json`: for each rule that holds for a whole history, one that keeps it and one that breaks nothing else.
- * `node test/format/make-history.ts` writes it anew.
+ * The content of `vectors/history.json`. For each rule about a whole history, it has one history that follows the rule
+ * and one that breaks only this rule. `node test/format/make-history.ts` writes the file again.
  */
 export interface HistoryVectors {
   readonly about: string;
   readonly workspace: string;
   readonly roots: readonly string[];
-  /** Base64, by SHA-256. */
+  /** The contents in Base64, by their SHA-256. */
   readonly contents: Readonly<Record<string, string>>;
-  /** The lines with which each history begins, but those that have others. */
+  /** The first lines of most histories (see `after`). */
   readonly lines: readonly string[];
-  /** How the first versions of this format began a history: without a signer. */
+  /** The first lines of a history as the first versions of this format wrote them: without a signer. */
   readonly earlier: readonly string[];
   readonly cases: readonly VectorCase[];
 }
@@ -37,7 +37,7 @@ export interface HistoryVectors {
 export interface VectorCase {
   readonly rule: string;
   readonly kind: string;
-  /** The number of lines of `lines` that stand before. */
+  /** How many lines of `lines` come before those of the case. 0: the case has a beginning of its own. */
   readonly after: number;
   readonly good: readonly string[];
   readonly bad: readonly string[];
@@ -52,6 +52,10 @@ const FILES: readonly EventDraft[] = [
   iteration(inRoot("y.txt", FURTHER), "file", 1),
 ];
 
+/**
+ * What a case changes in the first commit: the rows of its base, the records of the signer and the snapshot, and the
+ * order of its drafts.
+ */
 interface Beginning {
   readonly row?: (one: BaseEntry) => BaseEntry;
   readonly signer?: Changed;
@@ -59,7 +63,7 @@ interface Beginning {
   readonly order?: (drafts: readonly EventDraft[]) => readonly EventDraft[];
 }
 
-/** The first commit of a history. */
+/** Adds the first commit of a history. */
 function begin(h: HistoryBuilder, { row, signer, snapshot, order = (all) => all }: Beginning = {}): void {
   h.content(contentOf("one"));
   const filter = h.json([FILTER, FILTER]);
@@ -80,7 +84,7 @@ function begin(h: HistoryBuilder, { row, signer, snapshot, order = (all) => all 
 
 const CHANGE: Commit = { drafts: [iteration(inRoot("a.txt"), "file", 2)] };
 
-/** One that begins like this, in full. */
+/** Returns the lines of a history that has only a first commit, and adds its contents to `contents`. */
 function begun(contents: Map<Hash, Buffer>, how: Beginning): readonly string[] {
   const h = new HistoryBuilder();
   begin(h, how);
@@ -105,13 +109,14 @@ const BEGINNINGS: Readonly<Record<string, readonly [kind: string, Beginning]>> =
   ],
 };
 
+/** What a case changes in a compaction: the rows and records of its base, and the fields of its sentinel. */
 interface Compacted {
   readonly row?: (one: BaseEntry) => BaseEntry;
   readonly records?: (all: readonly BaseRecord[]) => readonly BaseRecord[];
   readonly sentinel?: Changed;
 }
 
-/** A history that begins with a compaction whose archive was dropped. */
+/** Returns the lines of a history that begins with a compaction whose archive was dropped. */
 function compacted(
   h: HistoryBuilder,
   { row = AS_CHANGED, records = (all) => all, sentinel }: Compacted,
@@ -146,7 +151,7 @@ const ofA =
   (one: BaseEntry): BaseEntry =>
     one.path === inRoot("a.txt") ? { ...one, ...changed } : one;
 
-/** `CHANGE` is event 4. */
+/** The row of `a.txt` after `CHANGE`, which is event 4. */
 const AS_CHANGED = ofA({ iteration: 2, seq: 4 });
 
 const COMPACTIONS: Readonly<Record<string, readonly [kind: string, Compacted]>> = {
@@ -169,7 +174,7 @@ const COMPACTIONS: Readonly<Record<string, readonly [kind: string, Compacted]>> 
   "the iterations go on from those of a base": ["rule-broken", { row: ofA({ iteration: 3, seq: 4 }) }],
 };
 
-/** All of them. */
+/** Computes all vectors. */
 export function historyVectors(): HistoryVectors {
   const h = new HistoryBuilder();
   begin(h);

@@ -10,7 +10,10 @@ import { verifyLog } from "../../src/engine/upkeep/verify-log.ts";
 import { verifyPlans } from "../../src/engine/upkeep/verify-plans.ts";
 import { historyVectors, type HistoryVectors } from "./history-vectors.ts";
 
-/** Each rule that `docs/format.md` has for a whole history: what keeps it is sound, and what breaks it alone is named. */
+/**
+ * Each rule of `docs/format.md` about a whole history. `verify` finds no problem in the history that follows the rule,
+ * and reports the right problem in the history that breaks only this rule.
+ */
 
 const FILE = new URL("vectors/history.json", import.meta.url);
 const vectors = JSON.parse(fs.readFileSync(FILE, "utf8")) as HistoryVectors;
@@ -18,7 +21,7 @@ const contents = new Map(
   Object.entries(vectors.contents).map(([hash, bytes]) => [hash as Hash, Buffer.from(bytes, "base64")]),
 );
 
-/** What `verify` says of these lines and the contents of the vectors. */
+/** Returns the problems that `verify` finds in these lines, with the contents of the vectors. */
 async function problemsOf(lines: readonly string[]): Promise<{ kind: string; where: string; detail: string }[]> {
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
   const places = { log: "/w/events.wal", archive: "/w/archive", quarantine: "/w/quarantine" };

@@ -1,5 +1,5 @@
 import fs from "node:fs";
 import { historyVectors } from "./history-vectors.ts";
 
-/** Writes `vectors/history.json` anew. What is there already only changes with the format. */
+/** Writes `vectors/history.json` again. Vectors that exist already change only with the format. */
 fs.writeFileSync(new URL("vectors/history.json", import.meta.url), `${JSON.stringify(historyVectors(), null, 1)}\n`);

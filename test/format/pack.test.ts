@@ -29,7 +29,7 @@ function inputOf(contents: readonly Buffer[]): BlockInput {
   return { hashes, lengths: contents.map(({ length }) => length), raw: Buffer.concat(contents) };
 }
 
-/** The contents of a block, read as a stranger would. */
+/** Returns the contents of a block, read by the rules of the format alone, and checks their hashes. */
 function contentsOf(block: Buffer): Buffer[] {
   const head = decodeBlockHead(block);
   const raw = head && unpackBlock(head, block.subarray(head.headBytes));
@@ -85,7 +85,7 @@ describe("the bytes of a pack", () => {
       const sound = head?.entries.every(
         ({ hash, at, length }) => raw && sha256(raw.subarray(at, at + length)) === hash,
       );
-      // Not even a bit of a zstd frame that means nothing for the contents.
+      // A changed bit is found even if it is in a part of a zstd frame that does not affect the contents.
       const whole = sound === true && head !== undefined && isStoredWhole(head, bad.subarray(head.headBytes));
       expect(whole, `bit ${bit}`).toBe(false);
       if (bit < 24 * 8) expect(head, `bit ${bit}`).toBeUndefined();
@@ -114,7 +114,7 @@ function withVersion(header: Buffer, at: number, crcAt: number): Buffer {
   return header;
 }
 
-/** CRC-32 of IEEE 802.3, bit by bit. */
+/** Computes the CRC-32 of IEEE 802.3 bit by bit. */
 function crcOf(bytes: Buffer): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {

@@ -16,7 +16,10 @@ import { entryLeaf, folderHash, manifestRoot, type TreeChild, workspaceRoot } fr
 import { decodeName, parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "../../src/core/values/path.ts";
 import { encodeHead, parseSignedHead, signHead, verifySignedHead, vkeyOf } from "../../src/core/log/signed-head.ts";
 
-/** The golden vectors: values that never change while the format's version is 1. `verify.py` checks the same files. */
+/**
+ * The golden vectors. Their values never change while the version of the format is 1. `verify.py` checks the same
+ * files.
+ */
 
 function vectors<T>(name: string): T {
   return JSON.parse(fs.readFileSync(new URL(`vectors/${name}.json`, import.meta.url), "utf8")) as T;
@@ -223,7 +226,7 @@ interface BaseRowVector {
 
 interface BaseVector {
   name: string;
-  /** 1: as earlier versions wrote it. It is read, and not written. */
+  /** 1: as earlier versions wrote it. Chronicle reads this version but does not write it. */
   version: 1 | 2;
   root: Hash;
   further_roots: string[];
@@ -274,7 +277,7 @@ describe("base", () => {
     expect(read).toEqual({ entries, records });
   });
 
-  // A stored folder hash is not the decoder's to check: see `BaseTreeCheck`.
+  // The decoder does not check stored folder hashes. `BaseTreeCheck` does.
   it.each(rejected.filter((one) => one.name !== "a wrong folder hash"))("rejects $name", async ({ bytes }) => {
     const read = async (): Promise<void> => {
       for await (const batch of decodeBase([Buffer.from(bytes, "hex")])) expect(batch).toBeDefined();

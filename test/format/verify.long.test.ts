@@ -13,7 +13,7 @@ import { manifestRoot } from "../../src/core/tree/merkle.ts";
 import type { WorkspacePath } from "../../src/core/values/path.ts";
 import { encodeHead, generateKey, signHead, vkeyOf } from "../../src/core/log/signed-head.ts";
 
-/** `verify.py` knows the format from docs/format.md only: what it accepts and refuses shows that the page is enough. */
+/** `verify.py` was written from docs/format.md alone. What it accepts and refuses shows that the page is complete. */
 
 const SCRIPT = fileURLToPath(new URL("verify.py", import.meta.url));
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
@@ -44,7 +44,7 @@ const drafts: EventDraft[] = Array.from({ length: 50 }, (_, i) => ({
   recordId: i === 0 ? "workspace:w" : i % 3 === 0 ? `user:${i}` : `file:src/ünï-${i}.ts`,
   record: i % 3 === 0 && i > 0 ? { 10: i / 7, 9: 1e21 * i, text: "\u2028 \u{1f600}" } : { kind: "file", size: i },
 }));
-/** The same with the end of a commit. */
+/** Returns the draft as the last event of a commit. */
 const ending = (draft: EventDraft | undefined, first: number): EventDraft => {
   return { op: "upsert", recordId: "", ...draft, record: { ...draft?.record, commit: { first } } };
 };

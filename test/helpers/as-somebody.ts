@@ -5,8 +5,8 @@ import type { Project } from "./project.ts";
 const NOBODY = 65_534;
 
 /**
- * Runs `work` as a user whom permissions restrict. If the test runs as root, which they do not restrict, changes to
- * `nobody` meanwhile.
+ * Runs `work` as a user whom permissions restrict. They do not restrict root. So if the test runs as root, this gives
+ * the project to `nobody`, and runs `work` as `nobody`.
  */
 export async function asSomebody<T>(project: Project, work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work();

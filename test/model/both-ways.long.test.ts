@@ -20,7 +20,8 @@ import { modelRuns } from "./model-runs.ts";
 
 /**
  * Random histories of a real folder with two workspaces on it. A watcher follows the one, as in the process of a store.
- * The other one always reads everything. After each question and at the end, both must give the same status.
+ * The other one always reads everything. After each `status` step, at the beginning and at the end, both must give the
+ * same status.
  */
 
 /** The length of a pause (see `RestStep`), in milliseconds. */

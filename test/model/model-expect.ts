@@ -1,7 +1,6 @@
 import { expect } from "vitest";
 
 /**
- * The `expect` of vitest, for comparisons of a model outside of a test's body: `found(actual,
- * label).toEqual(expected)`.
+ * The `expect` of vitest, for comparisons that a model makes outside of a test's body. The second argument is a label.
  */
 export const found = expect;

@@ -278,7 +278,7 @@ export class ModelHistory {
     if (after !== undefined) this.#everRecorded.add(`${path}\0${after}`);
   }
 
-  /** Returns the state of a recorded entry. The content must be one that was seen on disk. */
+  /** Returns the state of a recorded entry. Its content must be one that the model has seen. */
   stateOf({ entry }: Pick<FileRecord, "entry">): State {
     if (entry === undefined || entry.kind === "dir") return entry?.kind;
     const text = this.#texts.get(entry.hash ?? "");
@@ -287,8 +287,9 @@ export class ModelHistory {
   }
 
   /**
-   * Compares the recorded owner of a change with `ownerBy` over the work that was in progress: open actions, running
-   * runs and active transactions whose process is alive.
+   * Compares the recorded owner of a change with `ownerBy` over the work that was in progress: actions, runs and
+   * transactions that were open and whose process is alive or that have none. An action that is finished late counts as
+   * well (`late`).
    */
   #checkOwner(step: FileStep, present: Present, late: string | undefined): void {
     const isAlive = (owner: number | null): boolean => owner === null || owner === present.pid;
@@ -355,10 +356,10 @@ export class ModelHistory {
   ): void {
     const label = intent.selection ?? "";
     const history = this.steps.slice(0, before.steps);
-    // If an `undo` without a selection follows a redo, it repeats the undo that was redone, with exactly the events of
-    // that undo. The intent names this undo in `takes` or `passes`. It names none if the work was given up in the
-    // meantime, so the last undo with the same label counts then. Exception: an operation that has recorded further
-    // changes since the undo is undone like one that was never undone.
+    // If an `undo` without a selection follows a redo, it repeats the undo that was redone (see `#ofUndo`). The intent
+    // names this undo in `takes` or `passes`. It names none if the work was given up in the meantime, so the last undo
+    // with the same label counts then. Exception: an operation that has recorded further changes since the undo is
+    // undone like one that was never undone.
     const operation = /^operation (.*)$/.exec(label)?.[1];
     const hasGoneOn = ({ at }: Took): boolean =>
       operation !== undefined && history.some((step) => step.seq > at && this.#isOf(operation, step));

@@ -60,7 +60,7 @@ export class ModelMachine {
   touched = new Set<string>();
   /** The places on the disk of files that cannot be opened. */
   readonly #locked = new Set<string>();
-  /** Paths of the staged files that a loss of power left without a note (see `placesWithoutNotes`). */
+  /** The paths of staging folders whose notes a loss of power has removed (see `placesWithoutNotes`). */
   readonly #unnoted = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
@@ -198,7 +198,7 @@ export class ModelMachine {
     return true;
   }
 
-  /** Returns the files of all roots, without staged files that have no note, and notes hidden paths in the veil. */
+  /** Returns the files of all roots, without staging folders that have no note. Notes hidden paths in the veil. */
   tree(): Map<string, string> {
     const tree = readTree(this.#disk, this.roots);
     for (const path of tree.keys())

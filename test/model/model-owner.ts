@@ -53,8 +53,8 @@ const PERSON = "human";
 /**
  * Returns the owner of a change.
  *
- * 1. The candidates are the actions that declared the path. If there are none, the candidates are all brackets: actions
- *    of a command, runs, and transactions without a session.
+ * 1. The candidates are the actions that declared the path. If there are none, the candidates are all work that may
+ *    change anything: actions with the scope `workspace`, runs, and transactions without a session.
  * 2. A candidate with another candidate within it is dropped, so that the innermost ones remain.
  * 3. If none remains, a person made the change. If one remains, it owns the change.
  * 4. If several remain, the change is ambiguous. It belongs to what is surely around all of them (see `ofAll`),
@@ -82,8 +82,9 @@ export function ownerBy(step: Step, going: Going): Owner {
  * Returns what is surely around all of several candidates: the innermost such action, and the innermost run and
  * transaction outside of that action. `undefined` if there is nothing.
  *
- * "Surely" concerns sub-agents. If several calls are open at once, only one of them can have started a sub-agent, and
- * it is not known which. So none of these calls is surely around the calls of the sub-agent.
+ * "Surely" concerns sub-agents. If an agent has several calls open at once, only one of them can have started a
+ * sub-agent, and it is not known which. So none of these calls is surely around the calls of the sub-agent. An action
+ * counts only if every other action around the candidate is around or within it.
  */
 function ofAll(inner: readonly string[], going: Going, around: Surroundings): Owner | undefined {
   const isWithin = (one: string, outer: string): boolean => around.get(one)?.has(outer) === true;

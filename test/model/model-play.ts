@@ -135,7 +135,8 @@ export class ModelPlay {
 
   /**
    * Checks the state after a loss of power and a restart: the log, the recorded files after a snapshot, and `verify`.
-   * If the step changes no files and the dead process left no transaction, the files must be as before the step.
+   * If the step changes no files (`isQuiet`) and the dead process had no transaction, the files must be as before the
+   * step.
    */
   async #afterCrash(
     pid: number,

@@ -5,7 +5,7 @@ import { displayPath, type WorkspacePath } from "../../src/core/values/path.ts";
  * prefix has no `/`, so each root is a tree of its own.
  */
 export interface ModelRoot {
-  /** The id of the root. `""` for a first root in the folder `/proj`. */
+  /** The id of the root. `""` for the first one. */
   readonly id: string;
   readonly folder: string;
   /** If the root is a single file: its name in the folder. No other file of the folder is tracked then. */

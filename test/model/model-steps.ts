@@ -42,7 +42,9 @@ export interface Begin {
   readonly path: string;
   readonly to: string;
   readonly turn: number;
+  /** 0 for a call of the agent itself, 1 for a call of a sub-agent. */
   readonly depth: number;
+  /** False if no process owns the action (`pid: null`). */
   readonly owned: boolean;
 }
 

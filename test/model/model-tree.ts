@@ -3,15 +3,19 @@ import { isStagedBeside } from "../../src/core/tree/staging-folder.ts";
 import { folderOf, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 
 /**
- * The state of a path in a model. It is a text, so that states can be compared with `===`: `dir` for a folder, `<mode>
- * <content>` for a file, `-> <target>` for a symbolic link, and `undefined` for nothing. The mode is octal.
+ * The state of a path in a model. It is a text, so that states can be compared with `===`:
+ *
+ * - `dir`: a folder.
+ * - `<mode> <content>`: a file. The mode is octal.
+ * - `-> <target>`: a symbolic link.
+ * - `undefined`: nothing.
  */
 export type State = string | undefined;
 
 /** The state of every path of a project. Absent paths are not in it. */
 export type Tree = ReadonlyMap<string, string>;
 
-/** Reads the files of all roots from the disk, without the staging folders of the engine. */
+/** Reads the files of all roots from the disk. The staging folder of a root (`.chronicle-tmp`) is left out. */
 export function readTree(disk: SimDisk, roots: readonly ModelRoot[]): Map<string, string> {
   const tree = new Map<string, string>();
   const walk = (root: ModelRoot, folder: string): void => {
@@ -33,10 +37,10 @@ export function readTree(disk: SimDisk, roots: readonly ModelRoot[]): Map<string
 }
 
 /**
- * Returns the paths at which an apply has staged files beside their destinations, and whose notes a loss of power has
- * removed. This is possible because some disks (btrfs) do not make notes and staged files durable in the order in which
- * they were made. Such a staged file stays for a day, and no capture takes it. A staged file that has a note must be
- * removed.
+ * Returns the paths of the staging folders that an apply has made beside its files, and whose notes a loss of power has
+ * removed. This is possible because some disks (btrfs) do not make notes and staging folders durable in the order in
+ * which they were made. Such a folder stays for a day, and no capture takes it. A staging folder that has a note must
+ * be removed, so it is not among these paths.
  */
 export function placesWithoutNotes(disk: SimDisk, tree: Tree, roots: readonly ModelRoot[]): string[] {
   const noted = new Set<string>();

@@ -85,9 +85,9 @@ export function takeBack(
  * Divides the steps of a path. `own` are the steps to undo: those that are meant and not yet undone. `passed` are steps
  * beside them that are passed over: those that earlier undos have undone or written.
  *
- * An earlier undo is passed over only if all steps that it has undone or written at this path lie in one uninterrupted
- * row of own and passed steps (`runs` in the code) that has an own step. If one undo does not fulfil this, fewer steps
- * are passed over, so the rows are computed again until nothing changes.
+ * An earlier undo is passed over only if it has undone and written something at this path, without a conflict, and if
+ * all of these steps lie in one uninterrupted row of own and passed steps (`runs` in the code) that has an own step. If
+ * one undo does not fulfil this, fewer steps are passed over, so the rows are computed again until nothing changes.
  *
  * A step whose undo wrote nothing is "vain" in the code: a later step had already reversed it, so the undo had nothing
  * to write. If such a step comes directly before a row, it is an own step again.

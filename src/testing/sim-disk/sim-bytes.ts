@@ -147,7 +147,7 @@ export function syncNames(machine: SimMachine, call: "sync" | "syncFolder", fold
   });
 }
 
-/** Makes one file or folder durable; changes of a file after `since` may be lost. */
+/** Makes one file or folder durable. With `since`, changes of a file after `since.last` stay unsynced. */
 export function saveNode(machine: SimMachine, id: number, since?: { readonly last: FileChange | undefined }): void {
   const node = machine.state.own(id);
   node.savedMode = node.mode;

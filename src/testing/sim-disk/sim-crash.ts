@@ -15,7 +15,10 @@ export type CrashFate = "forget" | "keep" | { readonly seed: number };
 
 const SECTOR = 512;
 
-/** Returns the state found after a crash: all of it durable, with no open descriptors. Does not change `state`. */
+/**
+ * Returns the state found after a crash. Everything in it is durable, and no descriptor is open. Does not change
+ * `state`.
+ */
 export function crashed(state: SimState, fate: CrashFate): SimState {
   const after = state.fork();
   restoreNames(after, survivors(after.pendingNames, fate));
@@ -29,7 +32,10 @@ export function crashed(state: SimState, fate: CrashFate): SimState {
   return after;
 }
 
-/** Returns the name operations that survive: in each folder those up to some point, each of them whole. */
+/**
+ * Returns the name operations that survive: in each folder those up to some point. An operation survives as a whole or
+ * not at all.
+ */
 function survivors(pending: readonly NameChange[], fate: CrashFate): ReadonlySet<NameChange> {
   if (fate === "keep") return new Set(pending);
   if (fate === "forget" || pending.length === 0) return new Set();
@@ -115,7 +121,7 @@ function contentAfter(file: SimFile, fate: CrashFate): Buffer {
 }
 
 function randomContent(file: SimFile, random: SimRandom): Buffer {
-  // Often nothing at all was written out yet: a new name then leads to an empty file if it was never synced.
+  // Often nothing was written out yet. If the file was never synced, a new name then leads to an empty file.
   if (random.below(4) === 0) return contentAfter(file, "forget");
   const count = random.below(file.pending.length + 1);
   const kept: FileChange[] = file.pending.slice(0, count);

@@ -34,12 +34,12 @@ import { dumpTree, folderAt, namesTo, plantNode, plantTree, type SimTree } from 
 const BOUNDLESS_BYTES = 2 ** 40;
 
 /**
- * A disk in memory that behaves like Linux, deterministically, and can lose power, run full and fail.
+ * A disk in memory that behaves like Linux. It is deterministic, and it can lose power, become full and fail.
  *
- * Its durability is stricter than that of most file systems. Bytes, mode and time of a file survive from a `sync` of it
- * on. A name survives from a `syncFolder` of a folder that the operation changed (either one, for a rename: it is one
- * operation). A new file whose name survived and whose bytes did not is empty. `crash` returns the disk found
- * afterwards.
+ * Its durability is stricter than that of most file systems. The bytes, mode and time of a file survive a crash after a
+ * `sync` of the file. A name survives after a `syncFolder` of the folder that the operation changed. A rename is one
+ * operation that can change two folders, so a `syncFolder` of either is enough. If the name of a new file survived but
+ * its bytes did not, the file is empty. `crash` returns the disk found afterwards.
  */
 export class SimDisk implements Disk {
   readonly #machine: SimMachine;
@@ -70,7 +70,7 @@ export class SimDisk implements Disk {
     return this.#machine.descriptors.count;
   }
 
-  /** Decides about each counted operation from here on. */
+  /** The plan that decides about each counted operation from here on. `undefined`: every operation happens. */
   get plan(): SimPlan | undefined {
     return this.#machine.faults.plan;
   }
@@ -94,15 +94,18 @@ export class SimDisk implements Disk {
   }
 
   /**
-   * Returns everything below a folder, for comparing, uncounted: relative path → kind, mode, links, size, hash. See
-   * `dumpTree`.
+   * Returns everything below a folder, for comparisons: kind, mode, links, size and hash by relative path (see
+   * `dumpTree`). Not counted as an operation.
    */
   dump(path = "/"): Readonly<Record<string, string>> {
     const node = this.#machine.existing(this.#machine.resolve(path, "always"), "dump", path);
     return dumpTree(this.#machine.state, node.id);
   }
 
-  /** Returns a file's bytes, uncounted; `undefined` if there is no file. Also works on a stopped machine. */
+  /**
+   * Returns the bytes of a file. `undefined` if there is no file. Not counted as an operation, and also works on a
+   * stopped machine.
+   */
   content(path: DiskPath): Buffer | undefined {
     const place = this.#lookUp(path);
     const node = place && this.#machine.state.node(place.node);
@@ -130,7 +133,10 @@ export class SimDisk implements Disk {
     syncFile(this.#machine, fd);
   }
 
-  /** Runs later in this turn: other tasks may run in between, and what they write to the file is not made durable. */
+  /**
+   * Syncs after other tasks of the event loop have run (`setImmediate`). What these write to the file in between is not
+   * made durable.
+   */
   async syncBeside(fd: number): Promise<void> {
     const last = lastChange(this.#machine, fd);
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -198,7 +204,7 @@ export class SimDisk implements Disk {
     unlinkName(this.#machine, path);
   }
 
-  /** Runs later in this turn: other tasks may run in between. */
+  /** Removes the names after other tasks of the event loop have run (`setImmediate`). */
   async unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     for (const path of paths) this.unlink(path);
@@ -236,7 +242,7 @@ export class SimDisk implements Disk {
     });
   }
 
-  /** Everything here belongs to one user. */
+  /** Does nothing, because everything on this disk belongs to one user. */
   keepTo(): void {}
 
   makesFor(): boolean {
@@ -247,7 +253,7 @@ export class SimDisk implements Disk {
     return this.fstat(fd).uid === uid;
   }
 
-  /** There are neither groups nor access control lists. */
+  /** Returns all folders, because there are no groups and no access control lists. */
   makesAlike(folders: readonly string[]): Promise<ReadonlySet<string>> {
     return Promise.resolve(new Set(folders));
   }
@@ -284,7 +290,7 @@ export class SimDisk implements Disk {
     this.#machine.check(this.#existing(path, "always", "access"), "write", pathText(path));
   }
 
-  /** No inode is reused here. */
+  /** Always returns `undefined`. No birth times are needed, because this disk never reuses an inode. */
   birthOf(): undefined {
     return undefined;
   }
@@ -306,7 +312,7 @@ export class SimDisk implements Disk {
   }
 
   realpath(path: string): string {
-    // The kernel reports no path for an opened and then removed folder, so nothing below it is found either.
+    // The kernel reports no path for a folder that was opened and then removed. So nothing below it is found either.
     const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0] ?? "/";
     if (this.#existing(anchor, "always", "realpath").nlink === 0) throw systemError("ENOENT", "realpath", path);
     const node = this.#existing(path, "always", "realpath");
@@ -358,7 +364,7 @@ function closeAll(state: SimState, id: number): void {
   state.releaseUnused(node);
 }
 
-/** An empty disk: the root folder, and the mounted file systems on it. */
+/** Makes the state of an empty disk: the root folder, and the mounted file systems. */
 function newState(options: SimDiskOptions): SimState {
   const state = new SimState();
   state.make("dir", 0o755, 1).nlink = 1;

@@ -7,8 +7,8 @@ export function systemError(code: string, syscall: string, path = ""): Error {
 }
 
 /**
- * Thrown by `SimDisk` when its plan stops the machine, and by every later call, so that no code can go on. It is not a
- * system error, so that nothing takes it for a failure that it can handle.
+ * Thrown by `SimDisk` when its plan stops the machine, and by every later call, so that no code can continue. It is not
+ * a system error, so that no code treats it as a failure that can be handled.
  */
 export class SimulatedCrash extends Error {
   readonly code = "SIMULATED_CRASH";

@@ -18,7 +18,7 @@ export type MutatingOperation =
   | "setMtime"
   | "clone";
 
-/** Operations that only read; `open` of an existing file is one. */
+/** Operations that only read. An `open` is one if the file exists. */
 export type ReadingOperation = "open" | "read" | "list" | "lstat" | "checkWrite";
 
 /** One counted operation, passed to the plan before it happens. */
@@ -26,7 +26,7 @@ export interface SimOperation {
   /** Its number among the counted operations, from 0. */
   readonly index: number;
   readonly name: MutatingOperation | ReadingOperation;
-  /** The path it names; for a descriptor, the path with which that was opened. */
+  /** The path that the operation names. For a descriptor, the path with which the descriptor was opened. */
   readonly path: string;
   readonly reads: boolean;
 }
@@ -34,11 +34,12 @@ export interface SimOperation {
 /**
  * The plan's decision about an operation.
  * - `go`: it happens.
- * - `{errno}`: it fails with that code. A failed `write` has written its first half, and later syncs do not cover the
- * writes of a failed `sync`. With `lasting`, every later operation that can fail with this errno does.
+ * - `{errno}`: it fails with that code. A `write` that fails has written its first half. If a `sync` fails, later syncs
+ *   do not make the writes durable that it should have covered. With `lasting`, every later operation that can fail
+ *   with this errno fails, too.
  * - `stop-before`, `stop-after`: the machine stops before or after it.
- * - `stop-torn`: the machine stops in the middle: a write, a sync or a clone is half done; another operation is not
- * begun.
+ * - `stop-torn`: the machine stops in the middle. A write, a sync or a clone is half done. Any other operation is not
+ *   begun.
  */
 export type SimVerdict =
   | "go"
@@ -112,7 +113,10 @@ export class SimFaults {
     if (this.#stopped) throw new SimulatedCrash(`an earlier operation (now: ${where})`);
   }
 
-  /** Counts a reading operation, if these are counted, and fails or stops it. */
+  /**
+   * Counts a reading operation, and fails or stops it as the plan says. If reading operations are not counted, only
+   * checks that the machine is running.
+   */
   observe(name: ReadingOperation, path: string): void {
     if (this.#countsReads) this.#run(name, path, { whole: () => undefined }, true);
     else this.checkRunning(name);

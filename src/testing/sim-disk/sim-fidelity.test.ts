@@ -9,25 +9,28 @@ import { SimDisk } from "./sim-disk.ts";
 import { readFully, writeFully } from "../../disk/write-fully.ts";
 import { errnoOf } from "../../core/values/errors.ts";
 
-/** Each of up to forty steps. With other seeds, some 30,000 runs found no further difference. */
+/** The number of runs, each of up to forty steps. Some 30,000 runs with other seeds found no further difference. */
 const RUNS = 200;
 const SEED = 20_261;
 
-/** A process on one disk: it keeps descriptors in a list, so that both processes mean the same ones. */
+/**
+ * A process on one disk. It keeps its descriptors in a list, so that a position in the list means the same file on both
+ * disks.
+ */
 interface Process {
   readonly disk: Disk;
   readonly folder: string;
   readonly open: number[];
 }
 
-/** One thing to do. Its result is compared as text. */
+/** One operation. Its result is compared as text. */
 interface Step {
   readonly label: string;
   readonly act: (process: Process) => unknown;
 }
 
 const names = fc.constantFrom("a", "b", "c");
-/** Paths that often lead somewhere: few names, some depth, links and dots in the middle, sometimes by a descriptor. */
+/** Paths that often exist: few names, some depth, links and dots in the middle, and sometimes a descriptor. */
 const paths = fc.oneof(
   { weight: 4, arbitrary: names },
   { weight: 6, arbitrary: fc.tuple(names, names).map(([a, b]) => `${a}/${b}`) },
@@ -123,10 +126,7 @@ function onTwo(label: string, act: (disk: Disk, from: string, to: string) => unk
     .map(([from, to]) => step(`${label} ${from} ${to}`, (p) => act(p.disk, full(p, from), full(p, to))));
 }
 
-/**
- * Returns the parts of a stat that both disks must agree on; the link count of a folder is the file system's own
- * affair.
- */
+/** Returns the parts of a stat that both disks must agree on. The link count of a folder depends on the file system. */
 function shown(stat: ReturnType<Disk["lstat"]>): unknown {
   if (stat === undefined) return "nothing";
   const { kind, mode, size, nlink } = stat;
@@ -151,7 +151,7 @@ function wholeTree(disk: Disk, path: string): unknown {
   return found;
 }
 
-/** The result, or the errno, as text. */
+/** Returns the result of a step, or its errno, as text. */
 function outcome(one: Step, process: Process): string {
   try {
     return `${one.label}: ${String(one.act(process))}`;
@@ -171,7 +171,7 @@ describe.runIf(process.platform === "linux")("the simulated disk and the system'
     let run = 0;
     const real = new NodeDisk();
     const property = fc.property(fc.array(steps, { minLength: 5, maxLength: 40 }), (plan) => {
-      // Some way down, since paths may climb out of the place, and alone there.
+      // The place is a few folders deep, because paths may climb out of it. Nothing else is in these folders.
       const place = join(folder, String(run++), "x", "y", "z");
       mkdirSync(place, { recursive: true, mode: 0o755 });
       const sides: Process[] = [

@@ -1,7 +1,7 @@
 /**
  * The content of a simulated file: the visible content, the durable one, and the changes in between. `bytes` may be
- * longer than `size`, and may be shared: with `saved` (the durable content is a prefix that is never overwritten in
- * place) and with the files of a forked disk (then `bytesOwner` is not the disk at hand).
+ * longer than `size`. It may be shared with `saved`, whose bytes are never overwritten in place. It may also be shared
+ * with the files of a forked disk. Then `bytesOwner` is not this disk.
  */
 export interface SimFile {
   bytes: Buffer;
@@ -13,7 +13,10 @@ export interface SimFile {
   pending: FileChange[];
 }
 
-/** One unsynced change. `lost`: a sync of it failed, so no later sync makes it durable (the kernel marks it clean). */
+/**
+ * One unsynced change. `lost`: a sync of it failed. No later sync makes it durable, because the kernel has marked it as
+ * clean.
+ */
 export type FileChange =
   | { readonly at: number; readonly bytes: Buffer; readonly lost: boolean }
   | { readonly length: number; readonly lost: boolean };
@@ -51,7 +54,10 @@ export function setLength(file: SimFile, length: number, owner: object): void {
   file.pending.push({ length, lost: false });
 }
 
-/** Makes the first `count` pending changes durable (all: a sync; fewer: an interrupted sync). Lost ones stay lost. */
+/**
+ * Makes the first `count` pending changes durable. Default: all, as a sync does. Fewer stand for an interrupted sync.
+ * Lost changes stay lost.
+ */
 export function saveChanges(file: SimFile, count = file.pending.length): void {
   if (count === file.pending.length && !file.pending.some((change) => change.lost)) {
     file.saved = { bytes: file.bytes, size: file.size };
@@ -69,7 +75,8 @@ export function saveChanges(file: SimFile, count = file.pending.length): void {
 }
 
 /**
- * True if a later saved change replaces this one. A page that was written again is not the leftover of a failed sync.
+ * True if a later saved change replaces this lost one: a page that was written again does not depend on the failed
+ * sync.
  */
 function isReplaced(change: FileChange, later: readonly FileChange[]): boolean {
   const saved = later.filter(({ lost }) => !lost);
@@ -81,7 +88,8 @@ function isReplaced(change: FileChange, later: readonly FileChange[]): boolean {
 }
 
 /**
- * Marks pending changes as lost after a failed sync: they may or may not reach the disk, and no later sync reports it.
+ * Marks pending changes as lost after a failed sync. They may or may not reach the disk, and no later sync reports
+ * that.
  */
 export function loseChanges(file: SimFile): void {
   file.pending = file.pending.map((change) => ({ ...change, lost: true }));

@@ -12,11 +12,11 @@ export interface SimDiskOptions {
   /** True to count reading operations too, and ask the plan about them. Default false. */
   readonly countsReads?: boolean;
   /**
-   * Bytes of content that fit. A write that does not fit is short, and the next one fails with `ENOSPC`. Default: no
-   * limit.
+   * The number of bytes of content that fit on the disk. If a write does not fit, only a part of it is written, and the
+   * next write fails with `ENOSPC`. Default: no limit.
    */
   readonly capacityBytes?: number;
-  /** True to refuse with `EACCES` what the owner's permission bits do not allow. Default false: like root. */
+  /** True to refuse with `EACCES` what the owner's permission bits do not allow. Default false, as for root. */
   readonly enforceModes?: boolean;
   /** Returns the time in nanoseconds. Default: a counter that each change advances by a microsecond. */
   readonly clock?: () => bigint;
@@ -31,9 +31,12 @@ export interface SimDiskOptions {
   readonly losesNames?: boolean;
   /** The maximum number of bytes that one `read` or `write` moves. Default: no limit. */
   readonly mostBytes?: number;
-  /** The maximum number of open descriptors; above it, `EMFILE`. Default 1024. */
+  /** The maximum number of open descriptors. A further `open` fails with `EMFILE`. Default 1024. */
   readonly mostDescriptors?: number;
-  /** Absolute paths of folders, made at the start, that are separate file systems: `EXDEV` between them. */
+  /**
+   * Absolute paths of folders that are separate file systems. They are made at the start. A rename or link between them
+   * fails with `EXDEV`. Default: none.
+   */
   readonly mounts?: readonly string[];
   /** The owner of everything. Default 1000. */
   readonly uid?: number;
@@ -64,7 +67,7 @@ export class SimMachine {
     };
   }
 
-  /** Resolves a path, uncounted, and also on a stopped machine. */
+  /** Resolves a path. Not counted as an operation, and also works on a stopped machine. */
   resolve(path: DiskPath, follow: FollowLast): SimPlace {
     return resolvePath(this.#view, path, follow);
   }

@@ -57,7 +57,7 @@ export function renameName(machine: SimMachine, from: DiskPath, to: DiskPath): v
   });
 }
 
-/** link(2): a link to a symbolic link leads to that link itself. */
+/** link(2). If `from` is a symbolic link, the new name leads to that link itself. */
 export function linkName(machine: SimMachine, from: DiskPath, to: DiskPath): void {
   machine.faults.checkRunning("link");
   const source = machine.resolve(from, "trailing");
@@ -82,7 +82,10 @@ export function symlinkName(machine: SimMachine, target: Buffer, path: DiskPath)
   });
 }
 
-/** ioctl_ficlone(2), after an open that creates the file: a crash in the middle leaves an empty file. */
+/**
+ * open(2) that creates the file, then ioctl_ficlone(2). A crash in the middle leaves an empty file. Returns false if
+ * the disk cannot clone, or if the new name is on another file system.
+ */
 export function cloneFile(machine: SimMachine, from: DiskPath, to: DiskPath): boolean {
   machine.faults.checkRunning("clone");
   const source = machine.existing(machine.resolve(from, "always"), "clone", from);
@@ -117,7 +120,7 @@ function replaceProblem(node: SimNode, old: SimNode): string | undefined {
   return old.names.size > 0 ? "ENOTEMPTY" : undefined;
 }
 
-/** True if a folder is `above` or lies below it. */
+/** True if a folder is the folder `above`, or lies below it. */
 function isWithin(machine: SimMachine, folder: number, above: number): boolean {
   for (let id = folder; id !== ROOT && id !== 0; id = machine.state.node(id).parent) if (id === above) return true;
   return above === ROOT;

@@ -17,8 +17,9 @@ export interface SimPlace {
 }
 
 /**
- * Whether a symbolic link in the last component is followed: always, only before a trailing `/`, or never. `new`: as
- * `never`, for a name that is to be made; the name may then still belong to something that is no folder.
+ * Whether a symbolic link in the last component is followed: always, only before a trailing `/`, or never. `new` does
+ * not follow it either. It is for a name that is to be made, so a trailing `/` is also accepted after a name that is
+ * not a folder.
  */
 export type FollowLast = "always" | "trailing" | "never" | "new";
 
@@ -31,7 +32,7 @@ export interface SimPathView {
   readonly checkSearch: (folder: SimNode, path: string) => void;
 }
 
-/** Linux's own limits (path_resolution(7), limits.h). */
+/** The limits of Linux (path_resolution(7), limits.h). */
 const MOST_LINKS = 40;
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 4095;
@@ -62,8 +63,8 @@ export function resolvePath(view: SimPathView, path: DiskPath, follow: FollowLas
 }
 
 /**
- * Like `resolvePath`, but returns `undefined` if a folder on the way is missing: that is frequent, and errors are
- * expensive.
+ * Like `resolvePath`, but returns `undefined` if a folder on the way is missing, because this is frequent and errors
+ * are expensive.
  */
 export function findPath(view: SimPathView, path: DiskPath, follow: FollowLast): SimPlace | undefined {
   const text = byteText(path);
@@ -95,7 +96,7 @@ class Walk {
     this.#names = componentsOf(text);
   }
 
-  /** Returns `undefined` if a folder on the way is missing. */
+  /** Resolves the path. Returns `undefined` if a folder on the way is missing. */
   run(trailing: boolean): SimPlace | undefined {
     let end: SimPlace["end"] = "root";
     for (let name = this.#names[this.#next++]; name !== undefined; name = this.#names[this.#next++]) {

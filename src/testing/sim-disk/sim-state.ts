@@ -53,18 +53,18 @@ export class SimState {
   /** Changes of names that no `syncFolder` has made durable yet, oldest first. */
   pendingNames: NameChange[] = [];
   /**
-   * Those of `pendingNames` that a failed sync has lost: a later sync makes them durable only with a later change of
-   * the same name.
+   * The changes of `pendingNames` that a failed sync has lost. A later sync makes such a change durable only together
+   * with a later change of the same name.
    */
   lostNames = new Set<NameChange>();
   usedBytes = 0;
   clockNs = 1_700_000_000_000_000_000n;
   #nextId = ROOT;
-  /** Nodes without names or descriptors that a crash could bring back while names are pending. */
+  /** Nodes without names and descriptors. A crash could bring them back while changes of names are pending. */
   #unused = new Set<number>();
   #token: object = {};
 
-  /** The token that permits changing shared bytes in place: held by this state until it is forked. */
+  /** The token that permits changing shared bytes in place. This state holds it until it is forked. */
   get token(): object {
     return this.#token;
   }
@@ -89,7 +89,9 @@ export class SimState {
     return node;
   }
 
-  /** Returns a node for changing it. Records read before may be stale afterwards. */
+  /**
+   * Returns a node for changing it, copied if it was shared. A node that was read before may be outdated afterwards.
+   */
   own(id: number): SimNode {
     const node = this.node(id);
     if (node.owner === this.#token) return node;
@@ -126,7 +128,7 @@ export class SimState {
     this.pendingNames.push(change);
   }
 
-  /** Charges `bytes` more (or fewer) of the budget to a node. */
+  /** Charges `bytes` of the budget to a node. A negative number releases them. */
   charge(node: SimNode, bytes: number): void {
     const charged = Math.max(0, node.charged + bytes);
     this.usedBytes += charged - node.charged;
@@ -141,8 +143,8 @@ export class SimState {
   }
 
   /**
-   * Makes the names in a folder durable, or only the first `count` of its pending changes. A change includes those on
-   * which it depends: earlier changes of the same names, in other folders too.
+   * Makes the names in a folder durable, or only the first `count` of its pending changes. With a change, also makes
+   * durable the changes on which it depends: earlier changes of the same names, even in other folders.
    */
   saveNames(folder: number, count = Number.POSITIVE_INFINITY): void {
     const own = this.#pendingIn(folder).filter((change) => !this.lostNames.has(change));
@@ -165,8 +167,8 @@ export class SimState {
   }
 
   /**
-   * Marks the changes of a folder's names as lost after a failed sync: they may or may not reach the disk, and no later
-   * sync reports it.
+   * Marks the changes of a folder's names as lost after a failed sync. They may or may not reach the disk, and no later
+   * sync reports that.
    */
   loseNames(folder: number): void {
     for (const change of this.#pendingIn(folder)) this.lostNames.add(change);

@@ -3,7 +3,10 @@ import type { NodeKind } from "../../disk/disk.ts";
 import { contentOf, durableFile } from "./sim-file.ts";
 import { ROOT, type SimNode, type SimState } from "./sim-state.ts";
 
-/** An item at one path of a tree: a file (its content, or that with mode and time), a link, a folder or a FIFO. */
+/**
+ * An item at one path of a tree: a file (its content, or an object with content, mode and time), a link, a folder or a
+ * FIFO.
+ */
 type SimTreeItem =
   | string
   | Uint8Array
@@ -12,7 +15,10 @@ type SimTreeItem =
   | { readonly folder: number }
   | { readonly special: number };
 
-/** Absolute paths and their items. Parents are made (mode 0o755); files are 0o644; numbers are modes. */
+/**
+ * Absolute paths and their items. Parents are made with mode 0o755, and files have 0o644 by default. The number of a
+ * folder or a FIFO is its mode.
+ */
 export type SimTree = Readonly<Record<string, SimTreeItem>>;
 
 /** Puts a tree on a disk, durably. */
@@ -26,7 +32,7 @@ export function plantTree(state: SimState, tree: SimTree): void {
   }
 }
 
-/** Makes the folders on the way to a path, durably; returns the last one. */
+/** Makes the missing folders of a path, durably. Returns the id of the last one. */
 export function folderAt(state: SimState, components: readonly string[]): number {
   let at = ROOT;
   for (const name of components) {
@@ -69,7 +75,7 @@ function plantItem(state: SimState, folder: number, name: string, item: SimTreeI
   }
 }
 
-/** Returns the names from the root to a node; for a file with several names, one of these paths. */
+/** Returns the names on the path from the root to a node. If a file has several names, returns one of these paths. */
 export function namesTo(state: SimState, id: number): string[] {
   if (id === ROOT) return [];
   for (const folder of state.nodes.values()) {
