@@ -35,7 +35,7 @@ export interface HookCall {
   readonly startsTurn?: string;
 }
 
-/** What a tool is about to do. */
+/** The call that a tool is about to make. */
 export interface HookAction {
   readonly type: string;
   readonly payload: ActionPayload;

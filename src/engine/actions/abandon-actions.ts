@@ -23,7 +23,7 @@ export interface Closing {
 
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes" | "changesTo">;
-  /** What became of the omitted paths. Default: they were not scanned. */
+  /** The changes of omitted paths. Default: these paths were not scanned. */
   readonly omitted?: EndOfOmitted;
 }
 

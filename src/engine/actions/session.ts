@@ -31,7 +31,7 @@ interface SessionDraft {
   readonly id?: string;
   /** The brackets within which the session begins. Default: none. */
   readonly place?: Place;
-  /** What was kept aside before the session. Default: nothing. */
+  /** The contents that were kept aside before the session. Default: none. */
   readonly aside?: Aside | undefined;
 }
 

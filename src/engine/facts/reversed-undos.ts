@@ -47,7 +47,7 @@ async function reversedOf(context: Context, operation: LoggedOperation, { later,
   const undos = later.over(operation);
   if (undos.length === 0 && unmerged === undefined) return { paths, isAll: false };
   const written = await writtenIn(context, operation);
-  // Of a file that merged in part, the redo has brought this part back. It is then in force there.
+  // The redo is in force at a path that merged in part, because it has brought this part back.
   const inPart = new Set(written.map(({ path }) => path));
   for (const path of unmerged ?? []) if (!inPart.has(path)) paths.set(path, toSeq);
   let isAll = undos.length + paths.size > 0;

@@ -32,7 +32,7 @@ export interface Loaded extends Place {
    * A damaged or missing file does not say how long the log was when it was closed last.
    */
   readonly headFault: string | undefined;
-  /** What people should know about the loading, such as a discarded checkpoint. */
+  /** Notes for people about the loading, such as a discarded checkpoint. */
   readonly notes: readonly string[];
 }
 

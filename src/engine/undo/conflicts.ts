@@ -319,10 +319,10 @@ export async function conflictsOfStep(
         ? { ...rest, settled: "withdrawn" as const }
         : { ...rest, state: "open" as const };
     const record = direction === "undo" ? again : { ...rest, settled };
-    const contents = contentsOfConflict(record);
+    // Only an open conflict needs its contents.
+    const contents = record.state === "open" ? contentsOfConflict(record) : [];
     const there = await context.blobs.has(contents);
-    if (direction === "redo" || contents.every((hash) => there.has(hash)))
-      found.push({ id: event.recordId.slice(PREFIX.length), record });
+    if (contents.every((hash) => there.has(hash))) found.push({ id: event.recordId.slice(PREFIX.length), record });
   }
   return found;
 }

@@ -7,7 +7,6 @@ import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
 import { addAll, greatestOf } from "../../util/long-lists.ts";
 import type { OwnChange } from "../facts/first-event.ts";
-import type { IdentifiedConflict } from "../../core/records/conflict-record.ts";
 import { openConflicts } from "../facts/open-conflicts.ts";
 import type { Context } from "../log/context.ts";
 import { keepersWithin } from "../facts/keepers.ts";
@@ -17,7 +16,7 @@ import type { OwnWork, SeqSpan } from "../facts/own-changes.ts";
 import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work.ts";
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
-import { undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import { type Covering, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
@@ -32,7 +31,7 @@ import { optional } from "../../util/optional.ts";
  * - Somebody is changing paths of the operation (`partStep`).
  */
 
-/** What a step of a whole operation inverts. */
+/** The work that a step of a whole operation inverts. */
 export interface StepWork extends OwnWork {
   /** For each operation that is inverted, the event before its first event. */
   readonly starts: readonly number[];
@@ -122,6 +121,7 @@ export async function undoToInvert(
   if (undos.length > 1) throw undoneBySeveral(work, undos);
   if (first.selective === undefined) return undoAround(operations, work);
   if (!(await hasUndoneOthers(context, { operation, operations }, first))) return first;
+  // If the undo also undid an earlier undo of the work, this throws an error that names both redos.
   undoAround(operations, work);
   throw togetherWithOthers(work, first.id);
 }
@@ -395,18 +395,6 @@ async function selectiveStep(context: Context, step: Step): Promise<Inversion | 
   return stepOver(context, await again(context, operation, { operations, taken }), step);
 }
 
-/** Returns the open conflicts that earlier redos of an undo met. A further redo of this undo withdraws them. */
-async function conflictsOfRedos(
-  context: Context,
-  { operation, operations }: Pick<Step, "operation" | "operations">,
-): Promise<IdentifiedConflict[]> {
-  const redos = new Set(
-    operations.filter(({ kind, target }) => kind === "redo" && target === operation.id).map(({ id }) => id),
-  );
-  if (redos.size === 0) return [];
-  return (await openConflicts(context)).filter(({ record: { undo } }) => redos.has(undo));
-}
-
 /** True for an undo that ended while the second operation was open. */
 function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
   return kind === "undo" && toSeq > fromSeq && toSeq <= end;
@@ -420,14 +408,15 @@ function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }:
 async function redoOf(
   context: Context,
   operation: LoggedOperation,
-  { operations, taken }: Known,
+  { operations, taken }: Pick<Covering, "operations" | "taken">,
 ): Promise<Omit<Inversion, "operation">> {
   const { id, fromSeq, toSeq, selective, reversed } = operation;
   const label = selective?.selection ?? "";
   const again = operations.filter(
     (one) => one.toSeq > toSeq && one.selective?.isNothing === true && one.selective.selection === label,
   );
-  const undos = new Set([id, ...again.map((one) => one.id)]);
+  const redos = operations.filter((one) => one.kind === "redo" && one.target === id);
+  const replaced = new Set([id, ...[...again, ...redos].map((one) => one.id)]);
   const notHeld = await pathsNotHeld(context, operation, taken);
   const isOwn: Work["isOwn"] = (record, path) =>
     record.intent === id && reversed?.paths.has(path) !== true && !notHeld.has(path);
@@ -440,17 +429,8 @@ async function redoOf(
     about: { target: id },
     nothing: `${label}: there is nothing to redo`,
     always: reversed?.isAll !== true,
-    withdraws: [
-      ...(await openConflicts(context)).filter(({ record: { undo } }) => undos.has(undo)),
-      ...(await conflictsOfRedos(context, { operation, operations })),
-    ],
+    withdraws: (await openConflicts(context)).filter(({ record: { undo } }) => replaced.has(undo)),
   };
-}
-
-/** The operations, and the undos in force. */
-interface Known {
-  readonly operations: readonly LoggedOperation[];
-  readonly taken: UndoneEvents;
 }
 
 /**
@@ -486,7 +466,11 @@ function wordsOfUndo({ summary }: LoggedOperation): string | undefined {
 const UNDO_OF = "undo of ";
 
 /** Returns the selected work of an undo that was redone or reversed, so that it can be undone once more. */
-async function again(context: Context, undo: LoggedOperation, { operations, taken }: Known): Promise<Work> {
+async function again(
+  context: Context,
+  undo: LoggedOperation,
+  { operations, taken }: Pick<Covering, "operations" | "taken">,
+): Promise<Work> {
   const { id, selective, fromSeq } = undo;
   const transactions = await allTransactions(context);
   const { selection = "" } = selective ?? {};

@@ -25,7 +25,7 @@ import {
 import { ownersIn } from "../facts/owners.ts";
 import { withoutSightings, type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planInversion, type Inversion } from "./invert-operation.ts";
-import { coveredBy, isOnlyNamed, isUndoneWithAround, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import { coveredBy, type Covering, isOnlyNamed, isUndoneWithAround, undoneBy } from "../facts/undone-events.ts";
 import { type TakenEvent, withUndoneBetween } from "./undone-between.ts";
 import { lostNotes } from "../capture/undo-aside.ts";
 import { unrecordedBy } from "../capture/unreadable-now.ts";
@@ -149,14 +149,9 @@ export async function undoOf(context: Context, work: Work): Promise<Inversion> {
     about: { takesOf: (some) => coveredBy(context, some, { ...covering, keepers }) },
     nothing: nothingOf(work, own, before.length),
     always: keepers.length > 0,
-    withdraws: await conflictsAbout(context, own, { operations, taken }),
+    withdraws: await conflictsAbout(context, own, covering),
     operation: null,
   };
-}
-
-interface Known {
-  readonly operations: readonly LoggedOperation[];
-  readonly taken: UndoneEvents;
 }
 
 /**
@@ -166,9 +161,10 @@ interface Known {
 async function conflictsAbout(
   context: Context,
   own: OwnEvents,
-  { operations, taken }: Known,
+  { operations, taken }: Pick<Covering, "operations" | "taken">,
 ): Promise<IdentifiedConflict[]> {
   const found: IdentifiedConflict[] = [];
+  if (!operations.some(({ selective }) => selective !== undefined)) return found;
   for (const conflict of await openConflicts(context)) {
     const { path, undo } = conflict.record;
     const redo = operations.find(({ id, kind }) => id === undo && kind === "redo");
@@ -188,7 +184,7 @@ async function conflictsAbout(
 async function leavesNothingOf(
   context: Context,
   redo: LoggedOperation,
-  { own, operations, taken }: Known & { readonly own: OwnEvents },
+  { own, operations, taken }: Pick<Covering, "operations" | "taken"> & { readonly own: OwnEvents },
 ): Promise<boolean> {
   const { took } = operations.find(({ id }) => id === redo.target)?.selective ?? {};
   if (took === undefined) return false;

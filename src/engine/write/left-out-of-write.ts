@@ -17,7 +17,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 /** A path of a write. The path to write, move or delete comes before the path to which a move leads. */
 export interface PlaceOfWrite {
   readonly path: WorkspacePath;
-  /** What the rules say about the path. */
+  /** The verdict of the rules on the path. */
   readonly verdict: Explanation | undefined;
   readonly stat: PathStat;
 }

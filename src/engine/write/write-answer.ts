@@ -10,7 +10,7 @@ import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape, skippedShape } from "../log/shape.ts";
 import type { PathState } from "./write-state.ts";
 
-/** What a write did, for its answer. */
+/** The outcome of a write, for its answer. */
 export interface WriteDone {
   /** The seq of the last event of the write, or of the state that the write found if it recorded nothing. */
   readonly seq: number;
