@@ -79,7 +79,7 @@ export async function planInversion(
     isNothing: isEmpty && !work.always && work.leaves === undefined,
     // An undo leaves out paths that are changed meanwhile, because they can be undone later. A redo leaves out no path.
     isWhole: work.kind === "redo",
-    ...(await aboutOf(work, plan)),
+    ...(await aboutOf(context, work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
       addAll(
@@ -136,19 +136,23 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 
 /**
  * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, these are
- * its events, without those of skipped paths. The events of paths in `leaves` are included, and `left` names these
- * paths. Events whose changes did not merge are listed separately, so that they can be undone later: `met` has these
- * events, and `passes` has the operations that are not completely undone without them.
+ * its events. Events of paths that were left alone are included, and `left` names these paths; a skipped path with
+ * nothing but events of folders is not included. Events whose changes did not merge are listed separately, so that they
+ * can be undone later: `met` has these events, and `passes` has the operations that are not completely undone without
+ * them.
  */
-async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { skipped, unmerged }: InversePlan) {
+async function aboutOf(context: Context, { about, label, own, leaves = new Map() }: Inversion, plan: InversePlan) {
   if ("target" in about) return { target: about.target };
-  const stays = skipped.map((one) => one.path).filter((path) => !leaves.has(path));
-  const [left, met] = [new Set(stays), new Set(unmerged.map((one) => one.path))];
+  const skipped = new Set(plan.skipped.map((one) => one.path).filter((path) => !leaves.has(path)));
+  const files = await pathsWithFiles(context, own, skipped);
+  const met = new Set(plan.unmerged.map((one) => one.path));
+  const isTold = (path: WorkspacePath): boolean => !skipped.has(path) || files.has(path);
   const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
-    [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
+    [...own.byPath].flatMap(([path, events]) => (isTold(path) && isMeant(path) ? [...events] : []));
   const all = await about.takesOf(own);
   const selection = label.toWellFormed();
-  const beside = leaves.size === 0 ? {} : { left: [...leaves.keys()] };
+  const left = [...leaves.keys(), ...files];
+  const beside = left.length === 0 ? {} : { left };
   if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)), ...beside } };
   const takes = await about.takesOf(withoutPaths(own, met));
   return {
@@ -161,6 +165,22 @@ async function aboutOf({ about, label, own, leaves = new Map() }: Inversion, { s
       ...beside,
     },
   };
+}
+
+/** Returns those of the paths at which the own events include one of a file or link. */
+async function pathsWithFiles(
+  context: Context,
+  { byPath }: OwnEvents,
+  paths: ReadonlySet<WorkspacePath>,
+): Promise<ReadonlySet<WorkspacePath>> {
+  const found = new Set<WorkspacePath>();
+  for (const path of paths) {
+    const seqs = byPath.get(path);
+    if (seqs === undefined) continue;
+    const rows = await context.index.iterations(path);
+    if (rows.some(({ seq, entry }) => seqs.has(seq) && entry?.kind !== "dir")) found.add(path);
+  }
+  return found;
 }
 
 function recordOf({ path, reason, base, current, wanted }: Unmerged, undo: string, met: string): ConflictRecord {
