@@ -503,8 +503,20 @@ export class ModelHistory {
       return this.steps.every((step) => step.record.intent !== target || gone.has(step.path));
     };
     const holds = (one: string): boolean => stands(one) && !isGone(one);
-    if (!stands(id)) return false;
+    if (!stands(id) || this.#isAllUndone(id)) return false;
     return !this.#redos.some((one) => one.target === target && one.at > at && one.at <= upTo && holds(one.id));
+  }
+
+  /**
+   * True if everything that an undo wrote was undone. It then holds nowhere, not even at paths where it wrote nothing.
+   * Exception: an undo with a conflict that was settled in its favour still holds at that path.
+   */
+  #isAllUndone(undo: string): boolean {
+    const own = this.steps.filter((step) => step.record.intent === undo);
+    const isForUndo = (one: { readonly undo: string; readonly settled?: string }): boolean =>
+      one.undo === undo && (one.settled === "undo" || one.settled === "merged");
+    if (own.length === 0 || [...this.conflicts.values()].some(isForUndo)) return false;
+    return own.every((step) => this.isTaken(step));
   }
 
   /**

@@ -31,6 +31,33 @@ describe("Truth 84: work that was redone and undone within a transaction", () =>
     expect(await isUndone(workspace, run)).toBe(false);
   });
 
+  it.each([
+    ["an undo of the whole run", {}, false],
+    ["an undo of its work", { session: true }, false],
+    ["an undo of the whole run, if all of that is redone before the rollback", {}, true],
+    ["an undo of its work, if all of that is redone before the rollback", { session: true }, true],
+  ])("is undone by %s, if everything since is undone within the transaction, too", async (_by, way, isRedone) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "echo 1 > a");
+    const { seq } = await workspace.head();
+    await workspace.undo("session" in way ? { session: run } : {});
+    const { id } = await workspace.beginTransaction();
+    await workspace.redo();
+    project.write("b", "2\n");
+    const there = (): boolean[] => [existsSync(project.at("a")), existsSync(project.at("b"))];
+    await workspace.undo({ since: `seq:${seq}` });
+    expect([...there(), await isUndone(workspace, run)]).toEqual([true, false, false]);
+    if (isRedone) {
+      await workspace.redo();
+      expect([...there(), await isUndone(workspace, run)]).toEqual([true, true, false]);
+    }
+    await workspace.rollbackTransaction(id);
+    expect([...there(), await isUndone(workspace, run)]).toEqual([false, false, true]);
+    await workspace.redo({ operation: run });
+    expect([...there(), await isUndone(workspace, run)]).toEqual([true, false, false]);
+  });
+
   it("is not undone, if the rollback takes back an earlier undo of it, too", async () => {
     await using project = new Project();
     const workspace = await project.init();

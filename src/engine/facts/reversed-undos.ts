@@ -5,7 +5,7 @@ import type { LoggedOperation, Reversed } from "./logged-operation.ts";
 import type { SeqSpan } from "./own-changes.ts";
 import { fileEvents } from "./own-work.ts";
 import { ownersIn, type Owners } from "./owners.ts";
-import { isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.ts";
+import { isGone, isTakenIn, undoneBy, type UndoneEvents } from "./undone-events.ts";
 
 /**
  * Finds undos and redos whose own changes a later undo has undone. The later undo is an undo of everything since a
@@ -98,14 +98,14 @@ class LaterUndos {
   holdsAt(undo: LoggedOperation, seq: number, path: WorkspacePath): boolean {
     const { id, selective, target = "", left = [], toSeq, reversed } = undo;
     if (selective === undefined ? left.includes(path) : !isTakenIn(selective, seq, path)) return false;
-    if (reversed?.paths.has(path) === true) return false;
+    if (isGone(undo) || reversed?.paths.has(path) === true) return false;
     const redos = this.#redos.get(selective === undefined ? target : id) ?? [];
     return redos.every((redo) => redo.toSeq < toSeq || isReversedAt(redo, path));
   }
 }
 
-function isReversedAt({ reversed }: LoggedOperation, path: WorkspacePath): boolean {
-  return reversed?.paths.has(path) === true;
+function isReversedAt(redo: LoggedOperation, path: WorkspacePath): boolean {
+  return isGone(redo) || redo.reversed?.paths.has(path) === true;
 }
 
 /**

@@ -32,6 +32,8 @@ interface Undo {
   readonly own: SeqSpan;
   /** The paths at which later undos have reversed it, each with the last event of the later undo. */
   readonly reversed: ReadonlyMap<WorkspacePath, number>;
+  /** True if it is in force nowhere (see `isGone`). */
+  readonly isGone: boolean;
   /** Set if it was redone: the paths at which the redo was reversed, so that the undo is in force again. */
   readonly only?: ReadonlySet<WorkspacePath>;
 }
@@ -59,11 +61,12 @@ export function undoneBy(
     if (later.toSeq > upTo) continue;
     const operation = reversedUpTo(later, upTo);
     const { id, kind, target, selective, left = [] } = operation;
-    if (selective !== undefined) parts.set(id, { own: operation, selective, reversed: reversedIn(operation) });
+    const step = { own: operation, isGone: isGone(operation) };
+    if (selective !== undefined) parts.set(id, { ...step, selective, reversed: reversedIn(operation) });
     else if (target !== undefined && kind === "undo") {
       const earlier = whole.get(target) ?? [];
       const undo = {
-        own: operation,
+        ...step,
         target: undoneSpan(spans.get(target) ?? ALWAYS, operation),
         left,
         reversed: new Map([...reversedAfter(earlier.at(-1), operation), ...reversedIn(operation)]),
@@ -122,9 +125,10 @@ function reversedAfter(earlier: Undo | undefined, { toSeq }: SeqSpan): Iterable<
  * Returns the undo after it was redone; `undefined` if it has ended. It stays in force at the paths at which the redo
  * was reversed, and at all paths if nothing is left of the redo.
  */
-function redone<U extends Undo>(undo: U, { reversed }: LoggedOperation): U | undefined {
+function redone<U extends Undo>(undo: U, redo: LoggedOperation): U | undefined {
+  const { reversed } = redo;
   if (reversed === undefined) return undefined;
-  if (reversed.isAll) return undo;
+  if (isGone(redo)) return undo;
   return { ...undo, only: new Set([...reversed.paths.keys()].filter((path) => undo.only?.has(path) !== false)) };
 }
 
@@ -137,8 +141,17 @@ function isClean({ selective }: PartUndo): boolean {
   return selective.met.length === 0;
 }
 
-function isInForceAt({ reversed, only }: Undo, path: WorkspacePath): boolean {
-  return !reversed.has(path) && only?.has(path) !== false;
+function isInForceAt({ isGone, reversed, only }: Undo, path: WorkspacePath): boolean {
+  return !isGone && !reversed.has(path) && only?.has(path) !== false;
+}
+
+/**
+ * True if an undo or redo is in force nowhere, because later undos undid everything that it wrote. It is then not in
+ * force at a path either where it wrote nothing, because the path had the wanted state already. An undo with a conflict
+ * that was settled in its favour is still in force at that path.
+ */
+export function isGone({ reversed, selective }: Pick<LoggedOperation, "reversed" | "selective">): boolean {
+  return reversed?.isAll === true && (selective === undefined || selective.settled.size === 0);
 }
 
 /**
