@@ -421,33 +421,36 @@ export class ModelHistory {
    * are not yet undone are undone. Nothing is passed over.
    *
    * If the operation was redone before, the undo writes only those paths that the redo had written (see
-   * `#writtenByRedos`). It nevertheless counts as having undone all steps.
+   * `#writtenByRedos`). It nevertheless counts as having undone all steps. The redo may have made folders above the
+   * paths of the operation, because others had removed them. The undo removes these folders, too.
    */
   #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
     const own = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
     const written = this.#writtenByRedos(target);
-    const isWritten = (step: Step): boolean => written?.has(step.path) !== false && isMeant(step as FileStep);
+    const ofTarget = new Set(history.filter((step) => this.#isOf(target, step)).map(({ path }) => path));
+    const isWritten = (step: Step): boolean =>
+      written?.some((one) => one.path === step.path) === true &&
+      (isMeant(step as FileStep) || (!ofTarget.has(step.path) && written.includes(step as FileStep)));
     const wanted = written === undefined ? own : takeBack(history, { isMeant: isWritten, undos: [] }, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
     this.#whole.push({ id, target, seqs: new Set(own.own), at: this.seq });
   }
 
   /**
-   * Returns the paths that the redos of an operation wrote since its last undo whose writes are not undone. If a redo
+   * Returns what the redos of an operation wrote since its last undo whose writes are not undone. If a redo
    * found a path already in the wanted state, it wrote nothing there, and then the next undo writes nothing there
    * either. Returns `undefined` if there is no such redo, or if something that these redos wrote is undone.
    */
-  #writtenByRedos(target: string): ReadonlySet<string> | undefined {
+  #writtenByRedos(target: string): readonly FileStep[] | undefined {
     const writtenBy = (id: string): FileStep[] => this.steps.filter(({ record }) => record.intent === id);
     const isTaken = (step: FileStep): boolean => this.isTaken(step);
     const undos = this.#whole.filter((one) => one.target === target && !writtenBy(one.id).some(isTaken));
     const last = Math.max(0, ...undos.map(({ at }) => at));
     const redos = this.#redos.filter((one) => one.target === target && one.at > last);
     const written = redos.map(({ id }) => writtenBy(id)).filter((steps) => steps.length === 0 || !steps.every(isTaken));
-    if (written.length === 0 || written.flat().some(isTaken)) return undefined;
-    return new Set(written.flat().map(({ path }) => path));
+    return written.length === 0 || written.flat().some(isTaken) ? undefined : written.flat();
   }
 
   /**
