@@ -1,5 +1,5 @@
 import type { SimDisk } from "../../src/testing/sim-disk/sim-disk.ts";
-import { isStagedBeside } from "../../src/core/tree/staging-folder.ts";
+import { isStagedBeside, STAGING_FOLDER } from "../../src/core/tree/staging-folder.ts";
 import { folderOf, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 
 /**
@@ -49,15 +49,21 @@ export function placesWithoutNotes(disk: SimDisk, tree: Tree, roots: readonly Mo
       const at = `${folder}/${name.toString()}`;
       const kind = disk.lstat(at)?.kind;
       if (kind === "dir") walk(at);
-      else if (kind === "symlink") noted.add(disk.readlink(at).toString());
+      else if (kind === "symlink") noted.add(`${ownName(at)}/${disk.readlink(at).toString()}`);
     }
   };
   for (const folder of ["/store", ...roots.map((root) => `${root.folder}/.chronicle-tmp`)])
     if (disk.lstat(folder)?.kind === "dir") walk(folder);
   return [...tree.keys()].filter((path) => {
     const [, folder = "", name = ""] = /^(?:@[a-z]+:)?(?:(.*)\/)?([^/]*)$/s.exec(path) ?? [];
-    return isStagedBeside(name) && !noted.has(folder === "" ? "." : folder);
+    const own = name.slice(`${STAGING_FOLDER}-`.length);
+    return isStagedBeside(name) && !noted.has(`${own}/${folder === "" ? "." : folder}`);
   });
+}
+
+/** Returns the name of the staging folder that holds this note. Each root has its own staging folder for an apply. */
+function ownName(note: string): string {
+  return note.split("/").at(-3) ?? "";
 }
 
 /** A change that a tool or a person makes to a path. */
