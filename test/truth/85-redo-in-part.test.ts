@@ -187,6 +187,45 @@ describe("Truth 85: a redo by its id of work whose undo undid an undo or redo of
     await workspace.redo({ operation: undo });
     expect([existsSync(project.at("a")), existsSync(project.at("b"))]).toEqual([verb === "redo", true]);
   });
+
+  it("is refused if that undo undid the same work with other work at the same path, and was undone itself", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const { seq } = await workspace.head();
+    const other = await ran(workspace, project, "echo 1 > a");
+    const { id } = await workspace.beginTransaction();
+    const run = await ran(workspace, project, "echo 2 > a");
+    await workspace.undo({ since: `seq:${seq}` });
+    const undo = await lastId(workspace);
+    await workspace.rollbackTransaction(id);
+    const rollback = await lastId(workspace);
+    expect(project.read("a")).toBe("1\n");
+    // A redo of the rollback would put the undo in force again. The work would stay undone, and the other work with it.
+    await expect(workspace.redo({ operation: run })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: "the undo of this work was itself undone, together with other work",
+      data: { undo: rollback },
+    });
+    await workspace.redo({ operation: rollback });
+    expect(existsSync(project.at("a"))).toBe(false);
+    await workspace.redo({ operation: undo });
+    expect(project.read("a")).toBe("2\n");
+    expect([await isUndone(workspace, run), await isUndone(workspace, other)]).toEqual([false, false]);
+  });
+
+  it.each(["operation", "session"])("redoes work whose undo (by %s) was rolled back with it", async (by) => {
+    await using project = new Project();
+    const workspace = await project.init();
+    project.write("a", "0\n");
+    await workspace.snapshot();
+    const { id } = await workspace.beginTransaction();
+    const run = await ran(workspace, project, "echo 2 > a");
+    await workspace.undo({ [by]: run });
+    await workspace.rollbackTransaction(id);
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["0\n", true]);
+    await workspace.redo({ operation: run });
+    expect([project.read("a"), await isUndone(workspace, run)]).toEqual(["2\n", false]);
+  });
 });
 
 describe("Truth 85: conflicts of a redo, as an attack found them", () => {

@@ -1,7 +1,6 @@
 import { holdsSteps } from "../../core/records/transaction-record.ts";
 import { sameEntry } from "../../core/values/entry.ts";
 import { ChronicleError } from "../../core/values/errors.ts";
-import type { FileRecord } from "../../core/values/file-record.ts";
 import type { WorkspacePath } from "../../core/values/path.ts";
 import { holdsSeq } from "../../core/values/seq-ranges.ts";
 import type { UndoStack } from "../../core/records/undo-stack.ts";
@@ -17,6 +16,7 @@ import { eventsOfWork, fileEvents, groupsOf, type Work } from "../facts/own-work
 import { ownersIn, type Owners } from "../facts/owners.ts";
 import type { Inversion } from "./invert-operation.ts";
 import { type Covering, undoneBy, type UndoneEvents } from "../facts/undone-events.ts";
+import { reversedTold } from "../facts/reversed-undos.ts";
 import { labelOf } from "../facts/transaction-work.ts";
 import { allTransactions } from "../facts/transactions.ts";
 import { undoOf } from "./undo-selection.ts";
@@ -120,7 +120,8 @@ export async function undoToInvert(
   if (first === undefined || (isOfWork && !isShared)) return undoAround(operations, work);
   if (undos.length > 1) throw undoneBySeveral(work, undos);
   if (first.selective === undefined) return undoAround(operations, work);
-  if (!(await hasUndoneOthers(context, { operation, operations }, first))) return first;
+  const effect = await effectOfRedo(context, { operation, operations }, first);
+  if (effect.own && !effect.others) return first;
   // If the undo also undid an earlier undo of the work, this throws an error that names both redos.
   undoAround(operations, work);
   throw togetherWithOthers(work, first.id);
@@ -198,44 +199,56 @@ async function undosOfEvents(
 }
 
 /**
- * True if the undo also undid an event of other work: an event that was in force before the undo, and that no other
- * undo in force undid. Events of undos and redos do not count at the paths of the operation, nor at paths that the undo
- * did not write, because at these paths the undo undid the targets of these undos and redos as well.
+ * Returns what a redo of the undo would change: `own` is true if it would bring back an event of the operation, and
+ * `others` if it would bring back or undo an event of other work. The redo also puts those undos and redos in force
+ * again that the undo has reversed.
  */
-async function hasUndoneOthers(
+async function effectOfRedo(
   context: Context,
   { operation, operations }: Pick<Step, "operation" | "operations">,
   undo: LoggedOperation,
-): Promise<boolean> {
+): Promise<{ readonly own: boolean; readonly others: boolean }> {
   const owners = await ownersIn(context);
-  const before = undoneBy(operations, owners, undo.fromSeq);
-  const now = undoneBy(operations, owners);
+  const { seq } = await context.index.head();
+  const { selective: _selective, left: _left, ...span } = { ...undo, fromSeq: seq, toSeq: seq };
+  const redo: LoggedOperation = { ...span, id: "", kind: "redo", target: undo.id };
+  const redone = await reversedTold(context, [...operations, redo].map(notReversed));
+  const [now, then] = [undoneBy(operations, owners), undoneBy(redone, owners)];
   const steps = new Set(operations.filter(isStep).map(({ id }) => id));
-  const written = await pathsOf(context, undo, () => true);
-  const own = await pathsOf(context, operation, (record) => owners.of(record).includes(operation.id));
-  for (const [first, last] of undo.selective?.took ?? []) {
-    for await (const { seq, record, path } of fileEvents(context, { fromSeq: first - 1, toSeq: last })) {
+  const changed = operations.filter((one, i) => one === undo || !sameReversed(one, redone[i]));
+  let [own, others] = [false, false];
+  for (const span of changed.flatMap((one) => spansOf(operations, one))) {
+    for await (const { seq, record, path } of fileEvents(context, span)) {
       const ids = owners.of(record);
-      const isOfStep = ids.some((id) => steps.has(id)) && (own.has(path) || !written.has(path));
-      if (isOfStep || ids.includes(operation.id) || before.holds(seq, record, path)) continue;
-      if (isHeldOnlyBy(undo, now.by(seq, record, path))) return true;
+      if (ids.some((id) => steps.has(id)) || now.holds(seq, record, path) === then.holds(seq, record, path)) continue;
+      if (ids.includes(operation.id)) own = true;
+      else others = true;
     }
   }
-  return false;
+  return { own, others };
 }
 
 function isHeldOnlyBy(undo: LoggedOperation, undos: readonly SeqSpan[]): boolean {
   return undos.length > 0 && undos.every((one) => one === undo);
 }
 
-async function pathsOf(
-  context: Context,
-  span: SeqSpan,
-  isMeant: (record: FileRecord) => boolean,
-): Promise<ReadonlySet<WorkspacePath>> {
-  const paths = new Set<WorkspacePath>();
-  for await (const { record, path } of fileEvents(context, span)) if (isMeant(record)) paths.add(path);
-  return paths;
+function notReversed(operation: LoggedOperation): LoggedOperation {
+  const { reversed: _reversed, ...rest } = operation;
+  return rest;
+}
+
+function sameReversed({ reversed: one }: LoggedOperation, other: LoggedOperation | undefined): boolean {
+  const paths = other?.reversed?.paths ?? new Map();
+  if (one?.isAll !== other?.reversed?.isAll || (one?.paths.size ?? 0) !== paths.size) return false;
+  return [...(one?.paths.keys() ?? [])].every((path) => paths.has(path));
+}
+
+/** Returns the spans of the events that an undo undid, or that a redo brought back. */
+function spansOf(operations: readonly LoggedOperation[], { selective, target }: LoggedOperation): readonly SeqSpan[] {
+  const meant = selective === undefined ? operations.find(({ id }) => id === target) : undefined;
+  const { took, met } = selective ?? meant?.selective ?? {};
+  if (took === undefined || met === undefined) return meant === undefined ? [] : [meant];
+  return [...took, ...met].map(([first, last]) => ({ fromSeq: first - 1, toSeq: last }));
 }
 
 /**
