@@ -40,7 +40,10 @@ import { INIT, RUN, SNAPSHOT, WATCH, IMPORT, RECORD } from "./record.ts";
 import { REPLICATE, SYNC } from "./sync.ts";
 import { CHANGES, CONFLICTS, RESOLVE, VERSIONS } from "./work.ts";
 
-/** Every command, in the order of the help. */
+/**
+ * All commands, including the hidden ones. The help and `docs/cli.md` list the commands by group. Within a group, they
+ * keep this order.
+ */
 export const COMMANDS: readonly CommandSpec[] = [
   RUN,
   WATCH,

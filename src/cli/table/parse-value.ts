@@ -18,8 +18,8 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parses bytes: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). Returns `undefined` for anything
- * else.
+ * Parses a size: `0`, `500`, `500M`, `2GiB` (powers of 1024), `1.5GB` (powers of 1000). Returns the number of bytes,
+ * rounded to a whole number. Returns `undefined` for any other text, and for a size of 2^53 bytes or more.
  */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
@@ -29,13 +29,13 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Parses a whole number from 0. Returns `undefined` for anything else. */
+/** Parses a whole number from 0 to 2^53 - 1. Returns `undefined` for anything else. */
 export function parseCount(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Parses a number of seconds from 0, also with a fraction. Returns `undefined` for anything else. */
+/** Parses a number of seconds from 0, which may have a fraction. Returns `undefined` for anything else. */
 export function parseSeconds(text: string): number | undefined {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;

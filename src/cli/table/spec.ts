@@ -1,7 +1,10 @@
 // This module defines the types of the table of commands. The parser, the help, the completions and `docs/cli.md` are
 // all generated from that table.
 
-/** The kind of word at a position of the command line, for shell completion. */
+/**
+ * The kind of word at a position of the command line. A list contains the only possible words. Shell completion offers
+ * words of this kind. In addition, a `moment` that is a time without a zone is read in the user's zone.
+ */
 export type Completes =
   | "path"
   | "moment"
@@ -13,8 +16,8 @@ export type Completes =
   | readonly string[];
 
 /**
- * The form of an option's value. A `count` is a whole number from 0. A `size` is a number of bytes, such as `2GiB`.
- * `seconds` is a number from 0, also with a fraction.
+ * The form of an option's value. `text` is any text. A `count` is a whole number from 0. A `size` is a number of bytes,
+ * such as `2GiB`. `seconds` is a number from 0, which may have a fraction.
  */
 export type ValueKind = "text" | "count" | "size" | "seconds";
 
@@ -22,17 +25,23 @@ export interface OptionSpec {
   /** The flags in commander's notation, such as `-m, --message <text>`. */
   readonly flags: string;
   readonly description: string;
+  /** The form of the value, if the option takes a value. Default: `text`. */
   readonly value?: ValueKind;
+  /** True if the option can be given several times. Default: false. */
   readonly repeated?: boolean;
   readonly completes?: Completes;
-  /** Set if the option concerns this machine. A command with the option is then never sent to a server. */
+  /** Set if the option only works on this machine. A command with this option is refused if a server is used. */
   readonly localOnly?: {
+    /** `why`: the message of the refusal. `instead`: its hint. */
     readonly why: string;
     readonly instead: string;
   };
 }
 
-/** Returns commander's name of an option, such as `maxEntries` for `--max-entries`. */
+/**
+ * Returns commander's name of an option, such as `maxEntries` for `--max-entries`. Must not be called for an option
+ * `--no-…`, because commander leaves `no` out of the name.
+ */
 export function optionName({ flags }: OptionSpec): string {
   const [, long = ""] = /--([a-z-]+)/.exec(flags) ?? [];
   return long.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -67,32 +76,42 @@ export interface CommandSpec {
   readonly args: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
   readonly examples: readonly ExampleSpec[];
-  /** True if options end at the first argument. All later words belong to the command that is run. */
+  /** True if every word after the first argument is an argument, even if it looks like an option. Default: false. */
   readonly passThrough?: boolean;
+  /** True if the help, the completions and `docs/cli.md` leave the command out. Default: false. */
   readonly hidden?: boolean;
   /** Options that people try although the command lacks them. Maps each flag to the hint to print. */
   readonly tried?: Readonly<Record<string, string>>;
-  /** The option that people mean if they give arguments to a command that takes none. */
+  /**
+   * The option that people mean if they give more arguments than the command takes. `what`: the value of the option in
+   * words, for the hint.
+   */
   readonly meant?: { readonly flag: string; readonly what: string };
-  /** Set if the command concerns this machine and is never sent to a server. */
+  /** Set if the command only works on this machine. It is then refused if a server is used. */
   readonly localOnly?: {
-    /** The command to use instead. */
+    /** A hint for people about what to do instead. */
     readonly instead: string;
     /**
      * True if the command ignores `$CHRONICLE_REMOTE`, because that variable is meant for other commands. If undefined,
-     * the command is refused while the variable is set.
+     * the command is refused while the variable is set, unless `--store` or an empty `--remote` is given.
      */
     readonly ignoresEnvironment?: true;
   };
 }
 
-/** Returns the description of an argument or option, with the possible words if they are limited. */
+/**
+ * Returns the description of an argument or option. If only certain words are possible, and the description does not
+ * have all of them, appends the words.
+ */
 export function describedWith({ description, completes }: Pick<ArgumentSpec, "description" | "completes">): string {
   if (typeof completes !== "object" || completes.every((word) => description.includes(word))) return description;
   return `${description}: ${completes.join(", ")}`;
 }
 
-/** Returns the details of a command. If the command takes a moment, appends a sentence about the forms of a time. */
+/**
+ * Returns the details of a command; `undefined` if there are none. If the command takes a moment, the details end with
+ * a sentence about the forms of a time.
+ */
 export function detailsOf({ details, args, options }: CommandSpec): string | undefined {
   const takesMoment = [...args, ...options].some(({ completes }) => completes === "moment");
   if (!takesMoment) return details;

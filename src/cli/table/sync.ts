@@ -4,7 +4,7 @@ const GROUP = "Sync";
 
 const MODES = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
 
-/** Options of `replicate` and `sync start`: the direction of changes and the files that take part. */
+/** Options of `replicate` and `sync start`. */
 const FOLLOWING: readonly OptionSpec[] = [
   {
     flags: "--mode <mode>",

@@ -4,12 +4,12 @@ import type { Input } from "../../process/input.ts";
 import { shownCommand } from "../../process/printable.ts";
 
 /**
- * Adds global options to each `chronicle` command in a text, so that the command reaches the same history if it is
- * typed.
+ * Adds global options to each `chronicle` command in a text, so that the command reaches the same history when a user
+ * types it.
  */
 export type WithGlobalOptions = (text: string) => string;
 
-/** The options that choose a history: commander's name, and the flag that people type. */
+/** The options that choose a history. Each pair has commander's name of the option and the flag that people type. */
 const CHOICE = [
   ["directory", "-C"],
   ["store", "--store"],
@@ -18,7 +18,7 @@ const CHOICE = [
   ["workspace", "-w"],
 ] as const;
 
-/** Commands about a whole store, or about no history at all. */
+/** Commands to which `-w` is not added, because they are about a whole store or about no existing history. */
 const OF_NO_WORKSPACE = new Set([
   "workspaces",
   "init",
@@ -32,9 +32,9 @@ const OF_NO_WORKSPACE = new Set([
   "doctor",
   "replicate",
 ]);
-/** Commands that use no store. */
+/** Commands to which no option is added, because they use no store. */
 const OF_NOTHING = new Set(["completion", "help"]);
-/** Commands that are never sent to a server: see `CommandSpec.localOnly`. */
+/** Commands to which no option of a server is added, because they only work on this machine. */
 const HERE_ONLY = new Set(COMMANDS.filter((spec) => spec.localOnly !== undefined).map((spec) => spec.name));
 
 const COMMAND = new RegExp(
@@ -44,14 +44,14 @@ const COMMAND = new RegExp(
 
 /**
  * Returns a function that adds the global options of this command line to the commands in a text. The function adds to
- * each command only the options that apply to it, and never replaces a `-w` in the text. It adds no environment
- * variables, because they stay in effect. Callers do not pass commands in JSON output through the function.
+ * each command only the options that apply to the command, and never replaces a `-w` in the text. It adds no
+ * environment variables, because they stay in effect. Callers do not pass commands in JSON output through the function.
  */
 export function withGlobalOptions(input: Pick<Input, "text">): WithGlobalOptions {
   const given = CHOICE.flatMap(([name, flag]) => {
     const value = input.text(name);
-    // An empty --remote is added too, because it means that no server is used. A store that ends with this command is
-    // not added.
+    // An empty --remote is added too, because it means that no server is used. A --store that ends with this command is
+    // not added, because no later command can reach such a store.
     return value === undefined || (name === "store" && !outlivesProcess(value))
       ? []
       : [{ name, words: `${flag} ${shownCommand([value])} ` }];

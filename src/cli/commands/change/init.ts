@@ -12,7 +12,7 @@ import { usageError } from "../../../process/usage-error.ts";
 import { optional } from "../../../util/optional.ts";
 
 /**
- * Returns the settings that the options give. The other settings keep their values or, in a new workspace, get the
+ * Returns the settings that the options give. All other settings keep their values; in a new workspace, they get the
  * defaults.
  */
 function chosenConfig(input: Input): Partial<ConfigShape> {
@@ -32,14 +32,15 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 
 interface Began {
   readonly result: InitShape;
-  /** The names of the settings that the options give. */
+  /** The names of the settings that the options give, such as `maxBytes`. */
   readonly changed: readonly string[];
   /** The signing state of an existing history; `undefined` for a new history. */
   readonly signing: SigningShape | undefined;
   /** The tracked folder, or the one tracked file. */
   readonly place: string;
-  /** The previous place, if the place has changed. */
+  /** The previous place, if the workspace existed before and its place has changed. */
   readonly from: string | undefined;
+  /** True if `--adopt` is given. */
   readonly isAdopted: boolean;
 }
 
@@ -102,7 +103,7 @@ export async function init(context: CommandContext): Promise<number> {
     ...context.progress(),
   });
   context.closing(workspace);
-  // An existing workspace keeps its settings, except the settings that are given now.
+  // `store.init` gives the settings only to a new workspace. In an existing workspace, they are changed here.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   const signing = result.created ? undefined : await workspace.signing();
   if (context.json) context.printJson(result);

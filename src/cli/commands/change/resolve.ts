@@ -23,8 +23,8 @@ function optionsOf({ input, io }: CommandContext): ResolveOptions {
 }
 
 /**
- * Returns the typed path as a path of the workspace, if it has an open conflict. Otherwise returns the typed text
- * unchanged, because it may be a conflict's id.
+ * Returns the typed path as a path of the workspace, if this path has an open conflict. Otherwise returns the typed
+ * text unchanged, because the text may be a conflict's id.
  */
 async function conflictNamed(context: CommandContext, workspace: WorkspaceApi): Promise<string> {
   const typed = context.input.args[0] ?? "";

@@ -40,7 +40,8 @@ function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): Worksp
 }
 
 /**
- * Prints the result. `asked`: true if the user was asked for confirmation, and so has already seen the first changes.
+ * Prints the result. `asked`: true if the command asks for confirmation. The changes are then not printed again,
+ * because the first of them were shown with the question.
  */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
@@ -63,8 +64,9 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 }
 
 /**
- * Returns a fixed name for the moment of the preview. A relative time, `latest` or a name may mean another moment when
- * the user has answered, so `seq:N` is returned for it.
+ * Returns a name for the moment of the preview that still means this moment after the user has answered. Returns
+ * `seq:N` unless the asked moment is fixed (see `isFixed`), because `latest`, a relative time or a name may mean
+ * another moment by then.
  */
 function shownMoment(asked: string, { seq }: RestoreShape): string {
   return seq === undefined || isFixed(parseMoment(asked)) ? asked : `seq:${seq}`;

@@ -20,18 +20,18 @@ import { optional } from "../../../util/optional.ts";
 
 interface Recorded {
   readonly result: RunShape;
-  /** If the command has changed nothing: the result of `undoTakes`. */
+  /** The result of the function `undoTakes`, if the command has changed nothing and the output is text. */
   readonly undoTakes: string | undefined;
   /**
-   * The workspace's id, if the command has removed the current folder. Shown commands must then name the workspace by
-   * its id.
+   * The workspace's id, if the command has removed the current folder. The commands that are printed must then name the
+   * workspace by this id.
    */
   readonly away: string | undefined;
 }
 
 /**
- * Returns the summary of the operation that the next `undo` would undo. If the operation cannot be read, prints a
- * message and returns `undefined`.
+ * Returns the words for the operation that the next `undo` would undo (see `takenWords`). Returns `undefined` if there
+ * is no such operation. Also returns `undefined`, and prints a message, if the history cannot be read.
  */
 async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
   try {
@@ -79,8 +79,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
 }
 
 /**
- * Throws `USAGE` if the file for `--summary` cannot be written. Must be called before the command runs, so that the
- * error comes before the work is done.
+ * Throws `USAGE` if the file for `--summary` cannot be written, and the errors of `writtenPath`. Must be called before
+ * the command runs, so that the error comes before the work is done.
  */
 function checkSummary(context: CommandContext): void {
   const file = context.input.text("summary");
@@ -97,14 +97,14 @@ function checkSummary(context: CommandContext): void {
 }
 
 /**
- * Writes the file for `--summary`. Reports a failure instead of throwing, because the exit code must be that of the
- * command.
+ * Writes the file for `--summary`, if one is given. A failure is only reported, because the exit code must be that of
+ * the command.
  */
 function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    // The path is checked again, because the command may have replaced one of its folders by a link.
+    // The path is checked again, because the command may have replaced a folder in the path by a link.
     writeWholeFile(writtenPath(context, "--summary", file, cwd), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -174,7 +174,8 @@ function refuseRecordOptions({ input, json }: CommandContext): void {
 
 /**
  * Runs the command off the record. In a workspace, notes the paths that the command has changed, so that the next
- * capture does not record them. If the workspace cannot be opened, does not start the command.
+ * capture does not record them. If the workspace cannot be opened, the command is not started. Resolves to the exit
+ * code. Errors are reported, and not thrown.
  */
 async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
   const { io } = context;
@@ -201,15 +202,19 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
 }
 
 /**
- * Throws `FORBIDDEN` if this command is run by an agent, because agents must not take their own work off the record. A
- * script of a person is allowed to do that, even inside a run, because a run is no agent.
+ * Throws `FORBIDDEN` if an agent runs this command, because agents must not take their own work off the record. A
+ * person's script may run it, even inside a run, because a run is no agent.
  */
 async function refuseAgents({ io, input }: CommandContext): Promise<void> {
   if (!(await isWithinAgents(io, input, "agents"))) return;
   throw new ChronicleError("FORBIDDEN", "an agent may not do this: run --otr", { hint: WHO_CAN });
 }
 
-/** Opens the workspace of the current folder. Returns `undefined` if there is none, and does not create one. */
+/**
+ * Opens the workspace that `--workspace` names, or else the workspace of the current folder. Creates nothing. Returns
+ * `undefined` if the store does not exist, or if no workspace was named and the current folder has none. Throws
+ * `NOT_FOUND` if the store has no workspace of the given name.
+ */
 async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
   const { input, io } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
@@ -224,8 +229,8 @@ async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | un
 }
 
 /**
- * True if the earlier content of a changed file is lost, or if the new content is not recorded, because this content
- * was erased before.
+ * True if the earlier content of a changed file is lost. Also true if the new content of a file is not recorded,
+ * because this content was erased before.
  */
 function isSomethingLost({ session }: RunShape): boolean {
   return session.omitted_changes?.some(({ lost, reason }) => lost || reason === "erased") === true;

@@ -44,8 +44,8 @@ export async function snapshot(context: CommandContext): Promise<number> {
 }
 
 /**
- * The number of newest lines of `list` in which the snapshot is searched for. It is more than one, because others may
- * add lines at the same time.
+ * The number of newest lines of `list` in which the snapshot is searched for. More than one line is needed, because
+ * other processes may add lines at the same time.
  */
 const NEWEST = 5;
 
@@ -57,12 +57,13 @@ function noneIfUnreadable(error: unknown): undefined {
 
 /**
  * Returns a text with the number of changes that `list` shows for the snapshot: the changes that belong to no other
- * work. If more paths were touched since the previous snapshot, the text also has their number.
+ * work. If more paths were touched since the previous snapshot, the text also has their number. If the snapshot is not
+ * found in the newest lines of `list`, the text has only the number of touched paths.
  */
 async function changesOf(workspace: WorkspaceApi, { id, changed, parent }: SnapshotShape): Promise<string> {
   const touched = changed ?? 0;
   const said = `${counted(touched, "path")} touched since snapshot ${parent ?? 0}`;
-  // If earlier events are unreadable, the command does not fail, because the snapshot itself is recorded.
+  // The command does not fail if earlier events are unreadable, because the snapshot itself is already recorded.
   const recent = await workspace.recent(NEWEST).catch(noneIfUnreadable);
   const own = recent?.items.find((item) => item.id === id)?.changed;
   if (own === undefined) return `: ${said}`;

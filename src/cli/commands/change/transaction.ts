@@ -44,8 +44,8 @@ async function begin(context: CommandContext): Promise<number> {
     // The transaction owns all changes to the folder. The scope is given explicitly, because its default over a server
     // is `actions`.
     scope: "folder",
-    // This process cannot be the owner, because it ends at once. Without `--pid`, the transaction stays open until it
-    // is ended explicitly.
+    // This process cannot be the owner of the transaction, because it ends at once. Without `--pid`, the transaction
+    // stays open until it is committed or rolled back.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };
@@ -66,14 +66,14 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
 
 async function committed(context: CommandContext, workspace: WorkspaceApi, done: TransactionShape): Promise<string> {
   const { id, parent, run, changed = 0, snapshots } = done;
-  // A savepoint cannot be undone on its own.
+  // A savepoint cannot be undone on its own, but only together with its parent.
   if (parent !== undefined) return `a savepoint of ${parent.slice(0, 8)}, and taken back with it`;
   const actions = snapshots.length === 0 ? "" : `, ${counted(snapshots.length, "action")} among them`;
   const what = changed === 0 ? "no changes" : `${counted(changed, "change")}${actions}`;
   if (run !== undefined)
     return changed === 0 ? what : `${what}; part of run ${run.slice(0, 8)}, and taken back with it`;
-  // Even a transaction with `changed` 0 may be an operation, because it may have changed only files that are kept
-  // aside.
+  // A transaction with `changed` 0 may still be an operation that `undo` undoes, because it may have changed only files
+  // that are kept aside.
   const isStep = (await workspace.operations()).some((one) => one.id === id);
   return isStep ? `${what}; ${context.worded("chronicle undo takes it back")}` : what;
 }
@@ -134,8 +134,8 @@ function labelOf({ id, name }: TransactionShape): string {
 }
 
 /**
- * Returns the id of the active transaction that contains no other active one. Throws `NOT_FOUND` if no transaction is
- * active, and `AMBIGUOUS` if there are several such transactions.
+ * Returns the id of the active transaction that contains no other active transaction. Throws `NOT_FOUND` if no
+ * transaction is active, and `AMBIGUOUS` if several active transactions contain no other.
  */
 async function innermost(workspace: WorkspaceApi): Promise<string> {
   const active = (await workspace.transactions()).filter((one) => one.status === "active");

@@ -34,7 +34,7 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-/** A direction, and whether the changes were already shown with a question (`asked`). */
+/** A direction. `asked`: true if the command asks for confirmation, and shows the first changes with the question. */
 interface Telling extends Direction {
   readonly asked: boolean;
 }
@@ -51,9 +51,9 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  // If nothing was changed, the sentence is left out in two cases. If something conflicts, it would say "nothing to
-  // change", which is wrong. If a selection has nothing to undo and nothing was skipped, a note already gives the
-  // reason.
+  // If nothing was changed, the sentence of `restoredSentence` is left out in two cases:
+  // - Something conflicts. The sentence would wrongly say that there is nothing to change, so another text is printed.
+  // - A selection has nothing to undo, and nothing was skipped. A note already gives the reason.
   const isDone = isChanged(result);
   if (isDone || (result.unmerged.length === 0 && (result.selection === undefined || result.skipped.length > 0)))
     context.print(restoredSentence(result, result.dry_run ? `would be ${done}` : done));
@@ -65,14 +65,14 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   context.print(context.paint("dim", context.worded(other)));
 }
 
-/** True if the step changed anything. Changes of omitted paths count as well. */
+/** True if the step changed anything (or would change anything). Changes of omitted paths count as well. */
 function isChanged({ changes, kept_aside: aside = [] }: UndoShape): boolean {
   return changes.length + aside.length > 0;
 }
 
 function unmergedLines({ changes, unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
   if (unmerged.length === 0) return [];
-  // Some parts of a file may merge while others do not.
+  // If a path is both changed and in conflict, some parts of the file have merged and others have not.
   const changed = new Set(changes.map(({ path }) => path));
   const isPart = unmerged.some(({ path }) => changed.has(path));
   const what = isPart ? "what conflicts stays as it is, the rest of the file does not" : "the file stays as it is";
@@ -90,7 +90,8 @@ function printFinished(context: CommandContext, result: UndoShape, style: Change
 
 /**
  * Shows the step and asks whether it should be done. Returns options for exactly the step that was shown; `undefined`
- * if the user declines. If there is nothing to do, returns options without asking.
+ * if the user declines. If there is nothing to do, returns options without asking. If other work has changed the step
+ * while the question was open, asks again.
  */
 async function agreed(
   context: CommandContext,
@@ -107,8 +108,8 @@ async function agreed(
     if (!resumes && isWithoutQuestion(preview)) return meant;
     if (!(await isWanted(context, workspace, preview))) return undefined;
     meant = shownStep(meant, preview);
-    // A named operation cannot change. A selection can have grown while the question was open, so it is looked at
-    // again.
+    // A named operation cannot change while the question is open. A selection, or an interrupted step, may have
+    // changed, so the step is previewed again.
     if (!resumes && preview.operation !== null) return meant;
     const now = await look(meant);
     if (isSameStep(preview, now)) return meant;
@@ -118,8 +119,9 @@ async function agreed(
 }
 
 /**
- * Returns options that name the step that was shown, if its operation or moment can be named. With the given options,
- * `undo` could act on an operation that has ended since, and a relative time such as `10m` would mean a later moment.
+ * Returns options that name the operation, or the moment of `--since`, that was shown. Without them, `undo` could act
+ * on an operation that has ended since, and a relative time such as `10m` would mean a later moment. Returns the given
+ * options for any other step.
  */
 function shownStep(options: UndoOptions, { finished, operation, selection = "" }: UndoShape): UndoOptions {
   if (finished.length > 0) return options;

@@ -7,7 +7,7 @@ import { printable } from "../../../process/printable.ts";
 
 /**
  * Resolves to the session once the recording has ended. The first interrupt stops the recording. A second interrupt
- * ends the process at once.
+ * ends the process at once, with exit code 130.
  */
 async function untilStopped(context: CommandContext, recording: Recording): Promise<SessionShape> {
   let stopping: Promise<SessionShape> | undefined;

@@ -25,7 +25,7 @@ export async function mv(context: CommandContext): Promise<number> {
 }
 
 /**
- * The maximum size, in bytes, of a content that is read into memory, so that it can be sent again after a lost
+ * The maximum size, in bytes, of a content that is read into memory. Such a content can be sent again after a lost
  * connection. Larger contents are streamed.
  */
 const MAX_HELD = 1024 * 1024;
@@ -83,12 +83,16 @@ export async function put(context: CommandContext): Promise<number> {
   return await reportWrite(context, workspace, await workspace.putFile(path, content, options));
 }
 
-/** Throws `USAGE` if the path is a folder, so that a typing error does not delete a folder. */
+/**
+ * Throws `USAGE` if the path is a folder, so that a typing error does not delete a folder. In a workspace with a
+ * folder, the present state of the path is recorded first.
+ */
 async function refuseFolder(workspace: WorkspaceApi, path: string, typed: string): Promise<void> {
-  // The path on disk can be new, or have become a folder.
+  // The path on disk may be new, or may have become a folder since it was last recorded.
   if (workspace.path !== "") await workspace.record([path]);
   const found = await workspace.file(path).catch((error: unknown) => {
-    // The deletion reports an unknown path, unless the same request has deleted it before.
+    // An unknown path is no error here. Either `deleteFile` throws this error, or an earlier try of this command has
+    // deleted the path, and `deleteFile` returns the result of that try.
     if (!isUnknownPath(error)) throw error;
     return undefined;
   });

@@ -32,8 +32,8 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
 }
 
 /**
- * Throws `REFUSED` unless a person can be asked. No option replaces the question, because a program could pass the
- * option.
+ * Throws `REFUSED` unless a person can be asked at a terminal. No option replaces the question, because a program could
+ * pass the option.
  */
 function refuseWithoutPerson(context: CommandContext): void {
   if (context.canAsk) return;

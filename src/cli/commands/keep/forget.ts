@@ -15,12 +15,13 @@ function sentence(item: WorkspaceShape): string {
 }
 
 /**
- * Asks whether the history should be removed. If the user agrees, returns the id of that history, because `prefix`
- * could match another history by the time of the removal. If the user declines, returns `undefined`. With `--now`, only
- * a person at a terminal can agree.
+ * Asks whether the history should be removed. If the user agrees, returns the id of the history, because `prefix` could
+ * match another history by the time of the removal. If the user declines, returns `undefined`. Throws `REFUSED` if the
+ * user would have to be asked, but cannot be asked. With `--now`, only a person at a terminal can agree.
  *
- * Returns `prefix` without a question with `--yes` (unless `--now` is given as well), and for an unknown or ambiguous
- * id, for which `StoreApi.forget` then throws.
+ * Returns `prefix` without asking in two cases:
+ * - `--yes` is given, and `--now` is not.
+ * - `prefix` matches no history, or several. `StoreApi.forget` then throws the error.
  */
 async function agreed(context: CommandContext, prefix: string): Promise<string | undefined> {
   const now = context.input.flag("now");
@@ -66,8 +67,8 @@ export async function forget(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns a text about `at`: the end of the time in which the history can be brought back; `null` if that time has no
- * end.
+ * Returns a text that says how long something can be brought back. `at`: the end of that time, in ISO-8601; `null` if
+ * the time has no end.
  */
 function until(at: string | null): string {
   return at === null ? "kept" : `until ${minuteOf(at)}`;

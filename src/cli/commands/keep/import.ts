@@ -42,7 +42,7 @@ export async function importRecords(context: CommandContext): Promise<number> {
   });
 }
 
-/** The name of the checkpoint file that chronomemory keeps in the folder of its log. */
+/** The name of the checkpoint file, which chronomemory keeps in the same folder as its log. */
 const CHECKPOINT = "snapshot.json";
 
 function show(

@@ -33,7 +33,7 @@ function wantedOf({ input }: CommandContext): PruneOptions {
   return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
 }
 
-/** Returns the limits that the command line sets. They override those of `config.yaml`. */
+/** Returns the limits that the command line sets. They override the limits of `config.yaml`. */
 function limitsOf({ input }: CommandContext): Partial<RetentionShape> {
   const limits: Partial<RetentionShape> = {};
   for (const [name, key] of LIMITS) {
@@ -70,9 +70,10 @@ function afterwards(context: CommandContext, workspace: WorkspaceApi, result: Pr
 }
 
 /**
- * Returns true if the pruning may be done. Asks the user (unless `--yes` is given or nothing would be pruned), because
- * the pruned states can be brought back for one day only. With `--now`, they cannot be brought back at all, so only a
- * person at a terminal can agree.
+ * Returns true if the pruning may be done. Asks the user, because the pruned states can be brought back for 24 hours
+ * only. Does not ask if `--yes` is given, or if nothing would be pruned. With `--now`, `--yes` has no effect, and only
+ * a person at a terminal can agree, because the pruned states cannot be brought back at all. Throws `REFUSED` if the
+ * user would have to be asked, but cannot be asked.
  */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
   const now = context.input.flag("now");

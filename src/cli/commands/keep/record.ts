@@ -11,9 +11,11 @@ import { counted } from "../../render/words.ts";
 import { printable, shortened } from "../../../process/printable.ts";
 import { usageError } from "../../../process/usage-error.ts";
 
+/** A subcommand of `record`. */
 interface Verb {
+  /** True if the records are opened for reading only. */
   readonly readOnly: boolean;
-  /** The number of arguments after the verb's name. */
+  /** The exact number of arguments after the subcommand. */
   readonly takes: number;
   readonly usage: string;
   readonly run: (context: CommandContext, records: RecordStoreApi) => Promise<number>;
@@ -63,8 +65,8 @@ async function put(context: CommandContext, records: RecordStoreApi): Promise<nu
 }
 
 /**
- * Parses a record. Throws `USAGE` if the text is not a JSON object, or has an integer that a double cannot represent
- * exactly.
+ * Parses a record. Throws `USAGE` if the text is not a JSON object, or if it contains an integer that a double cannot
+ * represent exactly.
  */
 function parseRecord(text: string): RecordBody {
   const hint = `a record is a JSON object: '{"text": "the sky is blue"}'`;
@@ -153,7 +155,7 @@ async function verify(context: CommandContext, records: RecordStoreApi): Promise
 
 function printVerify(context: CommandContext, { ok, events, head, problems, notes }: RecordVerifyShape): void {
   for (const { kind, where, detail } of problems) context.print(printable(`${kind}: ${where}: ${detail}`));
-  // The notes of a standalone store are not printed again, because they were printed when the store was opened.
+  // With `--folder`, the notes are not printed again, because they were printed when the record store was opened.
   if (context.input.text("folder") === undefined) for (const note of notes) context.say(`note: ${printable(note)}`);
   const what = `${counted(events, "event")}, head ${head.seq} ${head.hash.slice(0, 12)}`;
   if (ok) context.print(`${context.paint("green", "ok")}: ${what}`);

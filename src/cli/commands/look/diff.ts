@@ -13,7 +13,10 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
 
-/** Reads the arguments: the first two before `--` are moments, and all others are paths. */
+/**
+ * Reads the arguments. The first two before `--` are the moments (default: `latest` and `now`). All others are paths,
+ * as the user typed them.
+ */
 function readArguments(input: Input): { from: string; to: string; typed: readonly string[] } {
   const [from = "latest", to = "now", ...more] = input.before;
   return { from, to, typed: [...more, ...input.after] };
@@ -39,8 +42,8 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
 const MOST_NOT_COMPARED = 100;
 
 /**
- * Returns the paths that were not compared, without those that are left out on purpose. Paths that are off the record
- * or whose content was erased are included.
+ * Returns the paths that were not compared. Of the paths that are left out on purpose, returns only those that are off
+ * the record or whose content was erased.
  */
 function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
   const isUnknown = (one: CoverageShape["omitted"][number]): boolean =>
@@ -48,7 +51,10 @@ function notCompared({ coverage }: DiffShape): CoverageShape["omitted"] {
   return (coverage?.omitted ?? []).filter(isUnknown);
 }
 
-/** Prints on stderr which paths the patch lacks. Stdout has only the patch, because programs read it from there. */
+/**
+ * Prints on stderr the first paths that the patch lacks. They are not printed on stdout, because programs read the
+ * patch from there.
+ */
 function sayNotCompared(context: CommandContext, result: DiffShape): void {
   const unknown = notCompared(result);
   if (unknown.length === 0) return;
@@ -61,7 +67,10 @@ function sayNotCompared(context: CommandContext, result: DiffShape): void {
 
 const MOST_SAID = 5;
 
-/** Adds a hint to the error for an unknown moment, because the argument may have been meant as a path. */
+/**
+ * Adds a hint to the error for an unknown or invalid moment, because the argument may have been meant as a path.
+ * Returns other errors unchanged.
+ */
 function withPathHint(error: unknown, input: Input): unknown {
   const known =
     error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code) && error.data["path"] === undefined;

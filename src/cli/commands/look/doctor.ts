@@ -6,7 +6,10 @@ import type { CommandContext } from "../../support/context.ts";
 import { placesOf } from "../../../process/places.ts";
 import { printable } from "../../../process/printable.ts";
 
-/** Returns the checks of the store. If the store cannot be opened, returns a failed check with the reason. */
+/**
+ * Returns the checks of the store. If the store cannot be opened or checked, returns a failed check with the reason,
+ * and the check of the access rights, which does not need the store. With `--remote`, throws the error instead.
+ */
 async function storeChecks(context: CommandContext, places: ReturnType<typeof placesOf>): Promise<DoctorShape> {
   try {
     return await (await context.store()).doctor();
@@ -27,7 +30,7 @@ export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: () => io.cwd(), store: input.text("store") });
   const own = await storeChecks(context, places);
-  // With `--remote`, hooks are not checked, because they are on this machine and not on the server's.
+  // With `--remote`, the hooks of agents are not checked, because they are on this machine and not on the server's.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);

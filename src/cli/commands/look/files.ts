@@ -14,7 +14,10 @@ import { optional } from "../../../util/optional.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
-/** Returns the recorded files beneath a folder, or only the file itself if the path is a file. */
+/**
+ * Returns the recorded files beneath a folder (default: all recorded files). If the path is a file, returns only this
+ * file. Throws the engine's error for an unknown path.
+ */
 async function listed(
   workspace: WorkspaceApi,
   path: string | undefined,
@@ -123,8 +126,8 @@ async function open(workspace: WorkspaceApi, target: Target): Promise<ContentStr
   } catch (error) {
     if (!(error instanceof ChronicleError) || !isUnknownPath(error)) throw error;
     if (await isRecorded(workspace, target.path)) {
-      // The engine's hint is replaced, because it has the path relative to the workspace's root, while the user may be
-      // in another folder.
+      // The path is recorded, but has no such iteration. The engine's hint is replaced, because the hint has the path
+      // relative to the workspace's root, while the user may be in another folder.
       const hint = `\`chronicle history ${quotePath(target.typed)}\` lists them`;
       throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
     }

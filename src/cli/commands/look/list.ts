@@ -40,8 +40,8 @@ function recentRow(context: CommandContext, item: RecentItem, { most, isWithBack
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const command = isWithBack ? paint("cyan", context.worded(item.back)) : "";
   const back = item.undone === true ? paint("dim", "(undone)") : command;
-  // The number is shown, because it restores the state of the snapshot. The command in the same line restores the state
-  // before the changes that the snapshot recorded.
+  // The row of a snapshot also shows the snapshot's number, because `restore` with this number restores the state of
+  // the snapshot. The command in the row restores the state before the changes that the snapshot recorded.
   const kind = item.kind === "snapshot" ? `snapshot ${item.snapshot}` : item.kind;
   return [ago(item.timestamp, context.io.now()), kind, shortened(printable(item.summary), most), changed, back];
 }
@@ -50,8 +50,8 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
   const isReader = (await context.meThere())?.role === "reader";
-  // The commands are left out in two cases: with `--upstream`, because the commands only work at the origin; and for a
-  // reader, because a reader may not use the commands.
+  // The commands that restore or undo are left out in two cases: with `--upstream`, because they only work at the
+  // origin, and for a reader, because a reader may not use them.
   const isWithBack = !isUpstream(context) && !isReader;
   const style = { most: summaryWidth(context, result.items, isWithBack), isWithBack };
   const rows = result.items.map((item) => recentRow(context, item, style));
@@ -75,8 +75,9 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
 const UNDO = "chronicle undo";
 
 /**
- * Returns a hint about the work that `undo` without arguments undoes. This work need not be in the newest line, because
- * `undo` does not undo edits and watches.
+ * Returns at most one hint, about the work that `undo` without arguments would undo. Returns no hint if there is no
+ * such work. The work need not be in the newest line, because that line can be about edits or a watch, which `undo`
+ * does not undo.
  */
 function undoHint(context: CommandContext, { items, undoable }: RecentShape): string[] {
   if (undoable === null) return [];
@@ -84,8 +85,8 @@ function undoHint(context: CommandContext, { items, undoable }: RecentShape): st
   if (items[0]?.back === UNDO) return [`${takes} the last`];
   const next = items.find(({ id }) => id === undoable);
   if (next === undefined) return [`${takes} something older than these`];
-  // If files of that work were edited since, a plain `undo` would be refused. In that case, the command in its line is
-  // an undo that merges.
+  // If files were edited since that work, a plain `undo` would be refused. The command in the row of the work is then
+  // an undo that merges, and the hint has this command.
   const merges = next.back.startsWith(`${UNDO} --`) ? context.worded(`${next.back} takes back`) : takes;
   return [`${merges}: ${shortened(printable(takenWords(next)), HINTED_SUMMARY)}`];
 }
@@ -123,8 +124,8 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 }
 
 /**
- * Lists recent work, or the snapshots. `chronicle` without a command (`bare`) runs this, too, and prints how to begin
- * if there is no workspace here.
+ * Lists recent work or, with `--snapshots`, the snapshots. `chronicle` without a command (`bare`) runs this function,
+ * too. If the current folder then has no workspace, the function prints how to begin.
  */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;

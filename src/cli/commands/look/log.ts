@@ -18,9 +18,9 @@ function optionsOf(input: Input): LogOptions {
 }
 
 /**
- * Returns up to `limit` events (0: all) of the range, in the requested order. If the range has more events, returns its
- * newest events. With `--from` and without `--reverse`, returns the first events of the range instead, so that a
- * program can read page by page.
+ * Returns up to `limit` events (0: all) of the requested range, in the requested order. If the range has more events
+ * than that, returns the newest events of the range. With `--from` and without `--reverse`, returns the first events of
+ * the range instead, so that a program can read page by page.
  */
 async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
   if (limit === 0) return workspace.log(options);
@@ -68,7 +68,7 @@ export async function log(context: CommandContext): Promise<number> {
     context.printJson(await events(workspace, options, limit ?? 0));
     return EXIT.done;
   }
-  // One more event is read than is shown, to detect whether there are more.
+  // Without `--limit`, one more event is read than is shown, to detect whether there are more events.
   const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
   const shown = limit === undefined ? cut(found, options) : found;
   if (shown.length < found.length) {

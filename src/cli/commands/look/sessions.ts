@@ -32,7 +32,7 @@ export async function sessions(context: CommandContext): Promise<number> {
 
 /**
  * Returns the session. For a running session, sets `changed` to the number of changes so far, because the engine counts
- * changes only when a session ends.
+ * changes only when a session ends. If the changes of the session were pruned, returns the session unchanged.
  */
 export async function soFar(workspace: WorkspaceApi, session: SessionShape): Promise<SessionShape> {
   if (session.state !== "running") return session;
@@ -46,8 +46,8 @@ export async function soFar(workspace: WorkspaceApi, session: SessionShape): Pro
 }
 
 /**
- * Returns the seq by which sessions are sorted: the last change of a replica's session, and the first event of any
- * other session.
+ * Returns the seq by which sessions are sorted. For a replica's session, this is the seq of its last change. For any
+ * other session, it is the seq of its first event.
  */
 function orderOf({ kind, from_seq: from, to_seq: to }: SessionShape): number {
   return kind === "replica" ? (to ?? from) : from;
@@ -63,7 +63,9 @@ function ownRow(session: SessionShape, { paint, io }: CommandContext): string[] 
   ];
 }
 
-/** The row has no command, because only the replica knows the command. */
+/**
+ * Returns the row of a replica's session. The row has the actor in place of the command, which only the replica knows.
+ */
 function replicaRow(session: SessionShape, { paint, io }: CommandContext): string[] {
   return [
     paint("dim", printable(session.session_id)),
@@ -113,8 +115,8 @@ async function listAll(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the id of the session or turn that `asked` (an id or the beginning of one) means. Returns `undefined` if no
- * action has such an id. Throws `AMBIGUOUS` if several ids have that prefix.
+ * Returns the id of the session or turn that `asked` (an id or the beginning of one) means. Returns `undefined` if
+ * `asked` is `undefined`, or if no action has such an id. Throws `AMBIGUOUS` if several ids begin with `asked`.
  */
 function meantId(all: readonly ActionShape[], what: "session" | "turn", asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined;

@@ -39,7 +39,7 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** Returns the changes of a session, or the error message if the changes are pruned. */
+/** Returns the changes of a session. If the changes were pruned, returns the message of the error instead. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,

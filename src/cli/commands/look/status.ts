@@ -22,8 +22,8 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
 interface StatusStyle extends ChangesStyle {
   readonly worded: WithGlobalOptions;
   /**
-   * The text that is shown in place of the folder if the workspace has none. It begins with the workspace's name, if
-   * there is one.
+   * The text that is shown in place of the folder if the workspace has no folder. If the workspace has a name, the text
+   * begins with it. Empty for a workspace with a folder.
    */
   readonly noFolder: string;
 }
@@ -39,7 +39,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(rootPath(root))}`);
   const { state, detail, hint } = status.signing;
   const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
-  // If there is a detail, the first note says the same, and is left out.
+  // If there is a detail, the first note is about signing. It is left out, because it would repeat the detail and hint.
   const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
     ...(wrong.length === 0
@@ -66,7 +66,8 @@ function rootPath({ path, only }: StatusShape["roots"][number]): string {
 }
 
 /**
- * Returns a text for a status without changes. It claims that everything is recorded only if the coverage is complete.
+ * Returns a text for a status without changes. The text says that everything is recorded only if the coverage is
+ * complete.
  */
 function nothingNew({ path, coverage, read_only: isDamaged }: StatusShape): string {
   if (isDamaged) return "unknown, because the history is damaged";
@@ -85,8 +86,8 @@ async function noFolderOf(context: CommandContext, id: string): Promise<string> 
 }
 
 /**
- * Adds notes about agents whose hooks are not active. With `--remote`, adds none, because the agents run on this
- * machine and not on the server's.
+ * Adds notes about agents that have hooks of Chronicle but may work without being recorded. With `--remote`, adds no
+ * notes, because the agents run on this machine and not on the server's.
  */
 function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
   if (remote !== undefined) return status;

@@ -29,7 +29,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   const rate =
     result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
   const what = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}`;
-  // The number includes contents of other workspaces, because the workspaces of a store share their contents.
+  // The number of bytes includes contents of other workspaces, because the workspaces of a store share their contents.
   const read = context.input.flag("quick") ? "contents not read" : `${formatBytes(result.bytes)} of the store read`;
   const verdict = result.ok ? paint("green", "ok") : paint("red", wrong(result.problems));
   context.print(`${verdict}: ${what}; ${read} in ${result.seconds.toFixed(2)} s${rate}`);
@@ -38,7 +38,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   if (hint) context.say(context.worded(REPAIR));
 }
 
-/** The problems that can be repaired with a copy of the content. */
+/** The kinds of problems that can be repaired with a copy of the content. */
 const CONTENT: ReadonlySet<string> = new Set(["blob-missing", "blob-corrupt", "pack-damaged"]);
 
 const REPAIR =
@@ -73,7 +73,7 @@ const UNPROVED: readonly string[] = [
   "key-invalid",
   "signer-missing",
   "signer-unproved",
-  // The user has given a head of another workspace.
+  // The head that the user has given (`--expect`) is of another workspace.
   "wrong-workspace",
 ];
 
@@ -90,7 +90,7 @@ const SIGNATURE = {
 } as const;
 
 /**
- * Returns lines about the heads against which the log was checked. For a damaged log, no line says that the whole log
+ * Returns lines about the heads with which the log was compared. If there are problems, no line says that the whole log
  * agrees with a head.
  */
 function anchorLines({ ok, anchored_to: anchor, expected, problems }: VerifyShape): string[] {
@@ -127,8 +127,8 @@ export async function verify(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints the signed note and nothing else, because people keep it in a file and other tools read it. With `--accept`,
- * accepts the history instead.
+ * Prints only the signed note of the head, because people keep the note in a file and other tools read it. With
+ * `--json`, prints the whole answer. With `--accept`, accepts the history instead.
  */
 export async function head(context: CommandContext): Promise<number> {
   if (context.input.flag("accept")) return accept(context);

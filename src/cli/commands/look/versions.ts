@@ -49,8 +49,8 @@ async function list(context: CommandContext): Promise<number> {
 }
 
 /**
- * Prints that there are no versions. In a replica, also prints that the versions of this replica's changes are at the
- * origin. Throws `NOT_FOUND` for a path that was never recorded.
+ * Prints that there are no versions. In a replica, also prints that the origin lists the versions of this replica's
+ * changes. Throws `NOT_FOUND` if `path` was never recorded.
  */
 async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
   if (path !== undefined) await workspace.history(path, { limit: 1 });
@@ -103,8 +103,8 @@ async function show(context: CommandContext, asked: string): Promise<number> {
 }
 
 /**
- * Returns the version that `asked` names: `REPLICA:NUMBER`, where the replica's id may be shortened, as for
- * `restoreVersion`. Throws `NOT_FOUND` or `AMBIGUOUS` unless exactly one version matches.
+ * Returns the version that `asked` names. The form is `REPLICA:NUMBER`, and the replica's id may be shortened, as for
+ * `restoreVersion`. Throws `NOT_FOUND` if no version matches, and `AMBIGUOUS` if several match.
  */
 function named(all: readonly VersionShape[], asked: string): VersionShape {
   const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];

@@ -11,7 +11,7 @@ import { usageError } from "../../../process/usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
 
-/** The index of the column with names, which `list` leaves out if no workspace has a name. */
+/** The index of the column with the workspaces' names. `list` leaves this column out if no workspace has a name. */
 const NAME_COLUMN = 3;
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -87,8 +87,8 @@ async function create(context: CommandContext, name: string | undefined): Promis
 type Begun = Awaited<ReturnType<StoreApi["create"]>>;
 
 /**
- * Creates a workspace, possibly as a fork. `from` is first tried as the whole name of a workspace, because a name may
- * contain `@`. If there is no such workspace, the part after the last `@` is the moment.
+ * Creates a workspace; with `from`, as a fork. `from` is first tried as the name or id of a workspace, because a name
+ * may contain `@`. If there is no such workspace, the part after the last `@` is the moment.
  */
 async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
   const named: CreateOptions = name === undefined ? {} : { name };

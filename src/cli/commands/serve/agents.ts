@@ -18,8 +18,8 @@ import { usageError } from "../../../process/usage-error.ts";
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
 /**
- * The warning for an installation in a project. The project's files may be committed, although they name programs on
- * one person's machine.
+ * The warning for an installation in a project. The changed files name programs on one person's machine, but could be
+ * committed with the project.
  */
 const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
 
@@ -90,8 +90,8 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   });
   const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
-    // The paths are checked, because a link, or the environment variable that moves the agent's files, may lead into
-    // Chronicle's folders.
+    // An installation must not write into Chronicle's own folders. An agent's path may lead there through a link, or
+    // through the environment variable that moves the agent's files.
     if (what === "install")
       for (const { path } of all.flatMap(({ plans }) => plans)) refuseOwn(context, "an agent's configuration", path);
     if (what === "install") writeHookScript(io, places);
@@ -122,7 +122,7 @@ interface Telling {
   readonly what: "install" | "uninstall";
   readonly dryRun: boolean;
   readonly scope: Scope;
-  /** True if an installation makes the hook's script anew, because it was missing or not current. */
+  /** True if an installation makes the hook's script anew, because the script was missing or not current. */
   readonly mends: boolean;
 }
 
@@ -161,8 +161,8 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
 }
 
 /**
- * Returns the result of a test. If the hook works but a known problem prevents the agent from calling it, returns a
- * failure instead.
+ * Returns the result of a test. If the hook works, but a known problem keeps the agent's work from being recorded,
+ * returns a failure instead. A problem that may have been fixed since (`past`) is ignored.
  */
 function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
   const stop = problems.find(({ stops, past }) => stops && past !== true);

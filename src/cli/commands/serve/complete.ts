@@ -6,8 +6,8 @@ import { ChronicleError } from "../../../core/values/errors.ts";
 import { CONFIG_KEYS } from "../../support/config-value.ts";
 
 /**
- * The codes in the last line of the output of `complete`, for the scripts of `@bomb.sh/tab`. They tell the script
- * whether to offer file names in addition to the words.
+ * The codes in the last line of the output of `complete`. A code tells a script of `@bomb.sh/tab` whether to offer file
+ * names in addition to the words.
  */
 const WITH_FILES = 0;
 const WITHOUT_FILES = 4;
@@ -46,8 +46,8 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
 }
 
 /**
- * Returns the possible words. If they cannot be determined (there is no workspace yet, for example), returns none and
- * prints nothing.
+ * Returns the possible words. If the words cannot be determined (for example because there is no workspace yet),
+ * returns no words and prints nothing.
  */
 async function offered(what: Completes, context: CommandContext): Promise<Suggestion[]> {
   try {
@@ -59,8 +59,8 @@ async function offered(what: Completes, context: CommandContext): Promise<Sugges
 }
 
 /**
- * Prints the possible next words, one per line, with a tab and a remark after each. The last line has the code for the
- * script of the shell.
+ * Prints the possible next words, one per line, each with a tab and a remark (which may be empty). The last line has a
+ * colon and the code for the shell's script.
  */
 export async function complete(context: CommandContext): Promise<number> {
   const { words, files } = await completionsFor(context.commands, context.input.args, (what) => offered(what, context));
@@ -124,9 +124,11 @@ interface Completions {
 /** Looks up words that are in the store, such as moments and sessions. */
 type Lookup = (what: Completes) => Promise<Suggestion[]>;
 
+/** The place of the word that is to be completed. */
 interface Place {
+  /** The command, if its name was typed before the word. */
   readonly command: CommandSpec | undefined;
-  /** The option, if the word is the value of an option. */
+  /** The option, if the word is an option's value. */
   readonly option: OptionSpec | undefined;
   /** The number of the command's arguments before the word. */
   readonly argument: number;
@@ -197,7 +199,10 @@ async function valuesOf(what: Completes | undefined, typed: string, lookup: Look
   return { words: startingWith(typed, await lookup(what)), files: false };
 }
 
-/** `words`: the words typed so far, without the program's name. The last word is incomplete and may be empty. */
+/**
+ * Returns the completions of the last word. `words`: the words typed so far, without the program's name. The last word
+ * is incomplete and may be empty.
+ */
 export async function completionsFor(
   commands: readonly CommandSpec[],
   words: readonly string[],

@@ -8,8 +8,8 @@ import { placesOf } from "../../../process/places.ts";
 import { readTextIfThere } from "../../../process/user-files.ts";
 
 /**
- * Answers one hook call of an agent. A plugin calls this command until the hook's script is installed. The command
- * installs the script, which answers later calls faster.
+ * Answers one hook call of an agent. A plugin calls this command as long as the hook's script is missing. After the
+ * answer, the command installs the script, which answers later calls faster.
  */
 export async function hook({ io, input }: CommandContext): Promise<number> {
   const [store, strict] = [input.text("store"), input.flag("strict")];
@@ -25,8 +25,8 @@ export async function hook({ io, input }: CommandContext): Promise<number> {
 }
 
 /**
- * Installs the hook's script if there is none. A failure is only reported and does not change the exit code: the answer
- * was already printed, and agents ignore an answer if the exit code is not 0.
+ * Installs the hook's script if there is none. A failure is only reported on stderr. It does not change the exit code,
+ * because the answer was already printed, and agents ignore an answer if the exit code is not 0.
  */
 function installForNextTime(io: Io, places: ReturnType<typeof placesOf>): void {
   try {

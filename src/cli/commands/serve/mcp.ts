@@ -20,9 +20,12 @@ const MIN_TOKEN = 16;
 const AS_AGENT = { actor: "agent", role: "agent" } as const;
 
 /**
- * Opens the workspace of an MCP client. It is the workspace that was chosen on the command line, or else the workspace
- * of the first of the client's folders that has a history. If the client names no folder, it is the workspace of the
- * current folder. If there is no history, `--create` begins one in the first (or current) folder.
+ * Opens the workspace of an MCP client:
+ * - If a workspace was chosen on the command line, opens this workspace. Throws `NOT_FOUND` if it does not exist.
+ * - Otherwise, opens the workspace of the first of the client's folders that has a history. If the client names no
+ *   folder, opens the workspace of the current folder.
+ * - If none of these folders has a history, `--create` begins one in the client's first folder, or in the current
+ *   folder if the client names none. Without `--create`, throws `NOT_FOUND`.
  */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store(AS_AGENT);
@@ -50,7 +53,10 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
   }
 }
 
-/** Replaces the hint of `NOT_FOUND`, because the client did not choose the workspace and cannot choose another one. */
+/**
+ * Returns `NOT_FOUND` with a hint to tell the person, because the client did not choose the workspace and cannot choose
+ * another one. Returns other errors unchanged.
+ */
 function withWhoChose(error: unknown): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
   const hint =
@@ -59,14 +65,17 @@ function withWhoChose(error: unknown): unknown {
   return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
 }
 
-/** Throws if the server refuses this process, so that the error is reported at the start and not at the first call. */
+/**
+ * With `--remote`, throws if the server refuses this process, so that the error is reported at the start and not at the
+ * first call.
+ */
 async function refuseStranger(context: CommandContext): Promise<void> {
   if (context.remote === undefined) return;
   await context.store(AS_AGENT);
   try {
     await context.meThere();
   } catch (error) {
-    // A server that does not answer does not end this process, because it may answer the first call.
+    // If the server does not answer, this process continues, because the server may answer the first call.
     if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
     context.say(`chronicle mcp: ${printable(error.message)}`);
   }
@@ -110,8 +119,9 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
 }
 
 /**
- * Returns notes about agents whose hooks do not record everything. This server's answers contain the notes, because
- * such agents still start this server.
+ * Returns notes about agents that have hooks of Chronicle but may work without being recorded. The notes are part of
+ * this server's instructions for the model, because such an agent still starts this server. With `--remote`, returns no
+ * notes.
  */
 function inactiveNotes({ io, input, remote }: CommandContext): string[] {
   // Hooks cannot record into a store that ends with its process.
@@ -129,8 +139,9 @@ export async function mcp(context: CommandContext): Promise<number> {
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    // With `--remote`, the client is not asked for its folders, because they are on this machine. The workspace is then
-    // the one that `RemoteServer.workspace` returns.
+    // With `--remote`, the client is not asked for its folders, because they are on this machine and not on the
+    // server's. The workspace is then the one that `RemoteServer.workspace` returns. With `-C`, the client is not asked
+    // either, because a person has named the folder.
     askClient: input.text("directory") === undefined && context.remote === undefined,
     notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),

@@ -40,13 +40,16 @@ import { optional } from "../../../util/optional.ts";
 const IMAGE_AFTER_MS = 5_000;
 /** The time after which a server that listens but does not answer is treated as gone, in milliseconds. */
 const ANSWER_MS = 5_000;
-/** The time in which the next server must list the syncs that it continues, in milliseconds. */
+/**
+ * The time within which another running server must answer `GET /v1/syncs`, in milliseconds. If it does not, a new
+ * server is started.
+ */
 const TAKE_UP_MS = 60_000;
 
 /**
- * Returns options that count commits and events in `recorded`. They pass each note to the command that this process is
- * carrying out for a client, or else print it. Warnings about unsigned histories are ignored in this process, because
- * the clients get them.
+ * Returns options for opening the store. They count commits and events in `recorded`. They pass each note to the
+ * command that this process is carrying out for a client; if there is no such command, they print the note. Warnings
+ * about unsigned histories are ignored, because the clients report them.
  */
 function heardBy(
   context: CommandContext,
@@ -81,8 +84,8 @@ export async function serve(context: CommandContext): Promise<number> {
   ownFolder(disk, dirname(run.socket), uid);
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
-  // A server of an older version ends when it gets the request of `whoAnswers`. If a hook has started the running
-  // server (`stays` is false) and this server has no `--idle`, this server replaces the running one.
+  // A server of an older version ends when it gets the request of `whoAnswers`. A running server with `--idle` (`stays`
+  // is false) is replaced by this server, unless this server has `--idle`, too.
   const there = isOwnAddress(disk, run, uid) ? await whoAnswers(run.address, io.version, ANSWER_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     const unserved = wanted === undefined || isOneSocket(disk, run) ? undefined : run.socket;
@@ -96,7 +99,8 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc, watchMost, perform: performer(context, { store, configFolder }) }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // With `--idle`, the folder is not hosted, because a hook has started the server in an arbitrary folder.
+    // With `--idle`, no folder is hosted. Such a server is usually started by another command or a hook, and its
+    // current folder is then the run folder (see `startServer`).
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
@@ -126,8 +130,8 @@ export async function serve(context: CommandContext): Promise<number> {
 }
 
 /**
- * Returns the function with which this process carries out commands for other processes; `undefined` if it cannot do
- * that.
+ * Returns the function with which this process carries out commands for other processes. Returns `undefined` if the
+ * `Io` of this process cannot run other command lines (`runInside`).
  */
 function performer(
   { io }: CommandContext,
@@ -144,8 +148,8 @@ function performer(
 }
 
 /**
- * Returns the absolute path given with `--socket`. Within the store, the only path allowed is `address`, at which
- * clients look for the socket.
+ * Returns the absolute path given with `--socket`. Throws `UNSAFE` for a path in the store or the configuration folder.
+ * Only `address` is allowed there, because clients look for the socket at this path.
  */
 function namedSocket(context: CommandContext, { address }: RunFolder, wanted: string): string {
   const path = typedPath(context.io.cwd(), "--socket", wanted);
@@ -153,8 +157,9 @@ function namedSocket(context: CommandContext, { address }: RunFolder, wanted: st
 }
 
 /**
- * Makes the startup snapshot (the image, see `hookImagePath`) from which hooks start when no server answers. Begins
- * only after a delay, because the process that started this server may be waiting for an answer.
+ * Makes the startup snapshot (the image, see `hookImagePath`) from which hooks start when no server answers. The work
+ * begins after a delay, because the process that started this server may be waiting for an answer. A failure is only
+ * noted in the diagnostics.
  */
 function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
   const make = (): void => {
@@ -175,9 +180,9 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 }
 
 /**
- * Hands the syncs over to another server, because this one ends. If another server is already running, asks it for its
- * syncs. This makes it list them again, because it may have made its list before these syncs began. If no server
- * answers, starts one.
+ * Hands the syncs over to another server, because this server has ended. If another server is already running, requests
+ * its list of syncs. That server then continues the syncs that no other process runs, even if they were started after
+ * that server. If no server answers, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
@@ -201,8 +206,9 @@ async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther):
 }
 
 /**
- * After the first signal, accepted requests are still answered. The second signal ends the process at once. Ending it
- * at once is safe, because acknowledged writes are durable.
+ * Reacts to signals until the returned function is called. After the first signal, the server ends once it has answered
+ * all accepted requests. The second signal ends the process at once. This is safe, because acknowledged writes are
+ * durable.
  */
 function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   let isTold = false;

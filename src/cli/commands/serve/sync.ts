@@ -11,12 +11,12 @@ import { listConflicts, settleConflict } from "../../syncing/settle-sync.ts";
 import { backgroundClient, namingSync, onSync, readingClient, targetOf } from "../../syncing/sync-client.ts";
 import { decidesHaltedSync } from "../../support/agents-command.ts";
 
-/** A subcommand of `sync`. `typed`: the argument after its name, if there is one. */
+/** A subcommand of `sync`. `typed`: the argument after the subcommand, if there is one. Resolves to the exit code. */
 type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
 
 /**
  * The maximum number of paths that are shown for each reason why paths are not synced. `sync conflicts` and `sync
- * flush` show more.
+ * flush` show all paths that the state of the sync names.
  */
 const MOST_REFUSED = 3;
 
@@ -53,7 +53,10 @@ export async function sync(context: CommandContext): Promise<number> {
   return await verb(context, client.syncs, typed);
 }
 
-/** Prints the state of all syncs, or of the one that `typed` names. Does not start a server if there is no sync. */
+/**
+ * Prints the state of all syncs, or of the sync that `typed` names. If no server is running, starts one, but only if
+ * the store has syncs.
+ */
 async function status(context: CommandContext, typed: string | undefined): Promise<number> {
   await using client = await readingClient(context);
   const all = (await client?.syncs.list()) ?? [];
@@ -121,8 +124,8 @@ function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): P
 }
 
 /**
- * Flushes a sync, and prints its state with all known paths that are not synced. Returns the exit code `failed` if the
- * sides may differ: the sync is halted, conflicts are open, or the origin has refused paths.
+ * Flushes a sync, and prints the sync's state with all known paths that are not synced. Returns the exit code `failed`
+ * if the sides may differ, because the sync is halted, conflicts are open, or the origin has refused paths.
  */
 async function flush(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
   const sync = await targetOf(context, syncs, typed);
@@ -133,7 +136,10 @@ async function flush(context: CommandContext, syncs: SyncApi, typed: string | un
   return isEqual ? EXIT.done : EXIT.failed;
 }
 
-/** Waits until each side has the other's changes (see `SyncApi.flush`). Ctrl-C ends the waiting. */
+/**
+ * Waits until the earlier changes of both sides are settled, and returns the sync (see `SyncApi.flush`). Ctrl-C ends
+ * the waiting.
+ */
 async function flushed(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
   const seconds = input.number("timeout");
   const waiting = new AbortController();

@@ -18,7 +18,7 @@ import { optional } from "../../../util/optional.ts";
 const ID_BYTES = 6;
 const MAX_NAME = 100;
 
-/** Matches the id of a replica, which is the id of its workspace. */
+/** Matches the id of a replica, which is the id of the replica's own workspace. */
 const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
@@ -150,8 +150,10 @@ function until(record: TokenRecord, now: number): string {
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /**
- * Returns the time at which a token expires as ISO-8601; `null` if it never expires. `text` is a duration (`30m`,
- * `12h`, `30d`, `4w`) or a date. Throws `USAGE` for any other text, and for a time in the past.
+ * Returns the time at which a token expires, in ISO-8601. `text` is a duration from `now` (`30m`, `12h`, `30d`, `4w`)
+ * or a date, optionally with a time; a time without a zone is in the user's zone. `now` is in epoch milliseconds. If
+ * `text` is `undefined`, the token never expires, and the result is `null`. Throws `USAGE` for any other text, and for
+ * a time that is not after `now`.
  */
 export function expiryOf(text: string | undefined, now: number): string | null {
   if (text === undefined) return null;
