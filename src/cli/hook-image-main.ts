@@ -18,13 +18,13 @@ type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, fil
 const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
 
 /**
- * Builds the hook's image, a startup snapshot of Node. It is run by `node --snapshot-blob IMAGE --build-snapshot
- * hook-image.cjs`. It loads `hook.cjs` and compiles all its functions, because an image contains only code that is
- * already compiled.
+ * Builds the hook's image, a startup snapshot of Node. `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`
+ * runs this function. It loads `hook.cjs` and compiles all functions of the hook, because an image contains only code
+ * that is already compiled.
  */
 function makeImage(): void {
   for (const name of USED) process.getBuiltinModule(`node:${name}`);
-  // This call loads the module of the global `performance`, which is loaded on first use.
+  // Node loads the module of the global `performance` on first use. This call loads the module into the image.
   performance.now();
   const program = loadHook(hookEntryPath());
   const mark = program.markOfImage();

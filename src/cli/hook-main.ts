@@ -8,9 +8,10 @@ import { HookProcess } from "../daemon/hook-process.ts";
 
 /**
  * The entry point of the installed hook: `hook.cjs AGENT [--strict] [--direct] [--store DIR] [--parent PID]`. The
- * hook's script runs it if the server does not answer, or if the script does not ask the server. It starts faster than
- * `chronicle hook`, because it is one file without the table of commands and without a parser. The script starts this
- * program from an image (a startup snapshot of Node) or from compiled code, which are in the store's cache.
+ * hook's script runs this program if the server does not answer, or if the script does not ask the server. The program
+ * starts faster than `chronicle hook`, because it is one file without the table of commands and without a parser. The
+ * script starts the program from an image (a startup snapshot of Node) or from compiled code. Both are in the store's
+ * cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   const at = rest.indexOf("--store");
@@ -31,7 +32,7 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
 }
 
 /**
- * Ends the process at once. The engine is not closed first: closing it would take a tenth of the hook's time, and have
+ * Ends the process at once. The engine is not closed first, because that would take a tenth of the hook's time and have
  * no benefit.
  */
 function end(code: number): void {
@@ -46,7 +47,7 @@ export function startHook(): void {
 
 /** Returns the mark of the program (see `programMark`). An image stores the mark. */
 export function markOfImage(): string {
-  // These calls load the modules before the image is made, because the bundle would load them on first use.
+  // The bundle loads these modules on first use. These calls load the modules before the image is made.
   crc32("");
   homedir();
   return programMark(new NodeDisk());
@@ -54,7 +55,8 @@ export function markOfImage(): string {
 
 /**
  * Runs the hook in a process that was started from an image. If the program has changed since the image was made, exits
- * with `STALE_EXIT`. `mark`: the mark of the program when the image was made.
+ * with `STALE_EXIT`. With the argument `IS_CURRENT`, only exits with 0. `mark`: the mark of the program when the image
+ * was made.
  */
 export function startImage(mark: string): void {
   if (markOfImage() !== mark) end(STALE_EXIT);

@@ -121,7 +121,7 @@ describe("the table", () => {
   it("has examples that its own parser understands", () => {
     for (const { line } of COMMANDS.flatMap((spec) => spec.examples)) {
       for (const part of line.split("; ").filter((piece) => piece.startsWith("chronicle"))) {
-        // A word is what stands in quotes, or between blanks.
+        // A word stands in quotes or between blanks.
         const words = [...part.replace(/ > .*$/, "").matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)];
         expect(() => parse(words.map(([all, one, two]) => one ?? two ?? all).slice(1))).not.toThrow();
       }
@@ -137,7 +137,7 @@ describe("what the hooks read of a command line", () => {
     const names = (line: string): string[] => line.match(/(?<![\w-])--?[a-zA-Z][a-z-]*/g) ?? [];
     const valued = flags.filter((line) => line.includes("<")).flatMap(names);
     expect([...CHRONICLE_VALUED].toSorted()).toEqual([...new Set(valued)].toSorted());
-    // None of them is a flag of another verb.
+    // No option that takes a value has the name of an option without a value.
     const plain = flags.filter((line) => !line.includes("<")).flatMap(names);
     expect(plain.filter((name) => CHRONICLE_VALUED.has(name))).toEqual([]);
   });

@@ -80,7 +80,7 @@ function onExit(
 ): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
-    // Commander prints help for `help nonsense`. Here it is an error.
+    // Commander prints help for `help nonsense`. This program reports an error instead.
     if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
     throw usageError(message, [...more, ...instead(error), `usage: ${usage}`, `help: ${help}`].join("\n"));
@@ -106,8 +106,8 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
 }
 
 /**
- * Returns the options that were given after the command's name, and the defaults of all others. A default is left out
- * if the option was given before the command's name, because the default would replace that value.
+ * Returns the options that were given after the command's name, and the defaults of all others. If an option was given
+ * before the command's name, its default is left out, because the default would replace the given value.
  */
 function givenOptions(command: Command): Record<string, unknown> {
   const all: Record<string, unknown> = command.opts();

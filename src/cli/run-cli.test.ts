@@ -4,7 +4,7 @@ import { ChronicleError, type ErrorCode } from "../core/values/errors.ts";
 import { openStore } from "../open.ts";
 import { runCli } from "./run-cli.ts";
 
-/** Runs a command line against a store that cannot be opened, for this reason. */
+/** Runs a command line. If the command opens the store, `error` is thrown. */
 async function failing(error: Error, argv: readonly string[], more: Parameters<typeof memoryIo>[1] = {}) {
   const io = memoryIo(argv, { open: () => Promise.reject(error), ...more });
   const code = await runCli(io);

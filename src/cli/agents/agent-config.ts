@@ -28,27 +28,29 @@ export interface ConfigFile {
   /** Returns the reason why the agent does not accept a text; `undefined` if the agent accepts it. */
   misfit(text: string): Misfit | undefined;
   /**
-   * Returns the text with Chronicle's entries. A text that already has these entries is returned unchanged. Throws
-   * `REFUSED` for a text that cannot be parsed.
+   * Returns the text with Chronicle's entries. `text`: `undefined` if the file does not exist. A text that already has
+   * these entries is returned unchanged. Throws `REFUSED` for a text that cannot be parsed or edited.
    */
   install(text: string | undefined, wanted: Wanted): string;
-  /** Returns the text without Chronicle's entries. Throws `REFUSED` for a text that cannot be parsed. */
+  /** Returns the text without Chronicle's entries. Throws `REFUSED` for a text that cannot be parsed or edited. */
   uninstall(text: string): string;
   /**
-   * Returns Chronicle's command lines in a text, even if the agent does not accept the text. Throws `REFUSED` for a
-   * text that cannot be parsed.
+   * Returns Chronicle's entries in a text, even if the agent does not accept the text. Throws `REFUSED` for a text that
+   * cannot be parsed.
    */
   found(text: string): Found;
 }
 
 export interface Found {
+  /** The distinct command lines of Chronicle's hooks. */
   readonly hooks: readonly string[];
+  /** The words of the command line of Chronicle's MCP server; `undefined` if the text has no such server. */
   readonly mcp: readonly string[] | undefined;
   /** True if the user has another MCP server with the name of Chronicle's server. */
   readonly namesake: boolean;
   /**
-   * The events that should have a hook of Chronicle but have none. If no event at all has one, this is empty, because
-   * the hooks are simply not installed.
+   * The events that should have a hook of Chronicle but have none. The list is empty if no event at all has such a
+   * hook, because the hooks are then simply not installed.
    */
   readonly missing: readonly string[];
   /** The events at which a hook of Chronicle has `--strict` although the event does not precede a tool. */
@@ -61,7 +63,7 @@ export interface AgentConfig {
   readonly files: Readonly<Record<Scope, readonly ConfigFile[]>>;
   /**
    * The environment variable that moves the user's files, and the folder that its value replaces (empty: the home
-   * folder).
+   * folder). Absent: the user's files cannot be moved.
    */
   readonly moved?: { readonly variable: string; readonly instead: string };
   /** Further steps that a person must do after the installation. */
@@ -89,8 +91,8 @@ const LAUNCHER = /[/\\]bin[/\\]chronicle\.js$/;
 const RUNNER = /^(?:.*[/\\])?(?:node|nodejs|npx|npm|pnpx|pnpm|yarn|bunx|bun|deno)(?:\.(?:exe|cmd))?$/;
 
 /**
- * Returns the command line of an entry for an MCP server. Returns `undefined` if the entry does not run Chronicle,
- * because another server may have the same name.
+ * Returns the words of the command line of an entry for an MCP server. Returns `undefined` if the entry does not run
+ * Chronicle's `mcp`, because another server may have the same name.
  */
 export function ownCommand(entry: unknown): string[] | undefined {
   if (!isObject(entry) || typeof entry["command"] !== "string") return undefined;

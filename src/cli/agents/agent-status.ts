@@ -26,14 +26,15 @@ export interface AgentStatus {
   readonly scope: "user" | "project";
   readonly state: "installed" | "partly" | "not installed";
   readonly files: readonly { readonly path: string; readonly installed: boolean }[];
-  /** The hook's command lines in the configuration. */
+  /** The distinct command lines of Chronicle's hook in the configuration. */
   readonly hooks: readonly string[];
+  /** True if at least one of Chronicle's hooks has `--strict`. */
   readonly strict: boolean;
   /** True if hooks are installed and no known problem keeps the agent's work from being recorded. */
   readonly active: boolean;
-  /** The time of the last call of a hook (ISO-8601); `null` if no hook was ever called. */
+  /** The time of the agent's last call of a hook (ISO-8601), in any scope; `null` if the agent has never called one. */
   readonly last_call: string | null;
-  /** The version of Chronicle that answered the last call. */
+  /** The version of Chronicle that answered the last call; `null` if there was none. */
   readonly version: string | null;
   readonly problems: readonly AgentProblem[];
 }
@@ -48,13 +49,16 @@ interface AgentProblem {
 }
 
 /**
- * How much newer than the last call of a hook a session file may be, in milliseconds. An agent may write to a session
- * file a moment after its hooks have run.
+ * The maximum time, in milliseconds, by which a session file may be newer than the last call of a hook. An agent may
+ * write to a session file a moment after its hooks have run.
  */
 const GRACE_MS = 120_000;
 const DAY_MS = 86_400_000;
 
-/** Checks an agent's configuration, and whether its hooks are called. */
+/**
+ * Checks an agent's configuration, and whether its hooks are called. Throws `USAGE` if the agent's environment variable
+ * is no absolute path.
+ */
 export function agentStatus(
   io: Io,
   agent: AgentConfig,
@@ -161,8 +165,9 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
 }
 
 /**
- * Reports hooks that Codex silently skips because nobody has accepted them. Reports nothing if a hook was called after
- * the file was written, because that call shows that the hooks are accepted.
+ * Reports hooks that Codex silently skips, because nobody has accepted them or somebody has switched them off. Reports
+ * nothing if a hook was called after the file was written, because that call shows that the hooks are accepted. Reports
+ * nothing for other agents.
  */
 function unaccepted(
   disk: NodeDisk,
@@ -276,7 +281,10 @@ function snakeCase(event: string): string {
 const MAX_NAMES = 20_000;
 const MAX_DEPTH = 5;
 
-/** Returns the time of the newest session file, in epoch milliseconds; `undefined` if there is no such file. */
+/**
+ * Returns the time of the newest `.json` or `.jsonl` file, in epoch milliseconds; `undefined` if there is no such file.
+ * Reads at most `MAX_NAMES` names.
+ */
 function newestTrace(disk: Disk, folder: string): number | undefined {
   let left = MAX_NAMES;
   let newest: number | undefined;
@@ -353,7 +361,8 @@ function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: stri
 }
 
 /**
- * Returns the text of a file; `undefined` if it is missing or unreadable. The user's agent cannot read it then, either.
+ * Returns the text of a file; `undefined` if it is missing or unreadable. If this process cannot read the file, the
+ * user's agent cannot read it, either.
  */
 function textOrNothing(file: string): string | undefined {
   try {
@@ -381,8 +390,8 @@ function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, u
 }
 
 /**
- * Returns a sentence for each agent that has hooks but may work without being recorded. `folders`: the folders of
- * projects that may have hooks.
+ * Returns sentences about agents that have hooks of Chronicle but may work without being recorded. Checks the user's
+ * configuration, and the project's configuration in each of the `folders`.
  */
 export function inactiveAgents(io: Io, places: HookPlaces, folders: readonly string[]): string[] {
   const bases = [

@@ -7,23 +7,26 @@ import { dropServer, hasNamesake, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, hasTomlNamesake, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
 /**
- * The timeout of a hook, in seconds (ten minutes). It is long because the baseline of a large project may take long.
+ * The timeout of a hook, in seconds (ten minutes). It is long, because the first capture of a large project may take
+ * long.
  */
 const SECONDS = 600;
 
 interface HookStyle {
   /** The event before a tool. Only the hook of this event may stop the agent. */
   readonly before: string;
-  /** `tools`: the events that need a matcher for tools. `others`: the other events. */
+  /** The events that need a matcher for tools. */
   readonly tools: readonly string[];
+  /** The other events. */
   readonly others: readonly string[];
+  /** The timeout of a hook, in the agent's unit. */
   readonly timeout: number;
   /**
    * The timeout of the hook at the end of a session, for an agent that allows only a short timeout there and warns
    * about a longer one. Default: `timeout`.
    */
   readonly atEnd?: number;
-  /** True if each hook has a name. */
+  /** True if each hook gets a `name`. */
   readonly named: boolean;
 }
 
@@ -137,8 +140,8 @@ const PLAIN = { comments: false, byteOrderMark: true };
 
 // The following shapes describe which files each client accepts. They were determined by running Claude Code 2.1.197,
 // Codex 0.169 and Gemini CLI 0.61 with a file of each kind. Names that are not listed are ignored, because the clients
-// ignore them. If a later version rejects more files, `agentStatus` reports that the agent works without calling its
-// hooks.
+// ignore them. Only a `closed` shape refuses such names. If a later version rejects more files, `agentStatus` reports
+// that the agent works without calling its hooks.
 
 const STRING = { is: "string" } as const;
 const BOOLEAN = { is: "boolean" } as const;
@@ -182,7 +185,9 @@ const CLAUDE_HOOK: Shape = {
   },
 };
 
-/** Claude Code ignores an event whose value is no list. A list must be valid as a whole. */
+/**
+ * Claude Code ignores an event whose value is no list. If a list has an invalid element, Claude Code ignores the file.
+ */
 const CLAUDE_GROUPS: Shape = {
   is: "list",
   orElse: "passed over",
@@ -195,7 +200,7 @@ const CLAUDE_EVENTS =
   "PermissionDenied Setup TeammateIdle TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange " +
   "WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged MessageDisplay";
 
-/** Claude Code ignores the whole file if any setting has the wrong type. */
+/** Claude Code ignores the whole file if any of these settings has the wrong type. */
 const CLAUDE_SETTINGS: Shape = {
   is: "object",
   fields: {
@@ -271,7 +276,10 @@ const CODEX_HOOKS_FILE: Shape = {
 
 const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
 
-/** Gemini CLI reports errors but still uses the file. A matcher that is no string disables the hooks of its event. */
+/**
+ * Gemini CLI reports errors but still uses the file. The shape therefore covers only `hooks`: a matcher that is no
+ * string disables the hooks of its event.
+ */
 const GEMINI_SETTINGS: Shape = {
   is: "object",
   fields: {

@@ -15,12 +15,13 @@ import { quotePath } from "../../core/shell/quote-command.ts";
 
 const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
 const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
-/** The number of watches below which the system's limit is too low for most projects. */
+/** If the system's limit on inotify watches is below this number, it is too low for most projects. */
 const FEW_WATCHES = 8_192;
 
 /**
- * Returns the checks of `doctor` that are not about the store: the agents' hooks, the private folders, the server, and
- * the system's limits on watches.
+ * Runs the checks of `doctor` that are not about the store. They check the agents' hooks, the diagnostics of the last
+ * day, the private folders, the server's socket and the system's limits on inotify watches. If the system reports no
+ * such limits, there is no check of them.
  */
 export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
   const disk = new NodeDisk();
@@ -57,7 +58,7 @@ async function triedAll(name: string, checks: () => Checks | Promise<Checks>): P
   }
 }
 
-/** Returns a check for each agent and scope. If a file is unreadable, only the checks that need it fail. */
+/** Returns a check for each agent and scope. If a file is unreadable, only the checks that need this file fail. */
 function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
   return AGENT_CONFIGS.flatMap((agent) =>
     (["user", "project"] as const).map((scope): DoctorCheck => {
@@ -113,7 +114,8 @@ function replicaNotes(lines: readonly string[], file: string): DoctorCheck[] {
 }
 
 /**
- * Reports the attempts of agents that were refused, as far as the agent named no workspace. The check does not fail.
+ * Reports the diagnostics about calls that an agent made without a right to them. There are such diagnostics only for
+ * calls that name no workspace. The check does not fail.
  */
 function refusalNotes(lines: readonly string[], file: string): DoctorCheck[] {
   if (lines.length === 0) return [];
@@ -133,7 +135,9 @@ function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
 }
 
 /**
- * Checks the store's socket. If no server answers on it, every hook is slow until the next server replaces the socket.
+ * Checks that the store's socket is private and that a server answers on it. If there is no socket, the check does not
+ * fail, because the next hook starts a server. If there is a socket but no server answers on it, every hook is slow
+ * until the next server replaces the socket.
  */
 async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
   const name = "socket";
@@ -180,6 +184,11 @@ function watchChecks(disk: Disk): DoctorCheck[] {
   return [watchCheck({ detail, most, instances, used })];
 }
 
+/**
+ * Returns the check of the limits on inotify watches (`most`) and inotify instances (`instances`). The check fails if
+ * `most` is below `FEW_WATCHES`, if over 90 % of the watches are in use, or if all instances are in use. `detail`: the
+ * text of the check.
+ */
 export function watchCheck(counts: {
   readonly detail: string;
   readonly most: number;
@@ -207,7 +216,7 @@ function limitOf(disk: Disk, path: string): number | undefined {
 
 /**
  * Counts the inotify watches and instances of this user's processes. `/proc/<pid>/fdinfo/<fd>` has a line `inotify
- * wd:…` for each watch. The files of other users' processes cannot be read.
+ * wd:…` for each watch. The processes of other users are not counted, because only root can read their files.
  */
 function watchesInUse(disk: Disk): { watches: number; instances: number } {
   const used = { watches: 0, instances: 0 };

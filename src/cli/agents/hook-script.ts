@@ -8,10 +8,11 @@ import { readTextIfThere } from "../../process/user-files.ts";
 import type { Wanted } from "./agent-config.ts";
 
 interface HookScript {
-  /** The folder of the store whose server is asked. */
+  /** The folder of the store whose server is asked, unless `$CHRONICLE_HOME` names another store. */
   readonly home: string;
   /** The path of a Node that can run Chronicle. The agent's PATH may have an older Node. */
   readonly node: string;
+  /** The path of the program that Node runs (`hook.cjs`). */
   readonly entry: string;
   /**
    * The name of the hook's image in the store's cache folder. The image is a startup snapshot of Node (see
@@ -19,10 +20,13 @@ interface HookScript {
    */
   readonly image: string;
   readonly version: string;
-  /** The value of `XDG_CONFIG_HOME` during the installation, if it was set. The key lies in this folder. */
+  /**
+   * The value of `XDG_CONFIG_HOME` during the installation, if it was set. Chronicle's key lies beneath this folder.
+   */
   readonly configHome: string | undefined;
 }
 
+/** Returns a text as one word for `sh`, in quotes if necessary. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -34,9 +38,10 @@ export function shellWord(text: string): string {
 const ANSWER_SECONDS = 120;
 
 /**
- * The Perl program that sends the request to the server. On Linux, it loads no module, because that takes time. Its
- * arguments are the socket, the path of the request, the version, `C` if LC_ALL was set only for Perl (else empty), and
- * the arguments of the hook.
+ * The Perl program that sends the request to the server. If the server gives no valid answer, the program runs the
+ * hook's script once more with `CHRONICLE_HOOK_PARENT`, and the script then answers with Node. On Linux, the program
+ * loads no module, because that takes time. Its arguments are the socket, the path of the request, the version, `C` if
+ * LC_ALL was set only for Perl (else empty), and the arguments of the hook.
  */
 const PERL = `#!perl
 my ($door, $path, $version, $locale, @words) = @ARGV;
@@ -102,11 +107,10 @@ exit 0;
 `;
 
 /**
- * The shell function that answers the hook in a new process, with the agent's input as stdin. It starts Node with the
- * image. If the image cannot be used, this process exits before it reads any input, and the function starts Node
- * without the image. The following exit codes mean that the image cannot be used:
- * - 14: the image is of another Node.
- * - 75: the hook was replaced after the image was made.
+ * The shell function that answers the hook in a new process, with the agent's input as stdin. The function starts Node
+ * with the image. If the process ends with one of the following codes, the function starts Node without the image:
+ * - 14: the image is of another Node. The process has read no input.
+ * - 75: the hook was replaced after the image was made. The process has read no input.
  * - above 125: Node could not be started, or has crashed.
  */
 const HERE = `here() {
@@ -126,10 +130,11 @@ function jsonWord(text: string): string {
 
 /**
  * Returns the shell functions that report that Chronicle or Node was removed. They report it at the beginning of a
- * session, a prompt or a tool call, and not at the end of one. With `--strict`, a tool must not run if Chronicle cannot
- * record it, so a missing Node stops tools. A missing Chronicle stops no tool, because the user has uninstalled
- * Chronicle on purpose. Prompts and ends of turns are never stopped, because an agent that cannot end its turn would
- * run forever.
+ * session, a prompt or a tool call, and not at the end of one.
+ *
+ * With `--strict`, a tool must not run if Chronicle cannot record it, so a missing Node stops tools. A missing
+ * Chronicle stops no tool, because the user has uninstalled Chronicle on purpose. Prompts and ends of turns are never
+ * stopped, because an agent that cannot end its turn would run forever.
  */
 function lostChecks(node: string, entry: string): string {
   return `tell() {
@@ -173,8 +178,8 @@ present() {
  * magnitude faster than starting Node. The arguments of the script are the agent's name, optionally `--strict`, and
  * optionally `--direct`, with which the server is neither asked nor started.
  *
- * With `--strict`, the script exits with code 2 after every failure before a tool. No agent runs the tool then. The
- * only exception is a failure because Chronicle was uninstalled (see `lostChecks`).
+ * `--strict` is only meant for the hook before a tool. With `--strict`, the script exits with code 2 if it fails. No
+ * agent then runs the tool. The only exception is a failure because Chronicle was uninstalled (see `lostChecks`).
  */
 export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;
@@ -242,6 +247,7 @@ export function hookScriptPath({ configFolder }: HookPlaces): string {
   return join(configFolder, "bin", "chronicle-hook");
 }
 
+/** Writes the hook's script if it is not current, and returns its path. Throws system errors. */
 export function writeHookScript(io: Io, places: HookPlaces): string {
   const path = hookScriptPath(places);
   if (isHookCurrent(io, places)) return path;
@@ -252,6 +258,7 @@ export function writeHookScript(io: Io, places: HookPlaces): string {
   return path;
 }
 
+/** True if the installed script has the text of `hookText` and the mode 755. */
 export function isHookCurrent(io: Io, places: HookPlaces): boolean {
   const path = hookScriptPath(places);
   return readTextIfThere(path) === hookText(io, places) && new NodeDisk().lstat(path)?.mode === 0o755;
@@ -263,6 +270,9 @@ export function hookText(io: Io, { home }: HookPlaces): string {
   return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
+/**
+ * Returns the commands of Chronicle's entries for an agent. `strict`: true if the hook before a tool gets `--strict`.
+ */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
   // If the hook is missing, the shell returns 127, which Gemini CLI treats as a refusal. All agents treat 1 as a

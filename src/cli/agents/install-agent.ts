@@ -17,12 +17,16 @@ export interface AgentBase {
 export interface FilePlan {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
+  /** The text of the file before the change. `undefined`: the file does not exist. */
   readonly before: string | undefined;
-  /** The text of the file after the change. `undefined`: the file is removed. */
+  /** The text of the file after the change. `undefined`: the file is removed, or it does not exist. */
   readonly after: string | undefined;
   /** The path of a backup of the previous text; `undefined`: no backup is made. */
   readonly backup: string | undefined;
-  /** True if the user has another MCP server with the name of Chronicle's server. That server stays. */
+  /**
+   * True if the user has another MCP server with the name of Chronicle's server. An installation leaves that server
+   * unchanged. Always false for an uninstallation.
+   */
   readonly namesake: boolean;
 }
 
@@ -31,13 +35,17 @@ export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
-  /** The reason why the agent does not accept the file, or why Chronicle cannot read it. */
+  /**
+   * The reason why the agent does not accept the file, or why Chronicle cannot read it. Absent: there is no such
+   * reason.
+   */
   readonly refused?: { readonly what: string; readonly hint: string };
 }
 
 /**
- * Returns the absolute path of a configuration file. Throws `USAGE` if the agent's environment variable is no absolute
- * path.
+ * Returns the absolute path of a configuration file. `path`: the relative path (`ConfigFile.path`). In the scope
+ * `user`, the agent's environment variable can move the file (`AgentConfig.moved`). Throws `USAGE` if the value of this
+ * variable is no absolute path.
  */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
@@ -51,7 +59,7 @@ export function configPath(agent: AgentConfig, path: string, { scope, env, userH
 /** The path that systems use as the home folder of users without one. It does not exist. */
 const NO_HOME = "/nonexistent";
 
-/** Throws `USAGE` if the files are in the home folder and the home folder is unknown. */
+/** Throws `USAGE` in the scope `user` if the home folder is unknown. */
 function refuseHomeless({ scope, userHome }: AgentBase): void {
   if (scope === "user") knownHome(userHome);
 }
@@ -61,8 +69,8 @@ function backupOf(path: string): string {
 }
 
 /**
- * Returns the changes that `install` must make, file by file. Throws `REFUSED` if the agent does not accept a file, or
- * if a file cannot be edited. Writes nothing.
+ * Returns the changes that `install` must make, file by file. A file that had no entry of Chronicle gets a backup.
+ * Writes nothing. Throws `REFUSED` if the agent does not accept a file, or if a file cannot be edited.
  */
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   refuseHomeless(base);
@@ -79,9 +87,10 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 }
 
 /**
- * Returns the changes that `uninstall` must make, file by file. A file that was made only for Chronicle is removed. If
- * its path is a link, only Chronicle's entries are removed, because the removal of the link would leave them in the
- * file behind the link. Writes nothing.
+ * Returns the changes that `uninstall` must make, file by file. A file that was made only for Chronicle is removed: it
+ * is empty without Chronicle's entries and has no backup. If the path of such a file is a link, only Chronicle's
+ * entries are removed, because the removal of the link would leave them in the file behind the link. Writes nothing.
+ * Throws `REFUSED` if a file cannot be edited.
  */
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   refuseHomeless(base);
@@ -142,8 +151,9 @@ function whyUnreadable(path: string, error: unknown): { readonly what: string; r
 }
 
 /**
- * Returns Chronicle's command lines in a text. Returns `undefined` if the text cannot be parsed and the agent does not
- * accept it, either: `misfit` then has the reason.
+ * Returns Chronicle's entries in a text. Returns `undefined` if the text cannot be parsed and the agent does not accept
+ * it, either. In that case, `misfit` has the reason. Throws `REFUSED` for a text that cannot be parsed but that the
+ * agent accepts.
  */
 function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
   try {

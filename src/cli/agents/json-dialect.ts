@@ -21,7 +21,9 @@ export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }
 
-/** Returns the reason why a client does not accept a text as JSON; `undefined` if the client accepts it. */
+/**
+ * Returns the reason why a client does not accept a text as a JSON object; `undefined` if the client accepts the text.
+ */
 export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialect): Misfit | undefined {
   const isMarked = text.startsWith("\uFEFF");
   if (isMarked && !byteOrderMark) {
@@ -76,7 +78,8 @@ function lastTokenBefore(text: string, offset: number): number {
 }
 
 /**
- * Finds errors that only `JSON.parse` detects. The clients use `JSON.parse`, and `jsonc-parser` accepts slightly more.
+ * Returns an error that only `JSON.parse` detects; `undefined` if there is none. The clients use `JSON.parse`, and
+ * `jsonc-parser` accepts slightly more.
  */
 function otherMisfit(text: string): Misfit | undefined {
   try {

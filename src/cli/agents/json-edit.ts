@@ -16,8 +16,8 @@ export type JsonPath = (string | number)[];
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Parses a text that has one object, as JSON with comments. Throws `REFUSED` for any other text, so that such a file is
- * not overwritten.
+ * Parses a text that has one object, as JSON with comments and trailing commas. Throws `REFUSED` for any other text, so
+ * that such a file is not overwritten.
  */
 export function readJsonc(text: string): JsonObject {
   const errors: ParseError[] = [];
@@ -103,9 +103,9 @@ function spliced(text: string, from: number, to: number, by: string): string {
 }
 
 /**
- * Returns the text with a value at a path. The value replaces the present value at the path, or is appended to the
- * object or list that the path leads to. Missing objects on the path are added. Comments and the formatting of other
- * entries do not change.
+ * Returns the text with a value at a path. If the path has a value already, the new value replaces it. Otherwise, the
+ * new value is appended to the object or list around it, and missing objects on the path are added. Comments and the
+ * formatting of other entries do not change. Throws `REFUSED` if a name on the path occurs twice.
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
@@ -142,7 +142,10 @@ function insertInto(
   return spliced(result, endOf(last), endOf(last), ",");
 }
 
-/** Returns the text without the value at a path. If that leaves an empty line, the line is removed as well. */
+/**
+ * Returns the text without the value at a path. If the removal leaves an empty line, the line is removed as well.
+ * Throws `REFUSED` if a name on the path occurs twice.
+ */
 export function dropAt(text: string, path: JsonPath): string {
   const tree = treeOf(text);
   refuseTwice(text, tree, path);

@@ -1,9 +1,9 @@
 import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
-/** Matches the command lines of the hook that any version of Chronicle or its plugin has installed. */
+/** Matches the command line of the hook, as any version of Chronicle or of its plugin has written it. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
 
-/** One group of hooks: `{matcher, hooks: [{type: "command", command}]}`. */
+/** A group of hooks at an event. `group` has the form `{matcher?, hooks: [{type: "command", command, …}]}`. */
 export interface HookGroup {
   readonly event: string;
   readonly group: Readonly<Record<string, unknown>>;
@@ -46,7 +46,9 @@ export function ourCommands(text: string): string[] {
   return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
 }
 
-/** Returns those of the wanted events that have no hook of Chronicle. If no event has one, returns an empty list. */
+/**
+ * Returns the wanted events that have no hook of Chronicle. If no event at all has such a hook, returns an empty list.
+ */
 export function missingEvents(text: string, wanted: readonly string[]): string[] {
   const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
@@ -74,9 +76,14 @@ export function misplacedStrict(text: string, before: string): string[] {
 }
 
 /**
- * Returns the text with exactly one hook of Chronicle for each wanted event. A group that has only hooks of Chronicle
- * is replaced. In a group that also has other hooks, only Chronicle's hook is replaced, provided that the group is for
- * the same tools. If there is no group of either kind, the wanted group is appended.
+ * Returns the text with exactly one hook of Chronicle for each wanted event. The hook is put into the first of these
+ * places that exists:
+ * - the first group that has only hooks of Chronicle; the wanted group replaces this group
+ * - the first group that also has other hooks and has the wanted `matcher`; only Chronicle's hook in this group is
+ *   replaced
+ * - the end of the event's list, to which the wanted group is appended
+ *
+ * All other hooks of Chronicle at the wanted events are removed.
  */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   return wanted.reduce(putGroup, text);
@@ -131,7 +138,10 @@ export function dropHooks(text: string): string {
   return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
-/** Returns the text without Chronicle's hooks at an event. `kept`: the index of a group that is not changed. */
+/**
+ * Returns the text without Chronicle's hooks at an event. If no group is left, the event is removed as well. `kept`:
+ * the index of a group that is not changed (default: none).
+ */
 function dropFrom(text: string, event: string, groups: readonly unknown[], kept = -1): string {
   let result = text;
   let left = groups.length;
@@ -145,7 +155,7 @@ function dropFrom(text: string, event: string, groups: readonly unknown[], kept 
   return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
-/** Returns the text without Chronicle's hooks in a group. `kept`: the index of a hook that is not changed. */
+/** Returns the text without Chronicle's hooks in a group. `kept`: the index of a hook that stays (default: none). */
 function dropWithin(
   text: string,
   place: { readonly event: string; readonly at: number; readonly group: unknown },

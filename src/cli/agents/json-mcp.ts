@@ -19,7 +19,8 @@ export function hasNamesake(text: string): boolean {
 
 /**
  * Returns the text with Chronicle's MCP server. Another server with the same name stays unchanged, and so do the user's
- * additions to Chronicle's entry. `extra`: further fields that the agent requires in the entry.
+ * additions to Chronicle's entry. `extra`: further fields that the agent requires in the entry. Throws `REFUSED` if
+ * `mcpServers` is no object.
  */
 export function putServer(text: string, command: readonly string[], extra: Readonly<Record<string, unknown>>): string {
   const servers = readJsonc(text)[SERVERS];

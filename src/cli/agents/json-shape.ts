@@ -4,6 +4,9 @@ import { lineAt, type Misfit } from "./json-dialect.ts";
 /** The shape that a client requires of a value in its file. */
 export type Shape =
   | { readonly is: "string" | "boolean" | "anything" }
+  /**
+   * `above`: the value must be greater. `from`: the minimum. `whole`: true for whole numbers only. Default: any number.
+   */
   | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
   | {
       readonly is: "list";
@@ -26,8 +29,8 @@ interface ObjectShape {
 }
 
 /**
- * Returns the first value in a text whose shape the client does not accept; `undefined` if the client accepts all
- * values. `root`: the syntax tree of the text.
+ * Returns the first reason why the client does not accept the shape of a value in a text; `undefined` if the client
+ * accepts all values. `root`: the syntax tree of the text.
  */
 export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
   const found = mismatch(root, shape, "");

@@ -11,7 +11,7 @@ it("a history that a hook made before another one failed is forgotten", async ()
   const io = innerIo([], { env: box.env(), userHome: box.env()["HOME"] ?? "", cwd: () => box.project, openStore });
   const context = new CommandContext(io, new Input({}, [], 0), []);
   const begin = box.command.map((word) => `'${word}'`).join(" ");
-  // The hook gets the folder of the session on stdin.
+  // The hook's input on stdin contains the folder of the session. The hook begins a history in this folder.
   const hook = `cd "$(sed 's/.*"cwd":"\\([^"]*\\)".*/\\1/')" && ${begin} init >/dev/null`;
   const result = await testAgent(context, "claude", { hook, before: "echo no >&2; exit 3" });
   await context.close();

@@ -44,7 +44,7 @@ function stepsFor(agent: string, file: string): Step[] {
 /**
  * Runs the hook's command lines for a test session with one tool call, as the agent would, and searches for the
  * recorded action. The session is in a temporary folder, which is removed afterwards. A history that was made for this
- * folder is forgotten.
+ * folder is forgotten. If a hook fails, the result has `ok: false`.
  */
 export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
   const session = `${MADE_UP_SESSION}${randomUUID()}`;
@@ -59,6 +59,7 @@ export async function testAgent(context: CommandContext, agent: string, commands
   }
 }
 
+/** The hook's command lines, for a shell. `before`: for the event before a tool. `hook`: for all other events. */
 export interface HookCommands {
   readonly hook: string;
   readonly before: string;

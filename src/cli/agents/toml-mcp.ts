@@ -36,8 +36,8 @@ function serverIn(text: string): unknown {
 }
 
 /**
- * Returns the command line of the server `chronicle` if it runs Chronicle, regardless of who has written the entry;
- * else `undefined`.
+ * Returns the words of the command line of the server `chronicle` if it runs Chronicle, regardless of who has written
+ * the entry; else `undefined`.
  */
 export function ourTomlServer(text: string): string[] | undefined {
   return ownCommand(serverIn(text));
@@ -49,8 +49,9 @@ export function hasTomlNamesake(text: string): boolean {
 
 /**
  * Returns the text with Chronicle's server. If the text has no server `chronicle`, a table between two marks (comments)
- * is appended. If Chronicle's own table has such marks, only the command in it is changed. A server of this name that
- * the user has written stays unchanged. Throws `REFUSED` if the text is not valid TOML or the table cannot be written.
+ * is appended. If Chronicle's own table has such marks, only the keys `command` and `args` are changed. A server of
+ * this name that has no such marks or does not run Chronicle stays unchanged. Throws `REFUSED` if the text is not valid
+ * TOML or the table cannot be written.
  */
 export function putTomlServer(text: string, command: readonly string[]): string {
   const present = ourTomlServer(text);
@@ -68,8 +69,9 @@ export function putTomlServer(text: string, command: readonly string[]): string 
 
 /**
  * Returns the text without the marked server. Removes only the marks and the server's tables, and not everything
- * between the marks, because Codex may add its own tables before the second mark. Throws `REFUSED` if the text is not
- * valid TOML or the server is not written as a table.
+ * between the marks, because Codex may add its own tables before the second mark. If the server between the marks does
+ * not run Chronicle, only the marks are removed. Throws `REFUSED` if the text is not valid TOML or the server is not
+ * written as a table.
  */
 export function dropTomlServer(text: string): string {
   const isOurs = ourTomlServer(text) !== undefined;

@@ -54,7 +54,7 @@ function refuseNoAddress(url: string, from: string): void {
 /**
  * Returns the server that `--remote` or else `$CHRONICLE_REMOTE` names. Returns `undefined`, which means the store of
  * this machine, in these cases:
- * - The value is empty.
+ * - Neither is set, or the value is empty.
  * - Only the variable is set, and `--store` is given.
  * - Only the variable is set, and the command ignores it.
  *

@@ -29,7 +29,7 @@ export interface RemoteOptions {
   readonly acting: ActingAs;
   /** Called with notes for the user about the connection to the server. */
   readonly onNote: (note: string) => void;
-  /** True if requests are tried only once, because the user is waiting for completions. */
+  /** True if each request is tried only once, because the user is waiting for completions. */
   readonly once: boolean;
 }
 
@@ -43,8 +43,8 @@ export class RemoteServer {
   }
 
   /**
-   * Returns an object for the server. Sends no request. Throws `USAGE` for an invalid address or token, and the errors
-   * of `ownServer`.
+   * Returns an object for the server. Sends no request. Passes a note to `onNote` if the token would be sent over a
+   * network without encryption. Throws `USAGE` for an invalid address or token, and the errors of `ownServer`.
    */
   static of(io: Io, options: RemoteOptions): RemoteServer {
     const { address, tokenFile, token: own, acting, once, onNote } = options;
@@ -66,10 +66,10 @@ export class RemoteServer {
   }
 
   /**
-   * Returns the id or name of the workspace. These are tried in this order: `--workspace`, the workspace in the
-   * address, the workspace of the folder in which the server was started, and the only workspace. If the server is
-   * still opening its folder, tells the user and asks the server again; with `once`, throws `UNAVAILABLE`. Throws
-   * `NOT_FOUND` if there is no workspace, and `AMBIGUOUS` if there are several.
+   * Returns the id or name of the workspace. These are tried in this order: `named` (the value of `--workspace`), the
+   * workspace in the address, the workspace of the folder in which the server was started, and the only workspace. If
+   * the server is still opening its folder, tells the user and asks the server again; with `once`, throws
+   * `UNAVAILABLE`. Throws `NOT_FOUND` if there is no workspace, and `AMBIGUOUS` if there are several.
    */
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#options.address.workspace ?? (await this.#ownOfServer());

@@ -15,8 +15,8 @@ interface TokenSources {
 }
 
 /**
- * Returns the token for a server. It is read from the file, or else from the variable; `undefined` if neither is given.
- * Throws `USAGE` if the file cannot be read, others can read it, or the text is no token.
+ * Returns the token for a server, from the file or else from the variable; `undefined` if neither is given. Throws
+ * `USAGE` if the file cannot be read, if other users have permissions on the file, or if the text is no token.
  */
 export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
   if (file !== undefined) {
@@ -27,7 +27,7 @@ export function remoteToken({ file, given, cwd }: TokenSources): string | undefi
   return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
 }
 
-/** Throws `USAGE` for a file that others can read. */
+/** Throws `USAGE` for a file on which other users have permissions. */
 function refuseShared(file: string, cwd: string): void {
   const stat = statBehindLink(resolve(cwd, file));
   if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;

@@ -12,7 +12,7 @@ export interface ChangesStyle {
   readonly shown: (path: string) => string;
   /**
    * The maximum number of paths that are listed (default: all). If there are more, one further line has the number of
-   * the rest. `changeLines` lists one more path instead of such a line for one path.
+   * the rest. If the rest would be only one path, `changeLines` lists this path instead of the further line.
    */
   readonly most?: number;
 }
@@ -26,7 +26,7 @@ const SIGNS: Readonly<Record<ChangeType, { sign: string; colour: Format; word: s
   permissions_changed: { sign: "m", colour: "cyan", word: "permissions changed" },
 };
 
-/** Returns permission bits in octal with four digits: `0644`. */
+/** Returns permission bits in octal with four digits, such as `0644`; `""` for `undefined`. */
 export function modeText(permissions: number | undefined): string {
   return permissions === undefined ? "" : permissions.toString(8).padStart(4, "0");
 }
@@ -101,8 +101,9 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
 }
 
 /**
- * Returns lines about a coverage. Each path that should have been recorded but was not has its own line. Paths that
- * were left out on purpose are counted, and the first few are named.
+ * Returns lines about a coverage. Each path that should have been recorded but was not has its own line, up to
+ * `style.most` paths. Paths that were left out on purpose are counted, and the first few are named. Each of the first
+ * `MOST_UNAPPLIED` sources of rules that are not applied has its own line.
  */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);

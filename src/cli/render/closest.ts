@@ -2,7 +2,7 @@ import { leastOf } from "../../util/long-lists.ts";
 
 /**
  * Returns the minimum number of edits that turn `a` into `b`. An edit changes, adds or removes one letter, or swaps two
- * neighbouring letters.
+ * neighbouring letters. Swapped letters are not edited again.
  */
 export function distance(a: string, b: string): number {
   let before: number[] = [];

@@ -1,5 +1,5 @@
 /**
- * Writes a value as one JSON document. An object is indented, and a list has one element per line. This form is
+ * Writes a value as one JSON document. A list has one element per line. Any other value is indented. This form is
  * readable for people and works with `head`, and a long list never becomes one string in memory.
  */
 export function writeJson(value: unknown, write: (text: string) => void): void {

@@ -8,7 +8,10 @@ const MOST_PATHS = 5;
 interface Sentence {
   /** Returns true if the sentence is about the change. */
   readonly isMeant: (change: OmittedChangeShape) => boolean;
-  /** Returns the predicate of the sentence. `how`: an addition about the way in which paths were created. */
+  /**
+   * Returns the predicate of the sentence. `isOne`: true for one path. `how`: an addition about the way in which paths
+   * were created.
+   */
   readonly text: (isOne: boolean, how: string) => string;
 }
 
@@ -23,7 +26,7 @@ const LOSSES: readonly Sentence[] = [
   },
 ];
 
-/** The sentences about paths whose earlier content was kept aside. An undo restores their earlier state. */
+/** The sentences about changes that an undo inverts, because a content was kept aside. */
 const KEPT: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type === "deleted",
@@ -39,7 +42,7 @@ const KEPT: readonly Sentence[] = [
   },
 ];
 
-/** The sentences about paths whose earlier content was kept aside, for a run that was undone. */
+/** The sentences about changes that an undo inverts, for a run that was undone. */
 const TAKEN_BACK: readonly Sentence[] = [
   {
     isMeant: ({ kept, ambiguous, change_type }) => kept && ambiguous !== true && change_type !== "created",
@@ -102,7 +105,7 @@ function isByRules({ reason }: OmittedChangeShape): boolean {
   return reason === "excluded";
 }
 
-/** True for a path that is intentionally not captured although no rule leaves it out, such as a pipe. */
+/** True for a path that is intentionally not captured although no rule of the filter leaves it out, such as a pipe. */
 function isByOtherReason(change: OmittedChangeShape): boolean {
   return isMeantOmission(change) && !isErased(change) && !isByRules(change);
 }
@@ -120,24 +123,24 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
 }
 
 /**
- * Returns lines about omitted paths whose earlier content is lost. Each group has one line for removed paths and one
- * line for overwritten paths.
+ * Returns lines about omitted paths whose earlier content is lost. Each group has at most one line for removed paths
+ * and at most one line for overwritten paths.
  */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
 /**
- * Returns lines about a run's changes of omitted paths, without the losses. For a created path, the line says that the
- * run itself has made the rules that leave the path out.
+ * Returns lines about a run's changes of omitted paths, without the losses. For created paths, the line says that the
+ * run itself has made the rules that leave these paths out, unless the reason of the omission is an erased content.
  */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT]);
 }
 
 /**
- * Returns lines about an action's changes of omitted paths, without the losses. The lines say nothing about rules,
- * because an action may have named the path that it created.
+ * Returns lines about an action's changes of omitted paths, without the losses. The lines do not say who has made the
+ * rules, because an action may have named the path that it created.
  */
 export function harmlessLinesOfAction(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, [...KEPT, ...LEFT], "");

@@ -9,8 +9,8 @@ import { columns } from "./columns.ts";
 type Part = "header" | "hunk" | "body";
 
 /**
- * Yields each line with its part. A line of a body begins with a sign or a space, so it is never taken for the first
- * line of the next file.
+ * Yields each line with its part. A line of a body begins with a sign, a space or a backslash. Such a line is therefore
+ * never taken for the first line of the next file or the head of a hunk.
  */
 function* partsOf(lines: readonly string[]): Generator<readonly [Part, string]> {
   let isBody = false;
@@ -40,7 +40,8 @@ function coloured(lines: readonly string[], paint: Paint): string[] {
 
 /**
  * Returns the lines that replace a missing patch. For a changed content, these are comments and a patch without text.
- * `git apply` refuses a patch without text, so the change is not lost silently.
+ * `git apply` refuses a patch without text, so the change is not lost silently. For a folder, or if only permissions
+ * have changed, the only line is a comment.
  */
 function withoutText(change: ChangeShape): string[] {
   const why = whyNoText(change);
@@ -67,6 +68,7 @@ function whyNoText(change: ChangeShape): string[] | undefined {
   return undefined;
 }
 
+/** A content for a side that exists. `patchWithoutText` reads no contents. */
 const THERE = new Uint8Array();
 
 function sidesOf(change: ChangeShape): DiffInput {
@@ -129,8 +131,8 @@ function whyNotCounted(change: ChangeShape): string {
 }
 
 /**
- * Returns one line for each change, with the numbers of added and removed lines. The changes must have been requested
- * with patches.
+ * Returns one line for each change, with the numbers of added and removed lines, or with the reason why they are not
+ * counted. The changes must have been requested with patches.
  */
 export function statLines(
   changes: readonly ChangeShape[],

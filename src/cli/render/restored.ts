@@ -4,6 +4,10 @@ import { counted } from "./words.ts";
 
 const MOST_LINES = 100;
 
+/**
+ * Returns the maximum number of changes to list: all in a dry run, else `MOST_LINES`. `asked`: true if the user was
+ * asked for confirmation, and so has already seen the first changes. The result is then 0.
+ */
 export function mostLines(result: RestoreShape, asked: boolean): number {
   if (asked) return 0;
   return result.dry_run ? result.changes.length : MOST_LINES;

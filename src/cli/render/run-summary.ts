@@ -13,8 +13,8 @@ const MOST_NOTES = 3;
 const LONGEST_COMMAND = 60;
 
 /**
- * The style of a summary. For people at a terminal, the summary lists the paths. For a log file, the summary has one
- * line, and one more line for each remark.
+ * The style of a summary. With `forPeople` (at a terminal), the summary lists the paths. Otherwise (for a log file),
+ * the summary has one line, and one more line for each remark.
  */
 export interface SummaryStyle {
   readonly paint: Paint;

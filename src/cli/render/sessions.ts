@@ -4,7 +4,9 @@ import { type Paint, printable, shownCommand } from "../../process/printable.ts"
 /** The length of a shortened replica id, in characters. */
 const SHORT = 8;
 
-/** Returns the command of a session; for a session without a command, its kind. */
+/**
+ * Returns the command of a session. For a session without a command, returns the agent's name or the session's kind.
+ */
 export function sessionCommand({ command, kind, actor }: SessionShape): string {
   if (command.length > 0) return shownCommand(command);
   return kind === "agent" ? `(agent: ${printable(actor)})` : `(${kind})`;

@@ -40,7 +40,7 @@ interface RefusedStyle {
   readonly paint: Paint;
   readonly shown: (path: string) => string;
   readonly worded: (text: string) => string;
-  /** The maximum number of paths that are named (default: all known paths). */
+  /** The maximum number of paths that are named in each group (default: all known paths). */
   readonly most?: number;
 }
 
@@ -152,7 +152,7 @@ function refusedCount(sync: SyncShape): number {
 
 /**
  * Returns the origin's address and workspace. The workspace is shown by the name that was given at the start, or else
- * by the beginning of its id.
+ * by the beginning of its id. If the workspace is not known, returns only the address.
  */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
@@ -185,8 +185,8 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 
 /**
  * Returns the text for the state `in-sync`. If the origin refuses changes of the folder, or the token may only read,
- * the text says `up to date` and not `in sync`: the folder has received everything from the origin, but it may have
- * changes of its own that the origin lacks.
+ * the text says `up to date` and not `in sync`. The folder has then received everything from the origin, but may have
+ * changes that the origin lacks.
  */
 function inSyncText(sync: SyncShape, paint: Paint): string {
   const {

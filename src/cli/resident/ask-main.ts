@@ -19,8 +19,10 @@ import { allowsResident } from "./asks-resident.ts";
 import { tellLost } from "./tell-lost.ts";
 
 // Every command line begins in this module. The module asks the store's long-lived process ("the process") to carry out
-// the command, and loads only the code for that. The whole program is loaded in these cases: the command is not one for
-// the process, there is no process, or the process answers that the present process must do the command itself.
+// the command, and loads only the code for that. The whole program is loaded in these cases:
+// - The command is not one for the process.
+// - There is no process, or the process does not answer.
+// - The process answers that the present process must do the command itself.
 
 const disk = new NodeDisk();
 
@@ -54,7 +56,7 @@ type Direct = (asked?: Asked) => Promise<void>;
 
 /** The progress of a command, on the terminal. */
 class ShownProgress {
-  /** Shows the text in place of the one before. `undefined` if stderr is no terminal. */
+  /** Shows a text, which replaces the previous text. `undefined` if stderr is no terminal. */
   readonly show: ShowProgress | undefined;
   #isShown = false;
 
@@ -81,7 +83,10 @@ interface Ordered {
   readonly direct: Direct;
 }
 
-/** Starts the command of a run, and reports its end to the process, which records it. */
+/**
+ * Starts the command of a run, and reports its end to the process, which records the run. If the process does not
+ * answer, the whole program records the end.
+ */
 async function runCommandFor(order: RunOrder, { home, request, progress, direct }: Ordered): Promise<void> {
   const { startOrdered } = await import("./start-ordered.ts");
   const end = await startOrdered(order);
@@ -93,7 +98,8 @@ async function runCommandFor(order: RunOrder, { home, request, progress, direct 
     else endBy(answer.endBy as NodeJS.Signals, code);
     return undefined;
   }
-  // The process has ended, or does not answer. The end is therefore recorded here.
+  // The process has ended, does not answer or does not know the run. The whole program therefore records the end,
+  // unless the command could not be started.
   if (!("errno" in end)) return direct({ state: "ended", home, end: { ...end, session: order.session } });
   process.stderr.write(`chronicle: ${order.command[0] ?? ""} could not be started: ${end.message}\n`);
   process.exitCode = end.errno === "ENOENT" ? 127 : 126;
@@ -111,8 +117,9 @@ function endBy(signal: NodeJS.Signals, code: number): void {
 const CHANGING = new Set(["redo", "restore", "rm", "rollback", "snapshot", "undo"]);
 
 /**
- * Begins to handle interrupts: removes the progress from the terminal, and tells a user who interrupts a change that
- * the process finishes it. Returns a function that ends the handling.
+ * Begins to handle interrupts. An interrupt removes the progress from the terminal, tells the user that the process
+ * finishes the change (if the command makes one), and then ends the present process. Returns a function that ends the
+ * handling.
  */
 function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => void {
   const isChanging = argv.some((word) => CHANGING.has(word));
@@ -135,7 +142,8 @@ function tellInterrupt(argv: readonly string[], progress: ShownProgress): () => 
 }
 
 /**
- * Prints the output, and returns the exit code. An error of stderr is ignored, because it could be reported nowhere.
+ * Prints the output, and returns the exit code. After an error of stdout, nothing more is printed there, and the error
+ * is reported on stderr. An error of stderr is ignored, because it could be reported nowhere.
  */
 function printed({ output, ...outcome }: Answered): number {
   const code = "code" in outcome ? outcome.code : 0;
@@ -151,15 +159,15 @@ function printed({ output, ...outcome }: Answered): number {
   return failure === undefined ? code : tellLost(failure, code);
 }
 
-/** Returns the words of the command line, without the words of the command that a run starts. */
+/** Returns the words of the command line. For a run, the words after `--` are left out. */
 function ownWords(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
   return end >= 0 && argv.slice(0, end).includes("run") ? argv.slice(0, end) : argv;
 }
 
 /**
- * Returns false if it is already known here that the process cannot carry out the command line. If this returns true,
- * the process itself decides. `argv`: the result of `ownWords`.
+ * Returns false if it is already known that the process cannot carry out the command line. If the result is true, the
+ * process itself decides. `argv`: the result of `ownWords`.
  */
 function isForProcess(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
   if (!allowsResident(env) || argv.includes("--direct")) return false;
@@ -205,7 +213,7 @@ function callOf(): CommandCall | undefined {
   }
 }
 
-/** Returns the properties of the output at a descriptor. Calls `stream` only if it is a terminal. */
+/** Returns the properties of the output at a descriptor. Calls `stream` only if the descriptor is a terminal. */
 function terminalOf(fd: 1 | 2, stream: () => NodeJS.WriteStream): Terminal {
   if (!isatty(fd)) return { isTerminal: false, colours: false, columns: 80 };
   const { columns } = stream();

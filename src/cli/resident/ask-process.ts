@@ -16,16 +16,16 @@ import type { Disk } from "../../disk/disk.ts";
 
 /**
  * The time after which a process that has not answered yet is asked for the progress of the command, in milliseconds.
- * The answer also shows that the process is alive.
+ * The answer also shows that the process is alive. The question is repeated at this interval.
  */
 const LOOK_MS = 1_000;
-/** The time after which the process is asked again if the progress is shown, in milliseconds. */
+/** Like `LOOK_MS`, but between two questions if the progress is shown. */
 const SHOW_MS = 250;
 /** The time in which the process must answer the question about the progress, in milliseconds. */
 const HEALTH_MS = 3_000;
 /**
- * Like `HEALTH_MS`, but at the end of a run. It is longer, because recording many changes can take long, and without an
- * answer the asking process would record them once more.
+ * Like `HEALTH_MS`, but at the end of a run. The time is longer, because recording many changes can take long, and
+ * because the asking process would record the changes once more if there were no answer.
  */
 const END_HEALTH_MS = 20_000;
 
@@ -37,7 +37,7 @@ export type ShowProgress = (text: string) => void;
 
 /**
  * Asks the long-lived process of the store in `home` to carry out a command. Resolves to its answer, or to the reason
- * why this process must do the command itself. Never rejects.
+ * why this process must do the command itself. Rejects only if a complete reply with status 200 is no valid answer.
  */
 export async function askProcess(
   disk: Disk,
@@ -58,16 +58,17 @@ export async function askProcess(
   const reply = await post(address, COMMAND_PATH, { body: JSON.stringify(call), request, show });
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request };
-  // A reply with another status than 200, as after an unexpected error, may come after a change. `isBegun` keeps the
-  // request's id, so that the change is not made twice.
+  // A reply may come after a change even if its status is not 200, for example after an unexpected error. `isBegun`
+  // keeps the request's id, so that the change is not made twice.
   const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request } : { state: "direct" };
 }
 
 /**
- * Reports the end of the command of a run. `request` is the id of the request that ordered it. Returns `undefined` if
- * the process does not answer or does not know the run. Never rejects.
+ * Reports the end of the command of a run. `request`: the id of the request that ordered the command. Resolves to
+ * `undefined` if the process does not answer or does not know the run. Rejects only if a complete reply with status 200
+ * is no valid answer.
  */
 export async function reportEnd(
   home: string,

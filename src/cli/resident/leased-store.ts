@@ -11,9 +11,12 @@ export interface LeasedStoreParts {
   readonly workspaces: OpenWorkspaces;
   /** The options with which the command opens the store. */
   readonly options: StoreOptions;
-  /** Throws `NeedsClient` if one of the owners (see `WorkspaceApi.owners`) is an ancestor of the command's process. */
+  /**
+   * Throws `NeedsClient` if one of the owners (see `WorkspaceApi.owners`) is an ancestor of the command's process, or
+   * if the ancestors cannot be determined.
+   */
   readonly refuseWithin: (owners: readonly number[]) => void;
-  /** Notes that the client must do the command itself. Returns the error to throw. */
+  /** Remembers that the client must do the command itself. Returns the error to throw. */
   readonly needs: (reason: string) => NeedsClient;
   readonly onError: (error: unknown) => void;
 }

@@ -15,8 +15,8 @@ import { withNotes } from "./command-notes.ts";
 import { LeasedStore } from "./leased-store.ts";
 
 /**
- * The maximum size, in bytes, of the output of a command that has changed nothing. If the output grows larger, the
- * client does the command itself, because the client can print while the command runs.
+ * The maximum size, in bytes, of the output of a command that has changed nothing so far. If the output grows larger,
+ * the client does the command itself, because the client can print while the command runs.
  */
 const MOST_OUTPUT = 8 * 1024 ** 2;
 
@@ -36,9 +36,10 @@ export interface CommandHost {
 }
 
 /**
- * Carries out a command for another process, its client. `run` runs a command line with the given `Io`. In two cases,
- * the answer says that the client must do the command itself: paths, rights or times would not mean the same in this
- * process, or the command has thrown `NeedsClient`.
+ * Carries out a command for another process, its client. `run` runs a command line with the given `Io`. If the command
+ * is a run, the answer may be the program that the client must start. In two cases, the answer says that the client
+ * must do the command itself: paths, rights or times would not mean the same in this process, or the command has
+ * created a `NeedsClient` error.
  */
 export async function performCommand(
   call: CommandCall,
@@ -49,8 +50,8 @@ export async function performCommand(
   if (difference !== undefined) return { direct: difference };
   const served = new ServedCommand(call, host);
   const answered = served.run(run);
-  // The rejection is ignored here. If the command fails after `ordered` has resolved, the client learns of the failure
-  // when it reports that the program which it was ordered to start has ended.
+  // The rejection is ignored only here. If the command fails before `ordered` has resolved, the race rejects. If the
+  // command fails later, the client learns of the failure when it reports the end of the program.
   answered.catch(() => undefined);
   return Promise.race([answered, served.ordered]);
 }
@@ -63,7 +64,7 @@ function differenceTo({ view, cwd, env }: CommandCall, { zone }: CommandHost): s
   return env["TZ"] === zone ? undefined : "another time zone";
 }
 
-/** One command that this process carries out for another one. */
+/** One command that this process carries out for its client. */
 class ServedCommand {
   readonly #io: Io;
   readonly #answered = Promise.withResolvers<CommandAnswer>();
@@ -110,7 +111,10 @@ class ServedCommand {
     };
   }
 
-  /** Resolves to the command that the client must start, with the output so far. `run` continues after that. */
+  /**
+   * Resolves to the program that the client must start for a run, with the output so far. `run` continues after that.
+   * If the command orders no program, the promise stays pending.
+   */
   get ordered(): Promise<CommandAnswer> {
     return this.#ordered.promise;
   }

@@ -7,7 +7,8 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 
 /**
  * Starts the long-lived process of a store, for later commands. Does nothing if the store does not exist, belongs to
- * another user or cannot be written, or if this process may be in a sandbox. Every command also works without the
+ * another user or cannot be written, if a start was tried just before (see `startServer`), or if this process may be in
+ * a sandbox. Ignores system errors and `ChronicleError`s, because every command also works without the
  * long-lived process.
  */
 export function startProcess(home: string, env: Readonly<Record<string, string | undefined>>): void {

@@ -20,8 +20,8 @@ function isListenError(error: unknown): error is ListenError {
 
 /**
  * Replaces Node's error for a port by an error with the reason and a hint. The new error is `REFUSED` if the port is in
- * use or reserved by the system, and `USAGE` if the address does not belong to this machine. Returns other errors
- * unchanged.
+ * use or reserved by the system, and `USAGE` if the address is unknown or does not belong to this machine. Returns
+ * other errors unchanged.
  */
 export function listenTrouble(error: unknown): unknown {
   if (!isListenError(error)) return error;
@@ -53,8 +53,8 @@ export function listenTrouble(error: unknown): unknown {
 const LONGEST = 107;
 
 /**
- * The maximum length, in bytes, of the temporary name under which a server creates its socket, including the slash:
- * `/.4194304`.
+ * The maximum length, in bytes, of the temporary name under which a server creates its socket. The name is `.` and the
+ * process id. The length includes the slash: `/.4194304`.
  */
 const FIRST_NAME = 9;
 

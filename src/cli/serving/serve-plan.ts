@@ -11,8 +11,8 @@ import { optional } from "../../util/optional.ts";
 const MAX_PORT = 65_535;
 
 /**
- * Returns the ports that the options ask for. Throws `USAGE` for invalid or incomplete options, and for an unsafe port
- * that no option allows.
+ * Returns the ports that the options ask for. Throws `USAGE` for invalid or incomplete options, and for a port without
+ * TLS that other machines can reach, unless `--behind-proxy` is given.
  */
 export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
   const port = input.number("port");
@@ -95,9 +95,9 @@ function originOf(text: string): string {
 }
 
 /**
- * Returns the OIDC options of a command line; `undefined` if there are none. `hasPorts`: true if the server has ports.
- * Throws `USAGE` for options that are unsafe or incomplete, and for options without a port, because only ports accept
- * tokens.
+ * Returns the OIDC options of a command line; `undefined` if there are none. The default names of the claims are
+ * `chronicle_role` and `chronicle_workspaces`. `hasPorts`: true if the server has ports. Throws `USAGE` for options
+ * that are unsafe or incomplete, and for options without a port, because only ports accept tokens.
  */
 export function plannedOidc({ input }: Pick<CommandContext, "input">, hasPorts: boolean): OidcPlan | undefined {
   const issuer = input.text("oidcIssuer");
@@ -143,8 +143,8 @@ interface TlsFiles {
 }
 
 /**
- * Reads a certificate (with its chain) and its key, in PEM. Throws `USAGE` for any other content, and if the key does
- * not belong to the certificate. The error names the options and the files.
+ * Reads a certificate (with its chain) and its key, in PEM. Throws `USAGE` for any other content, for a key with a
+ * passphrase, and if the key does not belong to the certificate. The error names the options and the files.
  */
 function tlsPair({ cert, key, cwd }: TlsFiles): NonNullable<PortPlace["tls"]> {
   const pair = { cert: read("--tls-cert", cert, cwd), key: read("--tls-key", key, cwd) };

@@ -62,8 +62,9 @@ const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
 };
 
 /**
- * True if an agent, or a command that a run has started, runs this command. The ancestors of the process are checked
- * only for the commands in `PERSONS`.
+ * True if an agent, or a command that a run has started, runs this command. `$CHRONICLE_ROLE` with the value `agent` is
+ * enough. Otherwise, the ancestors of the process are checked, but only for the commands in `PERSONS`. Throws
+ * `NeedsClient` if the ancestors must be checked and this is the store's long-lived process.
  */
 export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
   if (io.env[ROLE_VARIABLE] === "agent") return true;
@@ -73,7 +74,7 @@ export async function isAgents(io: Io, input: Input, command = ""): Promise<bool
 
 /**
  * True if an ancestor of this process belongs to a run, or to an agent that works in the store. With `whose: "agents"`,
- * runs do not count.
+ * runs do not count. Throws `NeedsClient` in the store's long-lived process.
  */
 export async function isWithinAgents(io: Io, input: Input, whose?: Around): Promise<boolean> {
   return (await workAround(io, input, whose)) !== undefined;
@@ -94,7 +95,8 @@ async function workAround(io: Io, input: Input, whose?: Around): Promise<WorkAro
 
 /**
  * Extends the hint of a refusal that tells a person to use another terminal. The new hint names the agent's session to
- * which this terminal belongs, and says how that session ends. Returns other errors unchanged.
+ * which this terminal belongs, and says how that session ends. The refusal is returned unchanged if this terminal
+ * belongs to no session, or if `$CHRONICLE_ROLE` is `agent`. Other errors are always returned unchanged.
  */
 export async function withSession(error: unknown, io: Io, input: Input): Promise<unknown> {
   const isRefusal = error instanceof ChronicleError && error.code === "FORBIDDEN" && error.hint?.includes(WHO_CAN);

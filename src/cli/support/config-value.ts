@@ -39,6 +39,7 @@ export function configKey(typed: string): keyof ConfigShape {
   throw usageError(`there is no key '${typed}'`, `${meant}keys: ${CONFIG_KEYS.join(", ")}`);
 }
 
+/** Returns the change that sets a key. Throws `USAGE` if the key does not take these values. */
 export function configChange(key: keyof ConfigShape, values: readonly string[]): Partial<ConfigShape> {
   const { read, wanted } = KEYS[key];
   const value = read(values);

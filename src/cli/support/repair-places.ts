@@ -10,6 +10,7 @@ const OWN_ORIGIN = "origin";
 
 interface AskedServer {
   readonly address: RemoteAddress;
+  /** The token with which the workspace follows its origin. Absent for all other servers. */
   readonly token?: string | undefined;
   /** The ids or names that the workspace may have on the server, in the order in which they are tried. */
   readonly workspaces: readonly string[];

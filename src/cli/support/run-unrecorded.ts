@@ -6,8 +6,9 @@ import { printable, shownCommand } from "../../process/printable.ts";
 import { optional } from "../../util/optional.ts";
 
 /**
- * Runs a command with the stdin, stdout and terminal of this process, and records nothing. Resolves to the exit code
- * that a shell would report.
+ * Runs a command with the stdin, stdout, stderr and terminal of this process, and records nothing. Resolves to the exit
+ * code that a shell would report. If the command cannot be started, prints the reason. If SIGINT has ended the command,
+ * the present process will also end by SIGINT.
  */
 export async function runUnrecorded(command: readonly string[], io: Io): Promise<number> {
   const [file = ""] = command;
@@ -36,8 +37,8 @@ function isSpawnError(error: unknown): error is Error {
 }
 
 /**
- * Returns the exit code of a shell for a command that could not be started: 127 if it was not found, and otherwise 126.
- * Returns `undefined` if neither the error nor one of its causes is a failed start.
+ * Returns the exit code that a shell reports for a command that could not be started: 127 if the command was not found,
+ * and otherwise 126. Returns `undefined` if neither the error nor one of its causes is a failed start.
  */
 export function startFailureCode(error: unknown): number | undefined {
   if (isSpawnError(error)) return errnoOf(error) === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;

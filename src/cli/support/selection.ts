@@ -5,6 +5,10 @@ import { usageError } from "../../process/usage-error.ts";
 
 const OPTIONS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
+/**
+ * Returns the selection that the options name; empty if no option is given. Throws `USAGE` if several options are
+ * given, or if the path of `--file` is outside of the workspace.
+ */
 export async function selectionOf(context: CommandContext, workspace: WorkspaceApi): Promise<Selection> {
   const { input } = context;
   const given = OPTIONS.filter((name) => input.text(name) !== undefined);

@@ -13,16 +13,19 @@ export interface Following {
    * had events).
    */
   readonly all?: readonly SyncShape[];
-  /** Returns true for a state of a sync at which the display ends. */
+  /** Returns true for a state of a sync at which the display ends. Default: the display does not end at any state. */
   readonly until?: (sync: SyncShape) => boolean;
-  /** Returns a note, which is printed once the origin has admitted the sync. */
+  /**
+   * Returns a note about a sync; `undefined` for no note. It is called once, when the origin has admitted the first
+   * sync, and the note is then printed.
+   */
   readonly note?: (sync: SyncShape) => string | undefined;
 }
 
 /**
  * Shows the work of syncs until `signal` aborts or `until` is met. With `--json`, prints each event as one line.
- * Otherwise, prints one line with the time for each event that people need to see, and on a terminal a last line with
- * the present state.
+ * Otherwise, prints each event that people need to see, with the time. On a terminal, a last line on stderr shows the
+ * present state of the sync that had the last event.
  */
 export async function showSyncs(
   context: CommandContext,

@@ -77,8 +77,8 @@ async function settleOne(context: CommandContext, asked: Asked, way: SyncResolut
 }
 
 /**
- * Throws the error. If the error means that a side of the conflict has changed, first saves the merged content to a
- * file and names that file in the hint.
+ * Throws the error. If the error means that a side of the conflict has changed, first saves the merged content (if
+ * given) to a file, and names that file in the hint.
  */
 function refusedWith(error: unknown, merged: Uint8Array | undefined): never {
   const isChanged = error instanceof ChronicleError && error.data["changed"] === true;

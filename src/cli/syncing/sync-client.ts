@@ -20,6 +20,7 @@ export interface SyncClient extends AsyncDisposable {
 
 /** The time within which a newly started server must answer, in milliseconds. */
 const START_MS = 20_000;
+/** The time between two checks whether a newly started server answers, in milliseconds. */
 const LOOK_MS = 50;
 
 /** The minimum time between two starts of the server, in milliseconds. It is short, because the user is waiting. */
@@ -61,8 +62,9 @@ export async function runningClient(context: CommandContext): Promise<SyncClient
 }
 
 /**
- * Connects a command that only reads. Starts the server if none is running and the store has syncs. Returns `undefined`
- * if none is running and the store has no syncs.
+ * Connects to the syncs for a command that only reads. If the server is not running and a workspace of the store
+ * follows or followed an origin, starts the server. Returns `undefined` if the server is not running and there is no
+ * such workspace.
  */
 export async function readingClient(context: CommandContext): Promise<SyncClient | undefined> {
   const running = await runningClient(context);
@@ -144,8 +146,8 @@ export function namingSync(
 }
 
 /**
- * Does work on a sync. If `work` throws, adds the sync's id to the commands in the error's hint where it is needed (see
- * `namingSync`).
+ * Runs `work` on a sync. If `work` throws an error with a hint about syncs, adds the sync's id to the commands in the
+ * hint where it is needed (see `namingSync`).
  */
 export async function onSync<T>(
   context: CommandContext,
@@ -176,7 +178,8 @@ function matching(all: readonly SyncShape[], named: string, cwd: string): readon
 }
 
 /**
- * Returns the only sync. `none`: the message if there is none. `how`: the beginning of the hint about how to name one.
+ * Returns the only sync. Throws `NOT_FOUND` with the message `none` if there is no sync, and `AMBIGUOUS` if there are
+ * several. `how`: the beginning of the hint about how to name one.
  */
 function onlyOf(found: readonly SyncShape[], none: string, how = "name one by"): SyncShape {
   const [only, second] = found;

@@ -6,8 +6,9 @@ import { placesOf } from "../../process/places.ts";
 import { troubleLines } from "../render/syncs.ts";
 
 /**
- * Returns a note about a problem of the workspace's sync and the next step. Returns no note if the store's server
- * reports no problem.
+ * Returns a note about a problem of the workspace's sync and the next step. Returns no note with `--remote`, if the
+ * workspace follows no origin, if the store's server does not answer, or if the server reports no problem. `workspace`:
+ * the id of the workspace.
  */
 export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
   const { io, input, remote } = context;

@@ -5,6 +5,7 @@ import { typedPath } from "../../process/user-path.ts";
 export interface UpstreamAddress {
   /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
   readonly url: string;
+  /** The id or name of a workspace, which is the text after `#`; `undefined` if there is none. */
   readonly workspace: string | undefined;
 }
 
@@ -13,7 +14,8 @@ const FORMS =
 
 /**
  * Parses `URL` or `URL#WORKSPACE`. The last `#` separates the parts, because a socket's path may contain `#`, while
- * names and ids do not. Throws `USAGE` for an invalid address.
+ * names and ids do not. `cwd`: the folder that a relative path of a socket starts from. Throws `USAGE` for an invalid
+ * address.
  */
 export function parseUpstream(text: string, cwd: string): UpstreamAddress {
   const at = text.lastIndexOf("#");
@@ -36,7 +38,8 @@ export function originUrl(url: string, cwd: string): string {
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
     throw usageError(`${url} is no address of an origin`, meantBy(url));
-  // Removes the path for replicas, because people may paste an address with this path, and clients add the path again.
+  // Removes slashes at the end and the path `/v1/replicate`. People may paste an address with this path, and clients
+  // add the path themselves.
   return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
 }
 
@@ -45,7 +48,10 @@ function meantBy(text: string): string {
   return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
-/** Returns the address of a socket from its path as it was typed. Throws `USAGE` if the path is empty or too long. */
+/**
+ * Returns the address of a socket from its path as it was typed. Throws `USAGE` if the path is empty, begins with `~`,
+ * or is too long.
+ */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = typedPath(cwd, "the path of the socket", path);
