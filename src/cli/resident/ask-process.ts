@@ -37,7 +37,7 @@ export type ShowProgress = (text: string) => void;
 
 /**
  * Asks the long-lived process of the store in `home` to carry out a command. Resolves to its answer, or to the reason
- * why this process must do the command itself. Rejects only if a complete reply with status 200 is no valid answer.
+ * why this process must do the command itself. Never rejects.
  */
 export async function askProcess(
   disk: Disk,
@@ -58,17 +58,16 @@ export async function askProcess(
   const reply = await post(address, COMMAND_PATH, { body: JSON.stringify(call), request, show });
   if (reply === "unreachable") return { state: "missing", home };
   if (reply === "lost") return { state: "lost", home, request };
-  // A reply may come after a change even if its status is not 200, for example after an unexpected error. `isBegun`
+  // A reply may come after a change even if it is no valid answer, for example after an unexpected error. `isBegun`
   // keeps the request's id, so that the change is not made twice.
-  const answer = reply.status === 200 ? decodeAnswer(reply.body) : { direct: "no answer", isBegun: true };
+  const answer = answerIn(reply) ?? { direct: "no answer", isBegun: true };
   if (!("direct" in answer)) return answer;
   return answer.isBegun === true ? { state: "direct", request } : { state: "direct" };
 }
 
 /**
  * Reports the end of the command of a run. `request`: the id of the request that ordered the command. Resolves to
- * `undefined` if the process does not answer or does not know the run. Rejects only if a complete reply with status 200
- * is no valid answer.
+ * `undefined` if the process does not answer or does not know the run. Never rejects.
  */
 export async function reportEnd(
   home: string,
@@ -78,13 +77,23 @@ export async function reportEnd(
   const address = join(home, "run", "serve.sock");
   const body = JSON.stringify(report);
   const reply = await post(address, COMMAND_ENDED_PATH, { body, request, show, healthMs: END_HEALTH_MS });
-  const answer = typeof reply === "object" && reply.status === 200 ? decodeAnswer(reply.body) : undefined;
+  const answer = typeof reply === "object" ? answerIn(reply) : undefined;
   return answer === undefined || "direct" in answer ? undefined : answer;
 }
 
 interface Reply {
   readonly status: number;
   readonly body: Uint8Array;
+}
+
+/** Returns the answer in a reply; `undefined` if the reply is no valid answer. */
+function answerIn({ status, body }: Reply): CommandAnswer | undefined {
+  if (status !== 200) return undefined;
+  try {
+    return decodeAnswer(body);
+  } catch {
+    return undefined;
+  }
 }
 
 interface Post {
