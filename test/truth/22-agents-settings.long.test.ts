@@ -179,7 +179,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     using box = new Sandbox();
     await box.must(["init"]);
     await box.must(["agents", "install", "codex"]);
-    const words = /Codex skips hooks in .*hooks\.json that nobody has accepted: .*PreToolUse/;
+    const words = /Codex skips hooks in .*hooks\.json that are not accepted, or are switched off: .*PreToolUse/;
     expect((await box.call(["agents", "status", "codex", "--user"])).stdout).toMatch(words);
     expect((await box.must(["status"])).stdout).toMatch(words);
     accept(box, "codex");
@@ -187,7 +187,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     const config = join(box.folder, "home/.codex/config.toml");
     const [first = "", rest = ""] = readFileSync(config, "utf8").split(/(?<=pre_tool_use:0:0"\]\n)/);
     writeFileSync(config, `${first}enabled = false\n${rest}`);
-    expect((await box.must(["status"])).stdout).toMatch(/nobody has accepted: PreToolUse \(/);
+    expect((await box.must(["status"])).stdout).toMatch(/are not accepted, or are switched off: PreToolUse \(/);
     writeFileSync(config, "no = = toml\n");
     expect((await box.must(["status"])).stdout).toMatch(words);
     // Whatever is noted: hooks that are called were accepted.

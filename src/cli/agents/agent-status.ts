@@ -179,8 +179,8 @@ function unaccepted(
   if (last !== undefined && Date.parse(last) > written) return [];
   const events = unacceptedEvents(file, configPath(agent, ".codex/config.toml", { ...base, scope: "user" }));
   if (events.length === 0) return [];
-  const what = `Codex skips hooks in ${file} that nobody has accepted: ${events.join(", ")}`;
-  return [{ what, hint: "start codex, and accept them (/hooks shows them)", stops: true }];
+  const what = `Codex skips hooks in ${file} that are not accepted, or are switched off: ${events.join(", ")}`;
+  return [{ what, hint: "start codex, and accept them or switch them on (/hooks shows them)", stops: true }];
 }
 
 /**
