@@ -41,8 +41,8 @@ export function limit(usual: number, most: number): z.ZodDefault<z.ZodNumber> {
 }
 
 /**
- * Returns an absolute path within the workspace as a relative path, because models give both. Any other path is
- * unchanged.
+ * Returns an absolute path within the workspace's folder as a relative path (`.` for the folder itself), because models
+ * give absolute and relative paths. Returns any other path unchanged.
  */
 export function inWorkspace(workspace: WorkspaceApi, given: string): string {
   if (given === workspace.path) return ".";
@@ -57,7 +57,7 @@ export function pathsIn(
   return { paths: given.map((one) => inWorkspace(workspace, one)) };
 }
 
-/** A call may give at most one of these arguments. */
+/** The arguments that select work. A call may give at most one of them; `selectionOf` refuses several. */
 export const selectionShape = {
   action: actionId.optional(),
   turn: named("an agent's turn, as list_actions shows it; `last` is the one that changed something last").optional(),
@@ -71,7 +71,7 @@ const KEYS = ["action", "turn", "session", "actor", "file", "since"] as const;
 
 type Given = { readonly [key in (typeof KEYS)[number]]?: string | undefined };
 
-/** Returns `undefined` if no argument is given. Throws `USAGE` if there are several. */
+/** Returns the selection of the given argument; `undefined` if none is given. Throws `USAGE` if several are given. */
 export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | undefined {
   const named = KEYS.filter((key) => given[key] !== undefined);
   if (named.length > 1) {
@@ -86,8 +86,8 @@ export function selectionOf(workspace: WorkspaceApi, given: Given): Selection | 
 }
 
 /**
- * Tells a model how to redo what was undone. `id` is the id of the undo to name, or `null` if `redo` without an id
- * suffices.
+ * Returns a sentence that tells a model how to redo work that was undone. `id` is the id of the undo. With `null`, the
+ * sentence names `redo` without an id.
  */
 export function redoOf(id: string | null): string {
   return id === null ? "redo brings it again." : `redo {"operation":"${id}"} brings it again.`;

@@ -1,19 +1,19 @@
 import { withVisible } from "../core/values/invisible.ts";
 
-/** Returns the first `most` characters of a text. A text that was cut ends with `…`. */
+/** Returns a text of at most `most` UTF-16 code units. If the text is longer, `…` replaces its end. */
 export function shortened(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 /**
- * Returns text from elsewhere (a file's name, a summary) on one line, so that a name with a line break cannot pass for
- * Chronicle's own text.
+ * Returns text from elsewhere (a file's name, a summary) on one line, cut to `most` UTF-16 code units. Line breaks and
+ * other invisible characters then become `\u{…}`, so that a name cannot pass for Chronicle's own text.
  */
 export function oneLine(text: string, most = 300): string {
   return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** `1 path`, `2,000 paths`. */
+/** Returns a count with its noun: `1 path`, `2,000 paths`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }

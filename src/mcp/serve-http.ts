@@ -12,7 +12,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_CONNECTIONS = 100;
 
 interface HttpOptions {
-  /** 0 for any free port. */
+  /** The port to listen on. With 0, the system chooses a free port. */
   readonly port: number;
   /** Each request must contain this token: `Authorization: Bearer <token>`. */
   readonly token: string;
@@ -20,10 +20,11 @@ interface HttpOptions {
 
 interface RunningHttp {
   readonly url: string;
+  /** Ends the open requests and all connections. */
   close(): Promise<void>;
 }
 
-/** Serves MCP over HTTP at `/mcp` on 127.0.0.1. Rejects if the port is in use. */
+/** Serves MCP over HTTP at `/mcp` on 127.0.0.1. Rejects if the port cannot be opened, such as one that is in use. */
 export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
   const onerror = (error: Error) => parts.report(error.message);
   const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });
@@ -85,7 +86,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   await hand(await serving.handler.fetch(asked), response);
 }
 
-/** Returns `undefined` if the body has more than `MAX_BODY_BYTES`. */
+/** Returns the body; `undefined` if it has more than `MAX_BODY_BYTES`. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -126,7 +127,7 @@ interface Refusal {
 
 const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 
-/** Admits a request only if it has the token and names no foreign host or origin. */
+/** Admits a request only if it is for `/mcp`, has the token, and follows the rules of `strangerOf` (host, origin). */
 class LoopbackAdmission {
   readonly #served: ServedAddresses;
   readonly #token: Buffer;
@@ -137,7 +138,7 @@ class LoopbackAdmission {
     this.#token = digestOf(token);
   }
 
-  /** Judges by the head of the request alone. Returns `undefined` if the request is admitted. */
+  /** Returns why a request is refused; `undefined` if it is admitted. Needs only the head of the request. */
   refusalOf(head: RequestHead): Refusal | undefined {
     const stranger = strangerOf(head, this.#served);
     if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
@@ -147,7 +148,10 @@ class LoopbackAdmission {
     return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
   }
 
-  /** Compares digests, so that timing reveals neither the token's length nor its matching part. */
+  /**
+   * Returns true if the header has the token. Compares digests, so that the time reveals neither the length of the
+   * token nor how much of it matches.
+   */
   #isBearer(authorization: string | undefined): boolean {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
     return timingSafeEqual(digestOf(given), this.#token);

@@ -9,7 +9,10 @@ interface Answered {
   readonly reports: readonly string[];
 }
 
-/** Returns the refusals of some text, which is all that the client sends. */
+/**
+ * Sends `text` as the whole input of a server. Returns the id and the code of each error that the server answers, and
+ * the server's reports.
+ */
 async function refusalsOf(text: string): Promise<Answered> {
   await using project = new Project();
   const { parts, reports } = serverParts(project);

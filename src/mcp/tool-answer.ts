@@ -3,18 +3,18 @@ import { ChronicleError } from "../core/values/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 import { hintInTools } from "./tool-words.ts";
 
-/** The maximum number of characters of text in one answer. Longer text is cut, with a note. */
+/** The maximum number of characters of an answer's text without its next steps. Longer text is cut, with a note. */
 const MAX_TEXT = 40_000;
 
 /** A tool's answer: words for the model, and data for programs. */
 export interface Answer {
   readonly summary: string;
   readonly lines?: readonly string[];
-  /** Possible next steps: one sentence each, with the tool's name. */
+  /** Possible next steps: one sentence each, mostly with the call of a tool. Default: none. */
   readonly next?: readonly string[];
-  /** The engine's result, with its lists capped (`show.ts`). */
+  /** The engine's result for programs, with its lists cut to a maximum length (`show.ts`). */
   readonly data: Readonly<Record<string, unknown>>;
-  /** True if the tool did not do what was asked. */
+  /** True if the tool did not do what was asked. Clients then see the answer as an error. Default: false. */
   readonly failed?: boolean;
 }
 
@@ -23,7 +23,10 @@ function capped(text: string): string {
   return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
 }
 
-/** Clients show the model either the text or the structured content, so each must suffice by itself. */
+/**
+ * Returns an answer in the form of MCP. The text and the structured content must each suffice alone, because a client
+ * shows the model only one of them.
+ */
 export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
   const text = [summary, ...lines].join("\n");
   const steps = next.map((step) => `\nNext: ${step}`).join("");
@@ -35,15 +38,19 @@ export function resultOf({ summary, lines = [], next = [], data, failed }: Answe
 }
 
 export interface ErrorHow {
-  /** The tool's hints, by error code. */
+  /** The tool's hints, by error code. Default: none. */
   readonly hints?: Readonly<Record<string, string>> | undefined;
   /**
-   * The names of the tool's arguments. `undefined` if no workspace is open yet or the tool is unknown; the error's hint
-   * then stays as it is.
+   * The names of the tool's arguments, for `hintInTools`. If it is `undefined`, the error's hint stays as it is: no
+   * workspace is open yet, or the tool is unknown.
    */
   readonly args?: ReadonlySet<string> | undefined;
 }
 
+/**
+ * Returns an error in the form of MCP. Any error that is not a `ChronicleError` has the code `INTERNAL`. The tool's
+ * hint for the code precedes the error's own hint.
+ */
 export function errorResult(error: unknown, { hints = {}, args }: ErrorHow = {}): CallToolResult {
   const { code, message, hint, data } = told(error);
   const own = hint === undefined || args === undefined ? hint : hintInTools(hint, args);

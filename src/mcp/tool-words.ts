@@ -1,6 +1,6 @@
 /**
- * Maps the commands in the engine's hints and notes to calls of tools. A command comes before any shorter one that it
- * contains.
+ * Maps the commands in the engine's hints and notes to calls of tools. The patterns are applied in this order. So the
+ * pattern of a command comes before that of a shorter command with which it begins.
  */
 const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo) (\w[\w-]{7,}) --force/g, '$1 {"operation":"$2","force":true}'],
@@ -20,21 +20,21 @@ const CALLS: readonly (readonly [command: RegExp, call: string])[] = [
   [/chronicle (undo|redo|status|verify)(?=`)/g, "$1"],
 ];
 
-/** Replaces each command that has an equivalent tool by a call of that tool. */
+/** Returns the text with a call of a tool in place of each command that `CALLS` contains. */
 export function inCalls(text: string): string {
   return CALLS.reduce((so, [command, call]) => so.replaceAll(command, call), text);
 }
 
-/** A command of the command line, or an option. */
+/** Matches a command or an option of the command line. */
 const COMMAND = /\bchronicle [a-z-]|(?<![\w-])--[a-z]/;
 
 /** Options of the command line that some tools also take as arguments. */
 const ARGUMENTS = ["force", "dry_run"] as const;
 
 /**
- * Rewrites an error's hint for a model: commands become calls of tools, and options become the tool's own arguments. If
- * the result still names a command or an option, the hint is for a person. Such a hint stays as it is, and a prefix
- * says so.
+ * Rewrites an error's hint for a model. Commands become calls of tools. Options become arguments of the tool that has
+ * failed, if they are among its arguments (`args`). If the result still names a command or an option, the hint is for a
+ * person: the function then returns the unchanged hint with a prefix that says so.
  */
 export function hintInTools(hint: string, args: ReadonlySet<string>): string {
   const known = ARGUMENTS.filter((one) => args.has(one));

@@ -12,7 +12,10 @@ import { outputSchemaOf } from "./outputs.ts";
  */
 export type Effect = "reads" | "records" | "changes";
 
-/** One MCP tool. The list of tools that clients see and the table in `docs/mcp.md` are generated from these fields. */
+/**
+ * One MCP tool. The list of tools that clients see is made from these fields. A test checks that the table in
+ * `docs/mcp.md` agrees with them.
+ */
 export interface ToolSpec<Input extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
@@ -22,9 +25,9 @@ export interface ToolSpec<Input extends z.ZodObject> {
   /** The fields of an answer besides the summary and the next steps (see `outputs.ts`). */
   readonly output: z.ZodRawShape;
   readonly effect: Effect;
-  /** True if a second call with the same arguments changes nothing more. */
+  /** True if a second call with the same arguments changes nothing more. Default: true for `reads`, otherwise false. */
   readonly idempotent?: boolean;
-  /** Hints, by error code. They name tools. */
+  /** Hints that name tools, by error code. The answer to an error has this hint before the error's own hint. */
   readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
   readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
 }
@@ -33,8 +36,11 @@ export interface ToolSpec<Input extends z.ZodObject> {
 export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "output" | "run"> {
   readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
   readonly outputSchema: { readonly type: "object"; readonly [key: string]: unknown };
+  /** The names of the arguments. */
   readonly args: ReadonlySet<string>;
-  /** Throws `USAGE` for arguments that do not fit the schema. */
+  /**
+   * Runs the tool. Rejects with `USAGE` if the arguments do not fit the schema. `workspace` is called only if they fit.
+   */
   readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
 }
 

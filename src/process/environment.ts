@@ -1,14 +1,17 @@
 import { homedir } from "node:os";
 
-/** The variable that `run --otr` sets for its command, so that hooks in it record nothing. */
+/** The variable that `run --otr` sets for its command, so that hooks of agents within the command record nothing. */
 export const OFF_RECORD_VARIABLE = "CHRONICLE_OTR";
 
-/** The retention limits of commands and hooks, unless `config.yaml` has others. Nothing of the last day is pruned. */
+/**
+ * The default retention limits in commands and hooks: nothing that is younger than a day is pruned. A limit in
+ * `config.yaml` takes precedence.
+ */
 export const retentionDefaults = { min_age_hours: 24 } as const;
 
 /**
- * Returns `$HOME`, or the home folder that the system knows if `HOME` is unset. Returns an empty string if both are
- * unknown; `placesOf` refuses it if it needs a home folder.
+ * Returns `$HOME`. If `HOME` is unset, returns the home folder that the system knows, or an empty string if the system
+ * knows none. `placesOf` refuses the empty string if it needs a home folder.
  */
 export function ownHome(env: Readonly<Record<string, string | undefined>>): string {
   const given = env["HOME"];

@@ -1,10 +1,14 @@
-/** The parsed command line, with typed access. The names are commander's: `--max-entries` is `maxEntries`. */
+/**
+ * The parsed command line, with typed access. The options have commander's names: `--max-entries` is `maxEntries`. An
+ * option whose value has another type than the method returns counts as not given.
+ */
 export class Input {
   readonly #options: Readonly<Record<string, unknown>>;
   /** All arguments, including those after `--`. */
   readonly args: readonly string[];
-  /** The arguments before `--`. `after` has the others. */
+  /** The arguments before `--`; all arguments if there is no `--`. */
   readonly before: readonly string[];
+  /** The arguments after `--`. */
   readonly after: readonly string[];
 
   /** `dashed` is the number of arguments after `--`. */
@@ -20,6 +24,7 @@ export class Input {
     return this.#options[name] === true;
   }
 
+  /** True if the option was given or has a default. */
   has(name: string): boolean {
     return this.#options[name] !== undefined;
   }
@@ -34,7 +39,7 @@ export class Input {
     return typeof value === "number" ? value : undefined;
   }
 
-  /** The values of an option that can be repeated, in order. */
+  /** The values of an option that can be repeated, in order; empty if it was not given. */
   list(name: string): string[] {
     const value = this.#options[name];
     return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];

@@ -9,34 +9,42 @@ export interface Sink {
   readonly colours: boolean;
   /** The width in characters; 80 if it is unknown. */
   readonly columns: number;
-  /** True if the reader has gone (`EPIPE`). Further output is then dropped. */
+  /**
+   * True if a write has failed, for example because the reader has closed the stream (`EPIPE`). Further output is then
+   * dropped.
+   */
   readonly broken: boolean;
   write(text: string): void;
-  /** Resolves when the stream can take more bytes. */
+  /** Writes the bytes. Resolves when they are written, or dropped because a write has failed. */
   writeBytes(bytes: Uint8Array): Promise<void>;
 }
 
-/** The surroundings of the command line. `main.ts` makes them from the process. */
+/**
+ * The surroundings of the command line. `start.ts` makes them from the process. If the store's long-lived process
+ * carries out a command, they are those of the client process.
+ */
 export interface Io {
   /** The arguments without the program and the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The home folder; empty if it is unknown (see `ownHome`). */
   readonly userHome: string;
-  /** The descriptors and texts that this process inherited. A command that replaces it must inherit them, too. */
+  /** What this process has inherited from its parent. A command that replaces this process must inherit it, too. */
   readonly inherited: Inheritance;
   readonly version: string;
   readonly out: Sink;
   readonly err: Sink;
   readonly stdinIsTerminal: boolean;
+  /** Reads stdin to its end, as UTF-8. */
   readStdin(): Promise<string>;
   /** Stdin and stdout themselves, for a command that uses a protocol on them. */
   streams(): { readonly input: Readable; readonly output: Writable };
-  /** Throws `NOT_FOUND` if the current folder was removed. */
+  /** Returns the current folder. Throws `NOT_FOUND` if it was removed. */
   cwd(): string;
   chdir(folder: string): void;
-  /** In epoch milliseconds. */
+  /** Returns the time, in epoch milliseconds. */
   now(): number;
-  /** `once`: the process ends right after the store is closed (see `openStoreOnce`). */
+  /** Opens a store. `once`: the process ends right after the store is closed (see `openStoreOnce`). Default: false. */
   openStore(options: StoreOptions, once?: boolean): Promise<StoreApi>;
   /**
    * Set if this is the store's long-lived process and it carries out a command for a client process. `needsClient`
@@ -48,27 +56,30 @@ export interface Io {
     readonly changing: () => void;
     readonly progress: (text: string) => void;
   };
-  /** The id of the request. A change is made only once for each id. */
+  /** The id of this command, if the store's process was asked for it. A change is made only once for each id. */
   readonly request?: string;
   /** Starts the command of a run in the client process for which this process carries out `chronicle run`. */
   readonly runner?: CommandRunner;
-  /** The end of a run's command that outlived the store's process, which had recorded the start of the run. */
+  /**
+   * The end of a run's command, if the store's process has recorded the start of the run, and has then ended before the
+   * command. This process records the end.
+   */
   readonly ended?: RunOptions["ended"];
-  /** Runs a command line in other surroundings. Resolves to its exit code. */
+  /** Runs a command line in other surroundings, for a process that carries out commands. Resolves to the exit code. */
   readonly runInside?: (io: Io) => Promise<number>;
   /**
-   * Calls back at Ctrl-C, SIGTERM and SIGHUP, which then do not end the process. Returns a function that removes the
-   * callback.
+   * Calls back at SIGINT (Ctrl-C), SIGTERM and SIGHUP. These signals then do not end the process. Returns a function
+   * that removes the callback.
    */
   onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /**
-   * Ends this process by the signal that ended its command, once all output is written. An exit code would not end a
-   * loop in the shell.
+   * Ends this process by the signal that ended its command, once all output is written. A signal is used, because a
+   * shell continues a loop after an exit code. If this process ignores the signal, it ends with its exit code.
    */
   endBy(signal: NodeJS.Signals): void;
   /**
-   * Calls back with uncaught errors. Errors of the system, of SQLite and of Chronicle (`ChronicleError`) then no longer
-   * end the process. Returns a function that removes the callback.
+   * Calls back with each uncaught error. Errors of the system, of SQLite and of Chronicle (`ChronicleError`) then do
+   * not end the process; any other error still does. Returns a function that removes the callback.
    */
   onUncaught(callback: (error: unknown) => void): () => void;
 }

@@ -7,7 +7,10 @@ function localToUtc([year, month, day, ...clock]: CalendarTime): number {
   return time.setFullYear(year, month, day);
 }
 
-/** Gives a moment without a zone the zone of the user. */
+/**
+ * Converts a moment that is a time without a zone to the same moment in UTC. Such a time is in the zone of this process
+ * (`TZ`). Returns any other text unchanged.
+ */
 export function inLocalZone(text: string): string {
   return withZone(text, localToUtc);
 }

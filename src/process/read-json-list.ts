@@ -3,7 +3,7 @@ import { errnoOf } from "../core/values/errors.ts";
 import { readWholeFile } from "./user-files.ts";
 import { usageError } from "./usage-error.ts";
 
-/** Returns the JSON array in a file. Throws `USAGE` if the file cannot be read or does not contain one. */
+/** Returns the JSON array in a file. Throws `USAGE` if the file cannot be read or does not contain a JSON array. */
 export function readJsonList(file: string, cwd: string): readonly unknown[] {
   const text = readUserFile(file, cwd);
   let value: unknown;
@@ -17,12 +17,15 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
   return value;
 }
 
-/** Reads a text file. `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
+/** Like `readUserBytes`, but returns the content as UTF-8 text. Bytes that are not UTF-8 become U+FFFD. */
 export function readUserFile(file: string, cwd: string, option?: string): string {
   return readUserBytes(file, cwd, option).toString("utf8");
 }
 
-/** Reads a file. `option` is the option that named the file. Throws `USAGE` if the file cannot be read. */
+/**
+ * Reads a file. A relative path is relative to `cwd`. `option`, if given, is the option that named the file, for the
+ * error message. Throws `USAGE` if the file cannot be read.
+ */
 export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
   try {
     return readWholeFile(resolve(cwd, file));

@@ -7,7 +7,7 @@ import { writeFileDurably, writeFully } from "../disk/write-fully.ts";
 
 /**
  * Reads a file to its end and ignores its reported size, because some disks report 0 for a file that is not empty. The
- * path must be absolute, and links are followed. Throws system errors.
+ * path must be absolute, and links are followed. Throws the errors of `filePieces`.
  */
 export function readWholeFile(path: string): Buffer {
   return Buffer.concat([...filePieces(path)]);
@@ -15,12 +15,15 @@ export function readWholeFile(path: string): Buffer {
 
 const PIECE = 256 * 1024;
 
-/** Yields the content of a file in pieces. The path must be absolute, and links are followed. Throws system errors. */
+/**
+ * Yields the content of a file in pieces. The path must be absolute, and links are followed. Throws system errors;
+ * `ENOTSUP` for a pipe, device or socket.
+ */
 export function* filePieces(path: string): Iterable<Uint8Array> {
   const disk = new NodeDisk();
   const fd = disk.open(disk.realpath(path), "read");
   try {
-    // Refuse a pipe, because a reader cannot tell its end from a pause.
+    // A reader could not tell the end of a pipe from a pause.
     if (disk.fstat(fd).kind === "special")
       throw Object.assign(new Error("ENOTSUP: no regular file"), { code: "ENOTSUP" });
     for (;;) {
@@ -36,7 +39,7 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
 
 /**
  * Returns the stat of the file at an absolute path; for a link, the stat of its target, because a link has no
- * permissions of its own. Returns `undefined` if there is nothing.
+ * permissions of its own. Returns `undefined` if there is nothing, or only a link without a target.
  */
 export function statBehindLink(path: string): FileStat | undefined {
   const disk = new NodeDisk();
@@ -50,6 +53,7 @@ export function statBehindLink(path: string): FileStat | undefined {
   }
 }
 
+/** Returns true if anything is at an absolute path, including a link without a target. */
 export function isThere(path: string): boolean {
   return new NodeDisk().lstat(path) !== undefined;
 }
@@ -60,9 +64,10 @@ export function isLink(path: string): boolean {
 }
 
 /**
- * Writes a whole file (an absolute path). A reader sees either the old or the new content. A device or pipe at the path
- * is written to, and not replaced by a file. Throws system errors. Throws `ELOOP` for a link, because somebody else may
- * have chosen its target.
+ * Writes a whole file (an absolute path). A new file with the mode 0o644 replaces the old one, so that a reader sees
+ * either the old or the new content. A device or pipe at the path is written to, and not replaced by a file. Throws
+ * system errors. Throws `EISDIR` for a folder. Throws `ELOOP` for a link, because somebody else may have chosen its
+ * target.
  */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   const disk = new NodeDisk();
@@ -71,8 +76,8 @@ export function writeWholeFile(path: string, content: string | Uint8Array): void
 }
 
 /**
- * Checks that `writeWholeFile` can write a path: makes a file beside the path, and removes it. Throws system errors.
- * For a device or pipe, only the permissions are checked.
+ * Checks that `writeWholeFile` can write a path: makes a file beside the path, and removes it. Throws the errors of
+ * `writeWholeFile`. For a device or pipe, only the permissions are checked.
  */
 export function checkWritable(path: string): void {
   const disk = new NodeDisk();
@@ -115,8 +120,9 @@ export function readTextIfThere(path: string, how?: "exactly"): string | undefin
 }
 
 /**
- * Writes a file of the user's configuration. A reader sees either the old or the new content. A link stays a link, the
- * mode stays the same (`mode` for a new file), and missing folders are made. Throws system errors.
+ * Writes a file of the user's configuration. A reader sees either the old or the new content. For a link, its target is
+ * replaced, and the link stays. The mode stays the same; a new file gets `mode` (default: 0o644). Missing folders are
+ * made. Throws system errors.
  */
 export function replaceUserFile(path: string, text: string, mode = 0o644): void {
   const disk = new NodeDisk();
@@ -126,12 +132,15 @@ export function replaceUserFile(path: string, text: string, mode = 0o644): void 
   writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
 }
 
-/** Throws system errors. */
+/** Removes a file, or a link but not its target. Throws system errors. */
 export function removeUserFile(path: string): void {
   new NodeDisk().unlink(path);
 }
 
-/** Makes a folder among the temporary files, and returns its path with links resolved. Throws system errors. */
+/**
+ * Makes a folder that only the user can use (mode 0o700) among the temporary files. Returns its path with links
+ * resolved. Throws system errors; `EEXIST` if the name is taken.
+ */
 export function makeEmptyFolder(name: string): string {
   const disk = new NodeDisk();
   const path = join(disk.realpath(tmpdir()), name);
@@ -139,7 +148,7 @@ export function makeEmptyFolder(name: string): string {
   return path;
 }
 
-/** Throws system errors. */
+/** Removes an empty folder. Throws system errors, such as `ENOTEMPTY`. */
 export function removeEmptyFolder(path: string): void {
   new NodeDisk().removeFolder(path);
 }

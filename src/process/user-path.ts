@@ -19,7 +19,7 @@ function withRealFolder(path: string): string {
 
 /**
  * Returns the folder with its links resolved. If the folder is missing (a deleted file can be in such a folder),
- * resolves the links above it.
+ * resolves the links above it. Throws any other system error, such as `ELOOP`.
  */
 function realFolder(folder: string): string {
   try {
@@ -44,12 +44,13 @@ function notFromRoot(typed: string): ChronicleError {
 }
 
 interface PathOwner {
-  /** The workspace's folder, or an empty string. */
+  /** The workspace's folder; empty if it has none, or if none is known here. */
   readonly path: string;
   status(): Promise<{ readonly roots: readonly Root[] }>;
 }
 
 interface Root {
+  /** The root's id, which begins its paths (`@<root id>:path`); `null` for the first root. */
   readonly id: string | null;
   readonly path: string;
   /** Set if only this file of the folder is tracked. */
@@ -57,8 +58,8 @@ interface Root {
 }
 
 /**
- * Returns the path beneath the root, or `undefined` if the path is not beneath it. Beneath a root that is a single file
- * are only this file and, for a database, the files that form one unit with it.
+ * Returns the path relative to the root's folder; `undefined` if the path is not in the root. A root that is a single
+ * file contains only this file, and the files that form one unit with it if it is a database (`unitOf`).
  */
 function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
   const inner = beneath(folder, path);
@@ -77,7 +78,10 @@ function asGiven(root: string | undefined, inner: string): string {
  */
 export class UserPaths {
   readonly #workspace: PathOwner;
-  /** True if the workspace's folder is on another machine. Links in its path cannot be resolved then. */
+  /**
+   * True if the workspace is on a server. Links in typed paths are then not resolved, because they would be links on the
+   * server's machine.
+   */
   readonly #isRemote: boolean;
   /** The folder to which typed paths are relative: the user's current folder, or the workspace's. */
   readonly #cwd: string;
@@ -85,8 +89,10 @@ export class UserPaths {
   readonly #root: string;
 
   /**
-   * `cwd` is undefined if the workspace is on a server. `named` is true if the user chose the workspace by its name. In
-   * that case, typed paths are relative to the workspace's root, unless the user stands in the workspace's folder.
+   * `cwd` is the user's current folder; `undefined` if the workspace is on a server. `named` (default: false) is true
+   * if the user chose the workspace by its id or name. Typed paths are relative to the workspace's root in three cases:
+   * the workspace is on a server; it has no folder; or it was chosen by its id or name, and the user stands outside of
+   * its folder. Otherwise, typed paths are relative to `cwd`.
    */
   constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
@@ -97,7 +103,10 @@ export class UserPaths {
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
-  /** Returns the workspace's path for a typed path. Throws `USAGE` for a path outside of the workspace. */
+  /**
+   * Returns the workspace's path for a typed path. Throws `USAGE` for a path outside of the workspace, and a system
+   * error if the links in the path cannot be resolved.
+   */
   async toWorkspace(typed: string): Promise<string> {
     // A path of a further root (`@two:x`) or in base64 is passed on as it is. `resolve` would damage base64, in which a
     // slash is a digit.
@@ -106,8 +115,8 @@ export class UserPaths {
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return asGiven(undefined, inner ?? absolute);
-    // The recorded folders of roots are paths without links, so the links in the typed path are resolved before it is
-    // compared with them.
+    // Resolve the links in the typed path before it is compared with the folders of the roots, because these are
+    // recorded as paths without links.
     const real = this.#isRemote ? absolute : withRealFolder(absolute);
     const within = beneath(this.#root, real);
     return within === undefined ? this.#inFurtherRoot(absolute, real) : asGiven(undefined, within);

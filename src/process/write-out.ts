@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 const FULL_PIPE_MS = 5;
 
 /**
- * Blocks this thread for `ms` milliseconds. Only the timeout ends the wait, because no other thread knows the buffer.
+ * Blocks this thread for `ms` milliseconds. Only the timeout ends the wait, because no other thread has the buffer.
  */
 function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

@@ -38,12 +38,17 @@ import { sendEvents } from "./answers/send-events.ts";
 import { SAFE_HEADERS, replyProblem } from "./answers/send.ts";
 import { optional } from "../util/optional.ts";
 
+/** The parts and settings of a server that answer requests. */
 export interface Answering extends StoreParts {
   readonly version: string;
-  /** The workspace of the folder in which the server was started; `null` if there is none or it is not known yet. */
+  /**
+   * Returns the id of the workspace of the folder in which the server was started; `null` if there is none or it is not
+   * known yet.
+   */
   readonly defaultWorkspace: () => string | null;
-  /** True while the default workspace is not known yet. If absent, it is known. */
+  /** True while the default workspace is not known yet. If `isStarting` is absent, the default workspace is known. */
   readonly isStarting?: () => boolean;
+  /** The replies to changes with an idempotency key, for repeated requests. */
   readonly replies: IdempotencyStore;
   /** Loads the code that runs syncs. If absent, the server runs no syncs. */
   readonly syncs?: () => Promise<SyncApi>;
@@ -51,9 +56,12 @@ export interface Answering extends StoreParts {
   /** Folders of this machine that no problem may name. */
   readonly hidden: readonly string[];
   readonly report: Report;
-  /** Called with a line for the diagnostics when an agent's call that names no workspace is refused. */
+  /**
+   * Called with a line for the diagnostics when an agent's call that names no workspace is refused. `Refusals` limits
+   * how often. Default: no line is written.
+   */
   readonly onRefused?: (line: string) => void;
-  /** Aborts when the server is told to end. Streams of events end then. */
+  /** Aborts when the server is told to end. Event streams then end. */
   readonly stopping: AbortSignal;
 }
 
@@ -62,7 +70,7 @@ export interface Shared extends Answering {
   readonly refusals: Refusals;
   /** Limits the event streams of each caller. */
   readonly streams: ConcurrencyLimit;
-  /** The queues of requests that take long. */
+  /** The queues of heavy requests, by the kind of the request. */
   readonly heavy: Readonly<Record<Heavy, HeavyReads>>;
 }
 
@@ -92,16 +100,20 @@ export interface MountedRoute {
 }
 
 /**
- * The log records the idempotency key of these operations, and everything that the reply says. Their replies survive a
- * crash, and are not kept in `Answering.replies`.
+ * The operations for which the log records the idempotency key and everything that the reply says. Their replies
+ * survive a crash without being kept in `Answering.replies`.
  */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 /**
- * The log records the idempotency key of these operations if they changed something. Their replies are kept in
- * `Answering.replies` as well, because the log does not have everything that they say.
+ * The operations for which the log records the idempotency key if they changed something. Their replies are also kept
+ * in `Answering.replies`, because the log does not record everything that these replies say.
  */
 const KNOWN_TO_LOG = new Set(["restore", "rollback", "undo", "redo", "takeSnapshot"]);
 
+/**
+ * Answers one request. The app calls `begin`, `takeBody` (not for a GET) and `send`, in this order, and `fail` if an
+ * error occurs.
+ */
 export class RequestAnswer {
   readonly #request: FastifyRequest;
   readonly #visit: AdmittedRequest;
@@ -125,8 +137,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Called before the body is read. Throws, or returns a promise that rejects, if the caller's role is not sufficient
-   * or the body has a content encoding.
+   * Called before the body is read. If the caller's role is not sufficient, returns a promise that rejects (see
+   * `#refuse`). Throws `Encoded` if the body has a content encoding. Otherwise returns `undefined`. From then on, the
+   * time until a JSON body has arrived is limited.
    */
   begin(): Promise<never> | undefined {
     const role = this.#roleFor(this.#row);
@@ -137,8 +150,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Called before the body is validated. If the row has a schema for the body, a missing body is validated as an empty
-   * object.
+   * Called before the body is validated. Remembers the body as it was sent. If the row has a schema for the body, a
+   * missing body is then validated as an empty object.
    */
   takeBody(): void {
     const { body } = this.#request;
@@ -146,7 +159,7 @@ export class RequestAnswer {
     if (body === undefined && this.#row.body !== undefined) this.#request.body = {};
   }
 
-  /** Closes the connection if the body does not arrive in time. */
+  /** Closes the connection if the body has not arrived within `limits.bodyMs`. */
   #expectBody(): void {
     const request = this.#request.raw;
     if (request.complete) return;
@@ -155,9 +168,10 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `FORBIDDEN`, or `NOT_FOUND` if an agent names a workspace that it may not see. An agent's attempt is
-   * recorded in the log of the workspace that the call names, or in the diagnostics if the call names no workspace.
-   * `Refusals` limits how many attempts are recorded.
+   * Rejects with `FORBIDDEN`. Before that, records an agent's attempt, unless the agent has had too many refusals (see
+   * `Refusals`). The record is in the log of the workspace that the call names, or in the diagnostics if the call names
+   * no workspace. If the workspace cannot be opened for the record, rejects with the error of `openFor`, such as
+   * `NOT_FOUND` for a workspace that the agent may not see.
    */
   async #refuse(role: Role): Promise<never> {
     const { caller } = this.#visit;
@@ -190,13 +204,13 @@ export class RequestAnswer {
   }
 
   /**
-   * Answers the request. If an error occurs before sending has begun, throws the error, and the app passes it to
-   * `fail`. If an error occurs later, calls `fail` itself.
+   * Answers the request. If an error occurs before sending has begun, rejects with the error, and the app passes it to
+   * `fail`. If an error occurs later, `send` calls `fail` itself, and resolves.
    */
   async send(reply: FastifyReply): Promise<void> {
     clearTimeout(this.#timer);
     const { raw: response } = reply;
-    // A real signal is expensive, so only streams of events get one.
+    // A signal that can abort is expensive to make, so only event streams get one.
     const signal = "events" in this.#row.reply ? this.#whileConnected(response) : NEVER;
     try {
       const before = this.#replyBefore();
@@ -212,7 +226,10 @@ export class RequestAnswer {
     }
   }
 
-  /** Sends the problem for an error, unless the client is gone. */
+  /**
+   * Sends the problem for an error; closes the connection instead if an answer has begun. If the client is gone or the
+   * request is broken off, sends only a problem of `formProblem`. Discards the rest of the request.
+   */
   fail(reply: FastifyReply, error: unknown): void {
     const { raw } = this.#request;
     const formal = formProblem(error);
@@ -239,8 +256,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner: only the owner may name folders
-   * of this machine.
+   * Answers a request about syncs. Throws `FORBIDDEN` for any caller except the owner, because only the owner may name
+   * folders of this machine. Throws `UNAVAILABLE` if this server runs no syncs.
    */
   async #askSyncs(reply: FastifyReply, signal: AbortSignal): Promise<void> {
     const row = this.#row;
@@ -275,8 +292,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Waits for the turn of a heavy request. Returns `undefined` without waiting if the request is not heavy. Throws
-   * `UNAVAILABLE` if the client is gone when the turn comes.
+   * Waits for the turn of a heavy request. The caller must dispose of the result when the request is answered. Returns
+   * `undefined` without waiting if the request is not heavy. Throws `UNAVAILABLE` if the client is gone when the turn
+   * comes, and the errors of `HeavyReads.turn`.
    */
   async #heavyTurn(response: ServerResponse, asked: Asked<unknown, unknown>): Promise<Disposable | undefined> {
     const { heavy, heavyWith } = this.#row;
@@ -291,7 +309,10 @@ export class RequestAnswer {
     throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
-  /** Calls `work`. An operator's call may change the workspace's settings, so the next request checks them again. */
+  /**
+   * Calls `work`. A row that needs the role `operator` may change the workspace's settings, so the next request then
+   * checks them again.
+   */
   async #answered(work: () => Promise<Answer>, id: string): Promise<Answer> {
     try {
       return await work();
@@ -301,8 +322,9 @@ export class RequestAnswer {
   }
 
   /**
-   * Returns the view of the workspace with the caller's rights. A caller that says that it acts for an agent has only
-   * an agent's rights.
+   * Returns the view of the workspace on which the request is carried out. The view has a person's rights only if the
+   * caller is an operator and does not act for an agent. Every other view has an agent's rights. Throws `USAGE` for an
+   * invalid `Chronicle-*` header.
    */
   #viewOf({ workspace }: Lease): WorkspaceApi {
     const { caller } = this.#visit;
@@ -331,7 +353,10 @@ export class RequestAnswer {
     this.#params = { ...named, ...params };
   }
 
-  /** The caller's id and the idempotency key, so that the same key of two callers identifies two requests. */
+  /**
+   * The caller's id and the idempotency key, so that the same key of two callers identifies two requests. `undefined`
+   * for a GET or a request without a key.
+   */
   get #requestId(): string | undefined {
     const key = this.#row.method === "GET" ? undefined : idempotencyKey(this.#request.headers);
     return key === undefined ? undefined : `${this.#visit.caller.id} ${key}`;
@@ -361,8 +386,8 @@ export class RequestAnswer {
   }
 
   /**
-   * Throws `USAGE` if the request does not match the schemas of the row. Must be called after the target was found, so
-   * that a missing target is reported first.
+   * Returns the request with its validated query. Throws `USAGE` if the request does not match the schemas of the row.
+   * Must be called after the target was found, so that a missing target is reported first.
    */
   #fitting(asked: Asked<unknown, unknown>): Asked<unknown, unknown> {
     const { bytes, body, query = NO_QUERY } = this.#row;
@@ -371,8 +396,8 @@ export class RequestAnswer {
     }
     const { validationError } = this.#request;
     const isUnknown = this.#others.length > 0 || validationError !== undefined;
-    // Fastify does not validate the query if the body is invalid. Validate the query here, because its errors are
-    // reported first.
+    // Fastify has not validated the query if several rows share the URL, or if the body is invalid. Validate the query
+    // here, because errors in the query are reported before errors in the body.
     const validated = isUnknown ? validate(query, asked.query, "query") : { value: asked.query };
     if ("error" in validated) throw validated.error;
     if (validationError !== undefined) throw validationError;
@@ -392,13 +417,19 @@ export class RequestAnswer {
     };
   }
 
-  /** Throws `UNAUTHENTICATED` if the token was revoked, expired or lost rights after the request was admitted. */
+  /**
+   * Throws `UNAUTHENTICATED` if the token was revoked, has expired, or has other rights than when the request was
+   * admitted.
+   */
   async #mustStillHold(): Promise<void> {
     if (await this.#visit.isStillAdmitted()) return;
     throw new ChronicleError("UNAUTHENTICATED", "this token is not valid any more", { hint: "nothing was changed" });
   }
 
-  /** Returns the earlier reply to this idempotency key, if any, even if the workspace no longer exists. */
+  /**
+   * Returns the earlier reply to this idempotency key, if any, even if the workspace no longer exists. Throws the
+   * errors of `replyBefore`.
+   */
   #replyBefore(): KeptReply | undefined {
     // A repeated request must have the same key and the same body. Bodies of bytes are not read yet, so `#reply` looks
     // up the keys of such requests.
@@ -406,7 +437,10 @@ export class RequestAnswer {
     return change === undefined ? undefined : replyBefore(this.#with.replies, change);
   }
 
-  /** `undefined` if the change has no idempotency key, or its reply need not be kept here. */
+  /**
+   * Returns the request as a change whose reply is kept under its idempotency key. Returns `undefined` for a GET, a
+   * request without a key, and an operation whose reply the log has (`REMEMBERED_BY_LOG`).
+   */
   #namedChange(): NamedChange | undefined {
     const { method, operation } = this.#row;
     const { raw, headers } = this.#request;
@@ -482,7 +516,7 @@ export class RequestAnswer {
   }
 }
 
-/** The router's wildcard `*` is the parameter `path`. */
+/** Returns the parameters in the URL. The router's wildcard `*` becomes the parameter `path`. */
 function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const named = params as Readonly<Record<string, string>>;
   if (named["*"] === undefined) return named;
@@ -490,12 +524,12 @@ function paramsOf({ params }: FastifyRequest): Readonly<Record<string, string>> 
   return { ...others, path };
 }
 
-/** True for the command line: only then may hints name commands. */
+/** True if the request comes from the command line. Only then may hints name commands. */
 export function knowsCommands({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
-/** `Retry-After` if the error may be temporary, `WWW-Authenticate` if the token is not accepted. */
+/** Returns `Retry-After` for `LOCKED` and `RATE_LIMITED`, `WWW-Authenticate` for `UNAUTHENTICATED`, otherwise none. */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof ChronicleError && error.code === "UNAUTHENTICATED") return { "www-authenticate": "Bearer" };
   const mayPass = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
@@ -508,7 +542,7 @@ function wordIn(header: string | string[] | undefined): string | undefined {
   throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
 }
 
-/** Removes the size of the store if the caller may see only some workspaces. */
+/** Returns the error without the size of the store if the caller may see only some workspaces. */
 function seenBy({ workspaces }: Caller, error: unknown): unknown {
   return workspaces === undefined ? error : withoutStoreSize(error);
 }
@@ -533,7 +567,7 @@ interface HeldBody {
   readonly hash: string;
 }
 
-/** Throws `TooMuch` if the body has more than `most` bytes. */
+/** Reads a body into memory, and hashes it. Throws `TooMuch` if the body has more than `most` bytes. */
 async function heldBody(body: AsyncIterable<Uint8Array>, most: number): Promise<HeldBody> {
   const pieces: Uint8Array[] = [];
   const hash = createHash("sha256");
@@ -551,13 +585,13 @@ async function* again(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* pieces;
 }
 
-/** Fields with paths on the server's machine. The value may be a path, or a list or object with paths. */
+/** The fields with paths on the server's machine. A field may be a path, or a list or object with paths. */
 const PATH_FIELDS: ReadonlySet<string> = new Set(["path", "tracked_paths", "source", "sources"]);
 
 /**
  * Removes folders of the server's machine, for a caller who must not learn them. Absolute paths in `PATH_FIELDS` become
  * empty, and `…` replaces the `hidden` folders in all other texts. If the row has no `namesFolders`, only the coverage
- * is changed. Log events must stay unchanged, because hashes chain their lines.
+ * is changed. The row of the log has none, because a caller could not verify the hash of a changed event.
  */
 function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonly string[]): Answer {
   if (answer.kind !== "json") return answer;
@@ -566,8 +600,8 @@ function withoutFolders({ namesFolders }: Route, answer: Answer, hidden: readonl
 }
 
 /**
- * Cleans the coverage of an answer, or of each item of a page: a coverage names the files with ignore rules, which may
- * lie outside of the workspace. Everything else, such as the text of a patch, must stay unchanged.
+ * Cleans the coverage of an answer, or of each item of a page, because a coverage names the files with ignore rules.
+ * These files may lie outside of the workspace. Everything else, such as the text of a patch, must stay unchanged.
  */
 function cleanedCoverage(value: unknown, hidden: readonly string[]): unknown {
   if (typeof value !== "object" || value === null) return value;

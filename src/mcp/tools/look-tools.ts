@@ -57,8 +57,9 @@ const listHistory = defineTool({
 });
 
 /**
- * Returns a page, newest first, and the cursor of the next page. `cursor` is the id of the page's first action. Without
- * a cursor, the page begins with the newest action. Throws `NOT_FOUND` for an unknown cursor.
+ * Returns a page of at most `most` actions, newest first, and the cursor of the next page (`undefined` if there is
+ * none). `all` has the oldest action first. `cursor` is the id of the page's first action. Without a cursor, the page
+ * begins with the newest action. Throws `NOT_FOUND` for an unknown cursor.
  */
 function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
   const newestFirst = [...all].reverse();

@@ -84,8 +84,8 @@ const begin = defineTool({
 });
 
 /**
- * Returns a sentence that says how to undo the transaction. A transaction can be undone alone only if it is an
- * operation of its own.
+ * Returns a sentence that says how to undo a committed transaction, or that nothing was changed in it. A savepoint, or
+ * a transaction in a run, cannot be undone alone, because it is not an operation.
  */
 async function wayBack(workspace: WorkspaceApi, { id, parent, run }: TransactionShape): Promise<string> {
   if (parent !== undefined) return `It is a savepoint of ${parent}, and is undone with it.`;

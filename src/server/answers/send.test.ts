@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { makeProblem } from "./problem.ts";
 import { replyProblem, sendProblem } from "./send.ts";
 
-/** More than the kernel takes at once, so that some of it is still on its way when the second one comes. */
+/** A problem that is larger than the kernel's buffers, so that a part of it is still unsent when `SECOND` follows. */
 const FIRST = makeProblem(503, "UNAVAILABLE", "x".repeat(16 * 1024 * 1024));
 const SECOND = makeProblem(500, "IO", "the work has failed after all");
 

@@ -9,13 +9,14 @@ export interface AdmittedRequest {
   readonly caller: Caller;
   readonly listener: Listener;
   /**
-   * True if the token is still valid and has the same role, workspaces and replicas, or if this cannot be checked now.
-   * Called repeatedly for long-lived connections, and again right before a change is made.
+   * Resolves to true if the token is still valid and has the same role, workspaces and replicas, or if this cannot be
+   * checked now. Always true for a request that needs no token. Called repeatedly for long-lived connections, and again
+   * right before a change is made.
    */
   readonly isStillAdmitted: () => Promise<boolean>;
 }
 
-/** Decides by the headers alone which requests are served. */
+/** Decides which requests are served, before their bodies are read. Limits the rate of requests of each token. */
 export class Admission {
   readonly #authenticator: Authenticator;
   readonly #limiters: Readonly<Record<Caller["role"], RateLimiter>>;
@@ -35,7 +36,10 @@ export class Admission {
     };
   }
 
-  /** Returns the admitted request, or a refusal. `isOpen` is true if the request needs no token. */
+  /**
+   * Returns the admitted request, or a refusal. A request on the Unix socket is the owner's. `isOpen` is true if the
+   * requested route needs no token (default: false).
+   */
   async admit(request: IncomingMessage, listener: Listener, isOpen = false): Promise<AdmittedRequest | Refusal> {
     const { headers, rawHeaders, url = "/" } = request;
     const refused = refusalOf({ headers, rawHeaders, url }, listener);

@@ -15,8 +15,12 @@ export interface StoreParts {
   readonly workspaces: OpenWorkspaces;
 }
 
-/** The store for one caller: it has only the workspaces that the caller may see. */
+/**
+ * The store for one caller. Operations on workspaces find only those that the caller may see, and throw `NOT_FOUND` for
+ * others. `gc`, `du` and `doctor` concern the whole store. Their rows check that the caller may see all workspaces.
+ */
 export class CallerStore implements StoreApi {
+  /** Empty, because callers do not learn the folder of the store. */
   readonly home = "";
   readonly #parts: StoreParts;
   readonly #caller: Caller;
@@ -26,7 +30,7 @@ export class CallerStore implements StoreApi {
     this.#caller = caller;
   }
 
-  /** `init` and `open` reject, because callers cannot name folders of the server's machine. */
+  /** `init` and `open` reject with `PLATFORM_UNSUPPORTED`: callers cannot name folders of the server's machine. */
   init(): ReturnType<StoreApi["init"]> {
     return Promise.reject(notOffered("to begin a history of a folder"));
   }
@@ -37,7 +41,7 @@ export class CallerStore implements StoreApi {
 
   /**
    * Creates a hosted workspace. The row that calls this method closes the workspace again; later requests open it by
-   * its id.
+   * its id. Throws `FORBIDDEN` if the caller could not see the new workspace.
    */
   async create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const { store, workspaces } = this.#parts;
@@ -61,7 +65,10 @@ export class CallerStore implements StoreApi {
     return this.#parts.store.openById(await mustSee(this.#parts.workspaces, this.#caller, id), options);
   }
 
-  /** If the call changes whether the workspace is archived, the streams of its events end afterwards. */
+  /**
+   * Archives or unarchives a workspace. If this changes the workspace's state, its event streams end, and the next
+   * request reopens it.
+   */
   async archive(id: string, archived = true): Promise<WorkspaceShape> {
     const { store, workspaces } = this.#parts;
     const whole = await mustSee(workspaces, this.#caller, id);
@@ -110,7 +117,7 @@ function notOffered(what: string): ChronicleError {
   });
 }
 
-/** Returns the summary of a row in the form in which it can end a sentence. */
+/** Returns the summary of a row with a small first letter, so that it can end a sentence. */
 function workOf({ summary }: Pick<Route, "summary">): string {
   return `${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
@@ -125,15 +132,16 @@ export function needsRole(row: Pick<Route, "summary" | "role">, role: Role): Chr
 }
 
 /**
- * Replaces `WHO_CAN`, which names the terminal, because a caller with a token may have no terminal on the server's
- * machine.
+ * The text that replaces `WHO_CAN` in hints. `WHO_CAN` names a terminal, but a caller with a token may have no terminal
+ * on the server's machine.
  */
 const TOKEN_CAN = "a token with the role operator can; the owner of the server makes one, on its machine";
 
 /**
- * Rewrites the engine's refusal of an agent for HTTP clients: the message has the summary of the row in place of the
- * engine's method. A refusal for another reason, such as a protected file, keeps its message. Errors that are not such
- * refusals are returned unchanged. `role` is the caller's.
+ * Rewrites the engine's refusal of an agent (`FORBIDDEN` with `data.what`) for HTTP clients. In the message, the
+ * summary of the row replaces the name of the engine's method. A message that does not name the method, such as that
+ * for a protected file, stays. In the hint, `TOKEN_CAN` replaces `WHO_CAN`, unless the caller's `role` is `operator`.
+ * Any other error is returned unchanged.
  */
 export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role): unknown {
   if (!(error instanceof ChronicleError) || error.code !== "FORBIDDEN" || !("what" in error.data)) return error;
@@ -147,6 +155,7 @@ export function inWords(error: unknown, row: Pick<Route, "summary">, role: Role)
   });
 }
 
+/** The beginning of the engine's message for a method that an agent may not call (`agent-view.ts`). */
 const NOT_FOR_AGENTS = "an agent may not do this: ";
 
 function aRole(role: Role): string {

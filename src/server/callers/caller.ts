@@ -9,11 +9,11 @@ export interface Caller {
   readonly role: Role;
   /** The ids and names of the workspaces that this caller may see. If absent, the caller may see all workspaces. */
   readonly workspaces?: readonly string[];
-  /** The ids of replicas that this caller may connect, even if another caller connected them before. */
+  /** The ids of replicas that this caller may connect even if another caller connected them before. Default: none. */
   readonly replicas?: readonly string[];
   /**
-   * True for the owner of the store, on its Unix socket. Only the owner may call hooks. The owner has no limits, except
-   * on event streams and on replicas over WebSocket.
+   * True for the owner of the store, on its Unix socket. Only the owner may call hooks and manage syncs. The owner has
+   * no limits, except on event streams and on replicas over WebSocket.
    */
   readonly isOwner: boolean;
 }

@@ -3,7 +3,7 @@ import type { FileShape } from "../../api/file-api.ts";
 import { ACTING, contentHeaders, HINTS_HEADER } from "../../api/routes/content-headers.ts";
 import type { TcpListener } from "./listener.ts";
 
-/** A placeholder, from which `contentHeaders` makes the names of all headers about files. */
+/** A placeholder with all optional fields, from which `contentHeaders` makes the names of all headers about files. */
 const ANY_FILE: FileShape = {
   path: "",
   path_b64: "",
@@ -16,17 +16,19 @@ const ANY_FILE: FileShape = {
   iteration: 0,
   seq: 0,
 };
-/** The headers that a request from another origin may have. */
+/** The request headers that a page of another origin may send. */
 const ALLOWED_HEADERS = [
   ...["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range"],
   ...[...Object.values(ACTING), HINTS_HEADER],
 ].join(", ");
+/** The response headers that a page of another origin may read. */
 const EXPOSED_HEADERS = ["content-range", "etag", "retry-after", ...Object.keys(contentHeaders(ANY_FILE))].join(", ");
 const ALLOWED_METHODS = "GET, HEAD, PUT, POST, DELETE";
 
 /**
- * Sets the CORS headers that let pages of an allowed origin read the answer. Answers a preflight request, which has no
- * token, and then returns true. Returns false for all other requests.
+ * Sets the CORS headers that let a page read the answer, if its origin is in `listener.sharedWith` and the listener
+ * serves the request's host. If such a request is a preflight request, also answers it, and returns true: a preflight
+ * request has no token, so it cannot be admitted. Returns false for all other requests.
  */
 export function shareWith(request: IncomingMessage, response: ServerResponse, listener: TcpListener): boolean {
   const { origin } = request.headers;

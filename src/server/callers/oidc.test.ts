@@ -6,7 +6,7 @@ import { Authenticator } from "./authenticate.ts";
 import { MemoryTokenStore } from "./token.ts";
 import { oidcIssuer } from "./oidc.ts";
 
-/** Tokens of a provider of our own, on this machine. */
+// The tokens in these tests come from an OpenID provider (`Provider`) that runs in this process.
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -15,7 +15,7 @@ const HOUR = 3_600;
 class Provider {
   asked: string[] = [];
   isAway = false;
-  /** The issuer that its metadata names, if that is to differ from its own. */
+  /** The issuer that the provider's metadata names. Default: `url`. */
   callsItself: string | undefined;
   readonly #server: Server;
   readonly #keys: { readonly kid: string; readonly pair: Pair }[] = [];
@@ -39,7 +39,7 @@ class Provider {
     await new Promise((done) => this.#server.close(done));
   }
 
-  /** A new key; the ones before it are not published any more. */
+  /** Makes a new key, and returns it. The provider no longer publishes the earlier key. */
   async rotate(kid: string): Promise<Pair> {
     const pair = await generateKeyPair("ES256", { extractable: true });
     this.#keys.splice(0, 1, { kid, pair });
@@ -192,7 +192,7 @@ describe("the provider", () => {
       provider.isAway = true;
       vi.setSystemTime(Date.now() + 1_800_000);
       for (let i = 0; i < 5; i += 1) expect(await callerOf(token)).toMatchObject({ role: "agent" });
-      // Once for what it says of itself, once for its keys.
+      // The metadata was read once. The keys were read at first, and once more, in vain, while the provider was away.
       expect(provider.asked).toEqual(["/.well-known/openid-configuration", "/keys", "/keys"]);
       provider.isAway = false;
       await provider.rotate("second");

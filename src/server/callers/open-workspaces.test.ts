@@ -6,7 +6,8 @@ import type { StoreApi } from "../../api/store-api.ts";
 import { openStore } from "../../open.ts";
 import { OpenWorkspaces } from "./open-workspaces.ts";
 
-/** Each workspace is open once, only while it is wanted, and never closed under somebody's hands. */
+// `OpenWorkspaces` opens each workspace at most once, and closes it when it is idle. It does not close a workspace that
+// is in use, except at its own end (`close`).
 
 class Opened implements AsyncDisposable {
   readonly base = mkdtempSync(join(tmpdir(), "chronicle-open-"));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FileContent } from "../../api/file-api.ts";
 import { MOST_CONTENT, shownContent } from "./connection.ts";
 
-/** A content as a message holds it: text or base64, whole or its beginning. */
+// A message of the gateway has a content as text or in Base64. Of a large content, it has only the beginning.
 
 function file(bytes: Buffer, more: Partial<FileContent> = {}): FileContent {
   const pieces = async function* ({ start = 0, end = bytes.length } = {}): AsyncGenerator<Uint8Array> {

@@ -15,7 +15,7 @@ const acceptor: ReplicaAcceptor = {
   close: () => Promise.resolve(),
 };
 
-/** Sends an upgrade that is not well formed, and resolves to the answer. */
+/** Sends an upgrade without a method, which is refused with 405. Resolves to the answer; empty on a closed socket. */
 async function answerTo(listener: ReplicaListener, socket: PassThrough): Promise<string> {
   const pieces: Buffer[] = [];
   socket.on("data", (piece: Buffer) => pieces.push(piece));
