@@ -99,8 +99,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc, watchMost, perform: performer(context, { store, configFolder }) }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // With `--idle`, no folder is hosted. Such a server is usually started by another command or a hook, and its
-    // current folder is then the run folder (see `startServer`).
+    // With `--idle`, no folder is hosted, because such a server usually runs in the run folder (see `startServer`).
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
