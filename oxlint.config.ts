@@ -17,6 +17,10 @@ const NO_FS: Ban = {
   group: ["node:fs", "node:fs/*", "fs", "fs/*"],
   message: "node:fs only in disk: everything else goes through the port",
 };
+const NO_LOCALE = {
+  property: "toLocaleString",
+  message: "its first call loads the locale data, which takes 15 ms: use `groupedDigits`",
+};
 const ONLY_BIN: Ban = { group: ["**/cli/**"], message: "only bin starts the command line" };
 const SURROUNDINGS = [
   {
@@ -99,6 +103,7 @@ export default defineConfig({
     "import/no-self-import": "error",
     "import/no-default-export": "error",
     "no-restricted-imports": ["error", { paths: SURROUNDINGS, patterns: [...ALL, NO_FS, ONLY_BIN] }],
+    "no-restricted-properties": ["error", NO_LOCALE],
     "no-console": "error",
     "node/no-process-env": "error",
     "unicorn/no-process-exit": "error",
@@ -142,6 +147,7 @@ export default defineConfig({
       rules: {
         "no-restricted-properties": [
           "error",
+          NO_LOCALE,
           { object: "Date", property: "now", message: "core is pure: the clock comes in through the context" },
           { object: "Math", property: "random", message: "core is pure: randomness comes in through the context" },
           { object: "crypto", property: "randomUUID", message: "core is pure: ids come in through the context" },

@@ -41,6 +41,7 @@ import { folderPresence } from "../store/folder-identity.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "../store/watch-log.ts";
+import { groupedDigits } from "../util/grouped-digits.ts";
 
 /**
  * A session's lease of a workspace that replicas follow. All sessions share the workspace, which is open in this
@@ -186,7 +187,7 @@ async function isMoved(context: Context): Promise<boolean> {
 function tooMany(id: string, holder: string): ChronicleError {
   return new ChronicleError(
     "LIMIT_EXCEEDED",
-    `${holder} has presented more than ${MOST_HELD.toLocaleString("en-US")} replicas of workspace ${id}: those that were absent for the longest time are forgotten`,
+    `${holder} has presented more than ${groupedDigits(MOST_HELD)} replicas of workspace ${id}: those that were absent for the longest time are forgotten`,
     {
       hint: "a sandbox that is made anew with the same folder and store keeps its id; revoke the token if this is nobody's doing",
     },

@@ -1,4 +1,5 @@
 import { withVisible } from "../core/values/invisible.ts";
+import { groupedDigits } from "../util/grouped-digits.ts";
 
 /** Returns a text of at most `most` UTF-16 code units. If the text is longer, `…` replaces its end. */
 export function shortened(text: string, most: number): string {
@@ -15,5 +16,5 @@ export function oneLine(text: string, most = 300): string {
 
 /** Returns a count with its noun: `1 path`, `2,000 paths`. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${groupedDigits(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

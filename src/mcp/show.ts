@@ -2,6 +2,7 @@ import type { ActionShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
 import { counted, oneLine, shortened } from "./one-line.ts";
+import { groupedDigits } from "../util/grouped-digits.ts";
 
 /** The limits of one answer: items of a list, characters of one patch, and characters of all patches. */
 const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
@@ -39,7 +40,7 @@ export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "pa
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;
   const parts = types.flatMap((type) => {
     const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
-    return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${WORDS[type]}`];
+    return count === 0 ? [] : [`${groupedDigits(count)} ${WORDS[type]}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
@@ -76,7 +77,7 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
     ...(patch === undefined || patch === "" ? [] : [patch.trimEnd()]),
   ]);
   const rest = total - shown.length;
-  return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
+  return rest > 0 ? [...lines, `… and ${groupedDigits(rest)} more`] : lines;
 }
 
 /** Returns lines about paths whose changes can be the work of others. Returns none if there are no such paths. */
@@ -104,7 +105,7 @@ export function coverageLines(coverage: CoverageShape, title = "Not everything w
   return [
     title,
     ...shown.map((one) => `! ${oneLine(one.path)} (${oneLine(one.reason)})`),
-    ...(rest > 0 ? [`… and ${rest.toLocaleString("en-US")} more`] : []),
+    ...(rest > 0 ? [`… and ${groupedDigits(rest)} more`] : []),
   ];
 }
 
@@ -137,7 +138,7 @@ export function skippedLines(skipped: readonly SkippedShape[]): string[] {
   const lines = items.map(({ path, reason, detail }) => {
     return `! ${oneLine(path)} (${oneLine(detail === undefined ? reason : `${reason}: ${detail}`)})`;
   });
-  return total > items.length ? [...lines, `… and ${(total - items.length).toLocaleString("en-US")} more`] : lines;
+  return total > items.length ? [...lines, `… and ${groupedDigits(total - items.length)} more`] : lines;
 }
 
 export function conflictLine({ id, path, state, reason }: ConflictShape): string {

@@ -5,6 +5,7 @@ import { type Format, type Paint, printable } from "../../process/printable.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./words.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 export interface ChangesStyle {
   readonly paint: Paint;
@@ -50,7 +51,7 @@ function remark(change: ChangeShape): string {
 export function countsOf(changes: readonly ChangeShape[]): string {
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
     const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
-    return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${word}`];
+    return count === 0 ? [] : [`${groupedDigits(count)} ${word}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }
@@ -64,7 +65,7 @@ export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle
     return [`  ${style.paint(colour, sign)} ${name}`, style.paint("dim", remark(change))];
   });
   const rest = changes.length - shownOnes.length;
-  return [...columns(rows), ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
+  return [...columns(rows), ...(rest > 0 ? [`  … and ${groupedDigits(rest)} more`] : [])];
 }
 
 export function skippedLines(
@@ -77,7 +78,7 @@ export function skippedLines(
     return `  ${style.paint("yellow", style.sign ?? "!")} ${style.shown(path)} (${why})`;
   });
   const rest = skipped.length - lines.length;
-  return [...lines, ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
+  return [...lines, ...(rest > 0 ? [`  … and ${groupedDigits(rest)} more`] : [])];
 }
 
 /** Returns the paths that a capture should have recorded but did not. */
@@ -97,7 +98,7 @@ export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyl
     return reason === "excluded" ? shown(path) : `${shown(path)} (${printable(reason)})`;
   });
   const more = meant.length - names.length;
-  return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
+  return `${names.join(", ")}${more > 0 ? ` and ${groupedDigits(more)} more` : ""}`;
 }
 
 /**
@@ -122,7 +123,7 @@ function unappliedLines({ unapplied = [] }: CoverageShape, { paint }: Pick<Chang
     return paint("yellow", `rules not applied: ${printable(source)}: ${printable(detail)}`);
   });
   const rest = unapplied.length - lines.length;
-  return [...lines, ...(rest > 0 ? [`… and ${rest.toLocaleString("en-US")} more`] : [])];
+  return [...lines, ...(rest > 0 ? [`… and ${groupedDigits(rest)} more`] : [])];
 }
 
 const MOST_AMBIGUOUS = 5;
@@ -134,7 +135,7 @@ export function ambiguousLines(
   if (ambiguous.length === 0) return [];
   const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(shown).join(", ");
   const rest = ambiguous.length - MOST_AMBIGUOUS;
-  const more = rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : "";
+  const more = rest > 0 ? ` and ${groupedDigits(rest)} more` : "";
   const what = `${counted(ambiguous.length, "path")} may be the work of others`;
   return [
     paint("yellow", `${what}: nobody's, and no undo takes them along: ${names}${more}`),

@@ -2,6 +2,7 @@ import type { OmittedChangeShape } from "../../api/shapes.ts";
 import { isMeant as isMeantOmission } from "../../core/records/coverage.ts";
 import { counted } from "./words.ts";
 import { printable } from "../../process/printable.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 const MOST_PATHS = 5;
 
@@ -82,7 +83,7 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
     .slice(0, MOST_PATHS)
     .map((one) => `${printable(one.path)}${isByOtherReason(one) ? ` (${printable(one.reason)})` : ""}`);
   const more = changes.length - names.length;
-  return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
+  return `${names.join(", ")}${more > 0 ? ` and ${groupedDigits(more)} more` : ""}`;
 }
 
 /**

@@ -6,6 +6,7 @@ import { copyLines } from "./restored.ts";
 import { counted } from "./words.ts";
 import { harmlessLines, lossLines, takenBackLines } from "./omitted-changes.ts";
 import type { WithGlobalOptions } from "../table/with-global-options.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
@@ -114,7 +115,7 @@ function noteLines({ notes = [] }: RunShape): string[] {
   const more = notes.length - MOST_NOTES;
   return [
     ...notes.slice(0, MOST_NOTES).map((note) => `note: ${printable(note)}`),
-    ...(more > 0 ? [`note: ${more.toLocaleString("en-US")} more, of which it is not known what was there`] : []),
+    ...(more > 0 ? [`note: ${groupedDigits(more)} more, of which it is not known what was there`] : []),
   ];
 }
 
@@ -130,7 +131,7 @@ function copiesLine({ conflicts, not_rolled_back: left }: RunShape): string[] {
 function somePaths(paths: readonly string[]): string {
   const names = paths.slice(0, MOST_AMBIGUOUS).map(printable);
   const rest = paths.length - names.length;
-  return `${names.join(", ")}${rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : ""}`;
+  return `${names.join(", ")}${rest > 0 ? ` and ${groupedDigits(rest)} more` : ""}`;
 }
 
 function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, { worded }: SummaryStyle): string[] {
@@ -148,7 +149,7 @@ function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, 
 function offRecordLine({ coverage }: RunShape): string[] {
   const paths = coverage.omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => path);
   if (paths.length === 0) return [];
-  const are = paths.length === 1 ? "1 path is" : `${paths.length.toLocaleString("en-US")} paths are`;
+  const are = paths.length === 1 ? "1 path is" : `${groupedDigits(paths.length)} paths are`;
   return [`${are} off the record, and not taken back: ${somePaths(paths)}`];
 }
 

@@ -3,6 +3,7 @@ import { formatBytes } from "../../core/values/duration.ts";
 import { type Paint, printable } from "../../process/printable.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./words.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
   "two-way-safe": "⇄",
@@ -73,7 +74,7 @@ function leftOutLines({ left_out_paths: paths = [], left_out: count = 0 }: SyncS
   const more = count - named.length;
   return [
     ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: an editor's own file`)),
-    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${groupedDigits(more)} more`)]),
     paint("dim", `    ${worded("to have such files on both sides, start the sync again with --editor-files sync")}`),
   ];
 }
@@ -88,7 +89,7 @@ function gitLines(
   const more = count - named.length;
   return [
     ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: git's own state`)),
-    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${groupedDigits(more)} more`)]),
     paint("dim", `    ${worded("git's own state is never replicated: to have the repository on both sides, use git")}`),
   ];
 }
@@ -100,7 +101,7 @@ function secretLines({ secret_paths: paths = [], secrets: count = 0 }: SyncShape
   const more = count - named.length;
   return [
     ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: a secret by its name`)),
-    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${groupedDigits(more)} more`)]),
     paint("dim", `    ${worded("to have such files on both sides, start the sync again with --with-protected")}`),
   ];
 }
@@ -111,7 +112,7 @@ function notHeldLines({ not_held_paths: paths = [], not_held: count = 0 }: SyncS
   const more = count - named.length;
   return [
     ...named.map(({ path, side, why }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: ${printable(why)}`)),
-    ...(more <= 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    ...(more <= 0 ? [] : [paint("dim", `  … and ${groupedDigits(more)} more`)]),
   ];
 }
 
@@ -122,7 +123,7 @@ function erasedLines({ erased_paths: paths = [], erased: count = 0 }: SyncShape,
   const more = count - named.length;
   return [
     ...named.map(({ path }) => paint("dim", `  - ${shown(path)}  stays here: its content was erased`)),
-    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${groupedDigits(more)} more`)]),
     paint(
       "dim",
       `    ${worded("remove it, or change it; at the origin, `chronicle unerase` lets the content in again")}`,
@@ -140,7 +141,7 @@ function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
       `  ${paint("yellow", "!")} ${shown(path)}  stays here: ${printable(why)}`,
       paint("dim", `    ${worded(printable(hint))}`),
     ]),
-    ...(left === 0 ? [] : [`  … and ${left.toLocaleString("en-US")} more`]),
+    ...(left === 0 ? [] : [`  … and ${groupedDigits(left)} more`]),
   ];
 }
 
@@ -232,8 +233,7 @@ function progressText({ progress }: SyncShape): string | undefined {
   if (progress === undefined) return undefined;
   const { phase, bytes } = progress;
   const { done, total } = bytes ?? progress;
-  const shown = (amount: number): string =>
-    bytes === undefined ? amount.toLocaleString("en-US") : formatBytes(amount);
+  const shown = (amount: number): string => (bytes === undefined ? groupedDigits(amount) : formatBytes(amount));
   if (total <= 0) return `${WORK[phase]} ${shown(done)}`;
   const share = Math.min(1, done / total);
   const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");

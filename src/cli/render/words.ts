@@ -1,8 +1,9 @@
 import { formatAgo } from "../../core/values/duration.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 /** Returns a number with its noun: `1 path`, `2,000 paths`. `many`: the plural, if it is not formed with `s`. */
 export function counted(count: number, noun: string, many = `${noun}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? noun : many}`;
+  return `${groupedDigits(count)} ${count === 1 ? noun : many}`;
 }
 
 const UNDO_OF = "undo of ";

@@ -21,6 +21,7 @@ import { standingFolderIfThere, UserPaths } from "../../process/user-path.ts";
 import { usageError } from "../../process/usage-error.ts";
 import { type WithGlobalOptions, withGlobalOptions } from "../table/with-global-options.ts";
 import { optional } from "../../util/optional.ts";
+import { groupedDigits } from "../../util/grouped-digits.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
@@ -354,7 +355,7 @@ const WORDS: Readonly<Record<Progress["phase"], string>> = {
 };
 
 function amount(count: number, unit: Progress["unit"]): string {
-  return unit === "bytes" ? formatBytes(count) : count.toLocaleString("en-US");
+  return unit === "bytes" ? formatBytes(count) : groupedDigits(count);
 }
 
 /**

@@ -12,6 +12,7 @@ import { isMeant } from "../../../core/records/coverage.ts";
 import { ChronicleError } from "../../../core/values/errors.ts";
 import type { Input } from "../../../process/input.ts";
 import type { UserPaths } from "../../../process/user-path.ts";
+import { groupedDigits } from "../../../util/grouped-digits.ts";
 
 /**
  * Reads the arguments. The first two before `--` are the moments (default: `latest` and `now`). All others are paths,
@@ -60,9 +61,7 @@ function sayNotCompared(context: CommandContext, result: DiffShape): void {
   if (unknown.length === 0) return;
   const names = unknown.slice(0, MOST_SAID).map(({ path, reason }) => `${printable(path)} (${printable(reason)})`);
   const more = unknown.length - names.length;
-  context.say(
-    `chronicle: not compared: ${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`,
-  );
+  context.say(`chronicle: not compared: ${names.join(", ")}${more > 0 ? ` and ${groupedDigits(more)} more` : ""}`);
 }
 
 const MOST_SAID = 5;
@@ -111,7 +110,7 @@ function headLines(context: CommandContext, result: ChangesShape): string[] {
   return [
     `${printable(result.selection)}${actions}`,
     ...shown.map((one) => context.paint("dim", `  ${one.id.slice(0, 8)}  ${printable(one.action_summary)}`)),
-    ...(more > 0 ? [`  … and ${more.toLocaleString("en-US")} more`] : []),
+    ...(more > 0 ? [`  … and ${groupedDigits(more)} more`] : []),
   ];
 }
 

@@ -10,6 +10,7 @@ import { readUserFile } from "../../../process/read-json-list.ts";
 import { columns } from "../../render/columns.ts";
 import { counted } from "../../render/words.ts";
 import { optional } from "../../../util/optional.ts";
+import { groupedDigits } from "../../../util/grouped-digits.ts";
 
 async function expectedHead(context: CommandContext): Promise<string | undefined> {
   const file = context.input.text("expect");
@@ -26,8 +27,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   ]);
   for (const line of columns(rows)) context.print(line);
   for (const note of result.notes) context.print(paint("yellow", `note: ${printable(note)}`));
-  const rate =
-    result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
+  const rate = result.seconds >= 1 ? `, ${groupedDigits(Math.round(result.events / result.seconds))} events/s` : "";
   const what = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}`;
   // The number of bytes includes contents of other workspaces, because the workspaces of a store share their contents.
   const read = context.input.flag("quick") ? "contents not read" : `${formatBytes(result.bytes)} of the store read`;
