@@ -8,7 +8,7 @@ import { databaseOf } from "../../core/tree/sqlite-unit.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { actionById, type LoggedAction } from "../facts/actions.ts";
 import { type Context, isHosted } from "../log/context.ts";
-import { coveragesAt, STALE, type Taken } from "../facts/recorded-coverage.ts";
+import { Coverages, STALE, type StatedCoverage, type Taken } from "../facts/recorded-coverage.ts";
 import { reasonAbove, StaleStates } from "../facts/stale-states.ts";
 import { besideDatabases } from "../log/database-units.ts";
 import { readFilters } from "../log/filters.ts";
@@ -164,13 +164,15 @@ export async function unknownThen(
 export class SeenAbsent {
   readonly #context: Context;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #looks = new Map<number, Promise<Looks>>();
+  readonly #coverages: Coverages;
+  readonly #looks = new Map<readonly (StatedCoverage | undefined)[], Promise<Looks>>();
   readonly #actions = new Map<string, Promise<LoggedAction | undefined>>();
   readonly #brought: BroughtPaths;
 
   constructor(context: Context, changes: readonly Change[] = []) {
     this.#context = context;
     this.#brought = new BroughtPaths(context);
+    this.#coverages = new Coverages(context);
     this.#changes = new Map(changes.map((change) => [change.path, change]));
   }
 
@@ -261,10 +263,12 @@ export class SeenAbsent {
     return isPartial ? "too much could not be captured then, so it may have been there" : undefined;
   }
 
-  #looksAt(seq: number): Promise<Looks> {
-    let looks = this.#looks.get(seq);
-    if (looks === undefined) this.#looks.set(seq, (looks = looksAt(this.#context, seq)));
-    return looks;
+  async #looksAt(seq: number): Promise<Looks> {
+    const coverages = await this.#coverages.at(seq);
+    let looks = this.#looks.get(coverages);
+    if (looks === undefined) this.#looks.set(coverages, (looks = looksOf(this.#context, seq, coverages)));
+    const { all, stale } = await looks;
+    return { all, stale: stale.after(seq) };
   }
 
   #action(id: string): Promise<LoggedAction | undefined> {
@@ -320,8 +324,7 @@ interface Looks {
   readonly stale: StaleStates;
 }
 
-async function looksAt(context: Context, seq: number): Promise<Looks> {
-  const found = await coveragesAt(context, seq);
+async function looksOf(context: Context, seq: number, found: readonly (StatedCoverage | undefined)[]): Promise<Looks> {
   const compiled = new Map<string, FilterSpec[] | undefined>();
   const all: Look[] = [];
   for (const one of found) {
@@ -329,7 +332,7 @@ async function looksAt(context: Context, seq: number): Promise<Looks> {
       compiled.set(one.filter, await readFilters(context, one.filter));
     all.push(lookOf(one, one === undefined ? undefined : compiled.get(one.filter)));
   }
-  return { all, stale: new StaleStates(context, seq, found) };
+  return { all, stale: StaleStates.by(context, seq, found) };
 }
 
 function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undefined): Look {

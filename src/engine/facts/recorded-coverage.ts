@@ -21,6 +21,7 @@ import { decodeSnapshot } from "../../core/records/records.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { keepFilters } from "../log/filters.ts";
 import { readEvent } from "../log/read-events.ts";
+import { lazily } from "../../util/lazily.ts";
 
 /** Omission reasons that make the recorded state of a path, if it has one, outdated. */
 export const STALE = reasonsWith("isStale");
@@ -125,45 +126,92 @@ export async function coverageAroundReturned(
 }
 
 /** Returns the coverage of the last full capture at or before event `seq`; `undefined` if the log has none. */
-export async function coverageAt(context: Context, seq: number): Promise<StatedCoverage | undefined> {
-  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
-  const last = rows.findLast((row) => row.seq <= seq);
-  return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
+export function coverageAt(context: Context, seq: number): Promise<StatedCoverage | undefined> {
+  return new Coverages(context).before(seq);
 }
 
-/** Returns the coverage of the capture during which this event was recorded, if that capture changed the coverage. */
-async function coverageAround(context: Context, seq: number): Promise<StatedCoverage | undefined> {
-  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
-  const next = rows.find((row) => row.seq > seq);
-  if (next === undefined) return undefined;
-  const record = await recordAt(context, next);
-  return record.fromSeq < seq ? record : undefined;
+/** Returns the coverages of the state after event `seq` (see `Coverages.at`). */
+export function coveragesAt(context: Context, seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
+  return new Coverages(context).at(seq);
 }
 
 /**
- * Returns the coverage of the last capture before the state after event `seq`. If this state lies in the middle of a
- * capture's events, also returns the coverage of that capture. `undefined` stands for a coverage that is not known.
+ * The coverages of many moments. Each event with a coverage is read at most once, so that an operation on thousands of
+ * paths, each with a moment of its own, costs one look for each coverage and not for each path. Must not outlive the
+ * operation, because later events are not seen.
  */
-export async function coveragesAt(context: Context, seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
-  const around = await coverageAround(context, seq);
-  return [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
+export class Coverages {
+  readonly #context: Context;
+  readonly #records: () => Promise<readonly EventRow[]>;
+  readonly #snapshots: () => Promise<readonly EventRow[]>;
+  readonly #read = new Map<number, Promise<CoverageRecord & StatedCoverage>>();
+  readonly #readSnapshots = new Map<number, Promise<StatedCoverage>>();
+  readonly #found = new Map<string, readonly (StatedCoverage | undefined)[]>();
+
+  constructor(context: Context) {
+    const { index, workspaceId } = context;
+    this.#context = context;
+    this.#records = lazily(() => index.recordHistory(coverageRecordId(workspaceId)));
+    this.#snapshots = lazily(async () => (await index.records("snapshot:")).toSorted((a, b) => a.seq - b.seq));
+  }
+
+  /**
+   * Returns the coverage of the last capture before the state after event `seq`. If this state lies in the middle of a
+   * capture's events, also returns the coverage of that capture. `undefined` stands for a coverage that is not known.
+   * Returns the same array for all moments with the same coverages.
+   */
+  async at(seq: number): Promise<readonly (StatedCoverage | undefined)[]> {
+    const around = await this.#around(seq);
+    const all = [await this.before(seq), ...(around === undefined ? [] : [around])];
+    const key = all.map((one) => one?.seq ?? "").join(" ");
+    const found = this.#found.get(key) ?? all;
+    this.#found.set(key, found);
+    return found;
+  }
+
+  /** Returns the coverage of the last full capture at or before event `seq`; `undefined` if the log has none. */
+  async before(seq: number): Promise<StatedCoverage | undefined> {
+    const last = lastUpTo(await this.#records(), seq);
+    if (last !== undefined) return this.#recordAt(last);
+    // Before the first coverage event, the coverage is that of the last snapshot.
+    const snapshot = lastUpTo(await this.#snapshots(), seq);
+    return snapshot === undefined ? undefined : this.#ofSnapshot(snapshot);
+  }
+
+  /** Returns the coverage of the capture during which this event was recorded, if that capture changed the coverage. */
+  async #around(seq: number): Promise<StatedCoverage | undefined> {
+    const next = (await this.#records()).find((row) => row.seq > seq);
+    if (next === undefined) return undefined;
+    const record = await this.#recordAt(next);
+    return record.fromSeq < seq ? record : undefined;
+  }
+
+  #recordAt(row: EventRow): Promise<CoverageRecord & StatedCoverage> {
+    const read = async (): Promise<CoverageRecord & StatedCoverage> => {
+      return { ...decodeCoverageRecord((await readEvent(this.#context, row)).record), seq: row.seq };
+    };
+    return once(this.#read, row.seq, read);
+  }
+
+  #ofSnapshot(row: EventRow): Promise<StatedCoverage> {
+    const read = async (): Promise<StatedCoverage> => {
+      const { filter, coverage } = decodeSnapshot((await readEvent(this.#context, row)).record);
+      const listed = listedOmissions(await notRead(this.#context, coverage.omitted, row.seq));
+      return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: row.seq };
+    };
+    return once(this.#readSnapshots, row.seq, read);
+  }
 }
 
-async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord & StatedCoverage> {
-  return { ...decodeCoverageRecord((await readEvent(context, row)).record), seq: row.seq };
+/** Returns the last of the rows (in the order of their events) that is not after event `seq`. */
+function lastUpTo(rows: readonly EventRow[], seq: number): EventRow | undefined {
+  return rows.findLast((row) => row.seq <= seq);
 }
 
-/**
- * Returns the coverage of the last snapshot at or before event `seq`. It is used for moments before the first coverage
- * event.
- */
-async function firstCoverage(context: Context, seq: number): Promise<StatedCoverage | undefined> {
-  const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
-  const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
-  if (last === undefined) return undefined;
-  const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
-  const listed = listedOmissions(await notRead(context, coverage.omitted, last.seq));
-  return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0), seq: last.seq };
+function once<T>(known: Map<number, Promise<T>>, seq: number, read: () => Promise<T>): Promise<T> {
+  const found = known.get(seq) ?? read();
+  known.set(seq, found);
+  return found;
 }
 
 /**

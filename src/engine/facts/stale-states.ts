@@ -15,15 +15,26 @@ export class StaleStates {
   readonly #seq: number;
   readonly #omitted: readonly Omitted[];
 
-  constructor(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]) {
+  private constructor(context: Context, seq: number, omitted: readonly Omitted[]) {
     this.#context = context;
     this.#seq = seq;
-    this.#omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
+    this.#omitted = omitted;
+  }
+
+  /** Returns what is stale in the state after event `seq`, whose coverages are given. */
+  static by(context: Context, seq: number, stated: readonly (StatedCoverage | undefined)[]): StaleStates {
+    const omitted = stated.flatMap((one) => (one === undefined ? [] : [omittedBy(one)]));
+    return new StaleStates(context, seq, omitted);
   }
 
   /** Reads the coverage of the state after event `seq`. In a hosted workspace, nothing is stale. */
   static async at(context: Context, seq: number): Promise<StaleStates> {
-    return new StaleStates(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
+    return StaleStates.by(context, seq, isHosted(context.worktree.roots) ? [] : await coveragesAt(context, seq));
+  }
+
+  /** Returns the same for another state that has the same coverages. */
+  after(seq: number): StaleStates {
+    return new StaleStates(this.#context, seq, this.#omitted);
   }
 
   /**
