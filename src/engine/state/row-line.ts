@@ -7,6 +7,7 @@ import { baseOf, iterationsOf } from "../log/project.ts";
 import { isInBase, readBase } from "../log/read-base.ts";
 import { wholeOrNone } from "../log/read-events.ts";
 import { provedEvent } from "./stated-root.ts";
+import { addAll } from "../../util/long-lists.ts";
 
 /**
  * How the line of the log compares with an iteration:
@@ -18,18 +19,37 @@ export type LineSays = "same" | "other" | "in-base";
 
 /** Compares each iteration with the line of its event. The results have the order of `rows`. */
 export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
-  const located = new Map<number, EventRow>();
-  for (const { seq } of rows) {
-    const row = located.has(seq) ? undefined : await context.index.locate(seq);
-    if (row !== undefined && !isInBase(row)) located.set(seq, row);
-  }
-  const events = await wholeEvents(context, [...located.values()]);
+  const located = await locateAll(context, new Set(rows.map(({ seq }) => seq)));
+  const events = await wholeEvents(
+    context,
+    located.filter((row) => !isInBase(row)),
+  );
   return rows.map((row) => {
     const event = events.get(row.seq);
     if (event === undefined || event.op === "compact" || baseOf(event) !== undefined) return "in-base";
     const said = iterationsOf(event).find(({ path }) => path === row.path);
     return said !== undefined && sameRow(said, row) ? "same" : "other";
   });
+}
+
+/** Events that are at most this far apart are located with one look at the index. */
+const NEAR = 4;
+
+async function locateAll({ index }: HistoryContext, seqs: ReadonlySet<number>): Promise<EventRow[]> {
+  const found: EventRow[] = [];
+  for (const run of runsOf(
+    [...seqs].toSorted((a, b) => a - b).map((seq) => ({ seq })),
+    NEAR,
+  )) {
+    const [first] = run;
+    if (first === undefined) continue;
+    const rows = await index.events({ from: first.seq, to: run.at(-1)?.seq ?? first.seq });
+    addAll(
+      found,
+      rows.filter(({ seq }) => seqs.has(seq)),
+    );
+  }
+  return found;
 }
 
 /** Lines that are more than this many events apart are read in separate passes. */
@@ -39,17 +59,18 @@ const FAR = 64;
 async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<Map<number, LogEvent>> {
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
-  for (const run of runsOf(wanted)) await readRun(context, run, found);
+  for (const run of runsOf(wanted, FAR)) await readRun(context, run, found);
   // A line that was not found in its place is read again by itself. This reports the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }
 
-function* runsOf(rows: readonly EventRow[]): Generator<readonly EventRow[]> {
-  let run: EventRow[] = [];
+/** Divides rows, which are in the order of their events, where two of them are more than `far` events apart. */
+function* runsOf<Row extends Pick<EventRow, "seq">>(rows: readonly Row[], far: number): Generator<readonly Row[]> {
+  let run: Row[] = [];
   for (const row of rows) {
     const last = run.at(-1);
-    if (last !== undefined && row.seq - last.seq > FAR) {
+    if (last !== undefined && row.seq - last.seq > far) {
       yield run;
       run = [];
     }
