@@ -1,4 +1,14 @@
-import { lstatSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, mkdirSync, truncateSync } from "node:fs";
+import {
+  lstatSync,
+  mkdtempSync,
+  writeFileSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  mkdirSync,
+  truncateSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -156,4 +166,17 @@ test("a thread that fails leaves nothing half written: what is not told as writt
     const there = readdirSync(join(base, path.includes("/") ? "in" : ".")).includes(path.replace("in/", ""));
     expect(there).toBe(stats[i] !== undefined);
   }
+});
+
+test("removes many files with running workers, and tells when it has not", async () => {
+  const { base, crew, files } = await rig(numbered(MANY));
+  const paths = Array.from({ length: 1_000 }, (_, i) => parsePath(`in/old${i}`));
+  for (const path of paths) writeFileSync(join(base, path), "old");
+  expect(await crew.remove(base, paths)).toBe(false);
+  expect(readdirSync(join(base, "in")).length).toBe(1_000);
+  await crew.write(base, files);
+  expect(await crew.remove(base, paths)).toBe(true);
+  expect(readdirSync(join(base, "in")).filter((name) => name.startsWith("old"))).toEqual([]);
+  writeFileSync(join(base, paths[0] ?? ""), "old");
+  expect(await crew.remove(base, paths)).toBe(false);
 });

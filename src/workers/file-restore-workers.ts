@@ -2,6 +2,7 @@ import type { Disk, FileStat } from "../disk/disk.ts";
 import type { OpenedBlobs } from "../storage/storage-backends.ts";
 import type { BlobPlaces } from "../storage/blob-index.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import type { RestoreWorkers, StageFile } from "../worktree/apply/restore-workers.ts";
 import { addAll } from "../util/long-lists.ts";
 import { KeptStagePool, type StagePool } from "./stage-pool.ts";
@@ -31,8 +32,8 @@ export interface FileRestoreWorkersOptions {
 }
 
 /**
- * Worker threads that unpack and check contents of packs, and write these contents to files, in batches. The caller
- * writes large contents, because they are not in packs.
+ * Worker threads that unpack and check contents of packs, write these contents to files, and remove files, in batches.
+ * The caller writes large contents, because they are not in packs.
  */
 export class FileRestoreWorkers implements RestoreWorkers {
   readonly #options: FileRestoreWorkersOptions;
@@ -60,6 +61,19 @@ export class FileRestoreWorkers implements RestoreWorkers {
     }
     if (unknown.length > 0) this.#clear(base, unknown);
     return stats;
+  }
+
+  async remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean> {
+    if (paths.length < LEAST_FOR_KEPT || !this.#pools.isKept(base)) return false;
+    const pool = this.#pools.take(base);
+    const middle = Math.ceil(paths.length / 2);
+    try {
+      // There are only two batches, because the next batches would be sent only when this thread is idle.
+      const done = [paths.slice(0, middle), paths.slice(middle)].map((part) => pool.remove(part));
+      return (await Promise.all(done)).every(Boolean);
+    } finally {
+      await this.#pools.giveBack(base, pool);
+    }
   }
 
   /** Fills in the stats of written files. Returns the files whose outcome is unknown because a thread has failed. */

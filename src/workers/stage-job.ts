@@ -41,6 +41,17 @@ export interface StageColumns {
   readonly stats: BigInt64Array;
 }
 
+/** Files to remove. */
+export interface RemoveBatch {
+  readonly kind: "remove";
+  readonly paths: readonly WorkspacePath[];
+}
+
+/** Removes the files of a batch. Throws the disk's error for the first file that cannot be removed. */
+export function removeBatch(fs: ConfinedFs, { paths }: RemoveBatch): void {
+  for (const path of paths) fs.unlink(path);
+}
+
 const NUMBERS = 8;
 /** The time columns of a file that keeps the time at which it is written. */
 const NOW: EntryTime = { mtimeMs: Number.NaN, mtimeRestNs: 0 };

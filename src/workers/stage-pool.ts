@@ -1,13 +1,14 @@
 import { availableParallelism } from "node:os";
-import type { StageReply, StageWorkerData } from "./stage-worker.ts";
+import type { StageReply, StageRequest, StageWorkerData } from "./stage-worker.ts";
 import type { BlockBatch, BlockColumns } from "./block-job.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
 import { ChronicleError } from "../core/values/errors.ts";
+import type { WorkspacePath } from "../core/values/path.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
-/** Worker threads that write files from packs or from blocks. Disposing of the pool ends them. */
+/** Worker threads that write files from packs or from blocks, and remove files. Disposing of the pool ends them. */
 export class StagePool implements AsyncDisposable {
-  readonly #pool: WorkerPool<StageBatch | BlockBatch, StageReply>;
+  readonly #pool: WorkerPool<StageRequest, StageReply>;
 
   constructor(data: StageWorkerData, count: number) {
     this.#pool = new WorkerPool({ name: "stage-worker", data: Array.from({ length: count }, () => data), failureOf });
@@ -25,11 +26,16 @@ export class StagePool implements AsyncDisposable {
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
+  /** Removes files. Returns false if a worker has failed. Some files may then be left. */
+  async remove(paths: readonly WorkspacePath[]): Promise<boolean> {
+    return (await this.#give({ kind: "remove", paths }, []))?.kind === "removed";
+  }
+
   /**
    * Resolves to `undefined` if the pool has failed. The error is not lost, because the caller then does the work
    * itself, and meets the same error if it lasts.
    */
-  #give(message: StageBatch | BlockBatch, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
+  #give(message: StageRequest, transfer: readonly ArrayBuffer[]): Promise<StageReply | undefined> {
     return this.#pool.give(() => ({ message, transfer })).catch(() => undefined);
   }
 
@@ -49,7 +55,7 @@ export class StagePool implements AsyncDisposable {
 }
 
 function failureOf(reply: StageReply): ChronicleError | undefined {
-  return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not write its files") : undefined;
+  return reply.kind === "failed" ? new ChronicleError("IO", "a worker thread could not do its work") : undefined;
 }
 
 /**

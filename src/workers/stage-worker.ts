@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { checkBlocks, type BlockBatch, type BlockColumns } from "./block-job.ts";
-import { stageBatch, type StageBatch, type StageColumns } from "./stage-job.ts";
+import { type RemoveBatch, removeBatch, stageBatch, type StageBatch, type StageColumns } from "./stage-job.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import type { PackRow } from "../storage/blob-index.ts";
 import { storeLayout } from "../storage/layout.ts";
@@ -8,7 +8,7 @@ import { PackReader } from "../storage/files/pack-reader.ts";
 import { ConfinedFs } from "../worktree/files/confined-fs.ts";
 
 // This file is the composition root of one worker thread of a large restore or a first sync, like `ingest-worker.ts`.
-// The thread writes files from the packs of a store, or from received blocks, through a `ConfinedFs`.
+// The thread writes files from the packs of a store, or from received blocks, and removes files, through a `ConfinedFs`.
 
 export interface StageWorkerData {
   readonly home: string;
@@ -16,10 +16,13 @@ export interface StageWorkerData {
   readonly base: string;
 }
 
+export type StageRequest = StageBatch | BlockBatch | RemoveBatch;
+
 /** The reply to a batch. After `failed`, the caller does the work itself, and meets the same error if it lasts. */
 export type StageReply =
   | { readonly kind: "columns"; readonly columns: StageColumns }
   | { readonly kind: "blocks"; readonly columns: BlockColumns }
+  | { readonly kind: "removed" }
   | { readonly kind: "failed" };
 
 const port = parentPort;
@@ -34,13 +37,17 @@ const tools = {
   packs: new PackReader(disk, storeLayout(home).blobs, { packs: () => packs }),
 };
 
-function answer(batch: StageBatch | BlockBatch): StageReply {
+function answer(batch: StageRequest): StageReply {
   if (batch.kind === "blocks") return { kind: "blocks", columns: checkBlocks(tools.fs, batch) };
+  if (batch.kind === "remove") {
+    removeBatch(tools.fs, batch);
+    return { kind: "removed" };
+  }
   packs = batch.packs;
   return { kind: "columns", columns: stageBatch(tools, batch) };
 }
 
-port.on("message", (batch: StageBatch | BlockBatch) => {
+port.on("message", (batch: StageRequest) => {
   try {
     port.postMessage(answer(batch));
   } catch {

@@ -232,7 +232,7 @@ export async function perform(
   };
   const beside = await asideOfIntent(context, intent);
   const all = { ...operation, changes: [...changes, ...beside] };
-  const whole = await carryOut(context, { token, emptiesLater: isStep, begin, ...maskOf(intent) }, all);
+  const whole = await carryOut(context, { token, emptiesLater: true, begin, ...maskOf(intent) }, all);
   // `apply` calls `begin` right before its first change. Without a change, the intent is opened here, so that the
   // operation is recorded.
   if (!isOpen) await begin();
@@ -246,9 +246,11 @@ export async function perform(
         ...report,
         changes: asMade([...changes, ...recorded], report),
       });
+  // Meanwhile, the files that were set aside have been removed in the background. They must be gone before the intent is
+  // closed, because only an open intent tells the next process to remove them after a crash.
+  if (!isStep) await context.worktree.cleanUp(token);
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) deferCleanup(context, token);
-  else await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id, aside };
 }
 

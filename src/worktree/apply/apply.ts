@@ -292,7 +292,7 @@ async function finish(
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied, startedNs);
   for (const { staging } of roots) {
-    if (later) context.bin.add(run.token, () => staging.purgeBeside());
+    if (later) context.bin.add(run.token, () => staging.purgeBeside(context.workers));
     else staging.purge();
   }
   return reportOf(run, applied);

@@ -16,8 +16,8 @@ export interface StageFile {
 }
 
 /**
- * Writes many new files in parallel to this thread, all beneath one folder and without following links. Backends:
- * `FileRestoreWorkers` (threads that read the packs of a store).
+ * Writes many new files in parallel to this thread, all beneath one folder and without following links, and removes
+ * files in the same way. Backends: `FileRestoreWorkers` (threads that read the packs of a store).
  *
  * Contract
  * - A file that is reported as written holds exactly the content of its hash. It is not durable yet.
@@ -34,4 +34,9 @@ export interface RestoreWorkers {
     files: readonly StageFile[],
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]>;
+  /**
+   * Removes files beneath `base`. Resolves to false if not all of them are removed: if there are so few that the workers
+   * would not be faster, if no workers are running, or if a removal fails. The caller then removes the rest.
+   */
+  remove(base: string, paths: readonly WorkspacePath[]): Promise<boolean>;
 }

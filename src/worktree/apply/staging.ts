@@ -8,6 +8,7 @@ import { ConfinedFs } from "../files/confined-fs.ts";
 import { FolderPlaces } from "../files/folder-places.ts";
 import { removeTree } from "../files/remove-staged.ts";
 import { STAGING_FOLDER } from "../../core/tree/staging-folder.ts";
+import type { RestoreWorkers } from "./restore-workers.ts";
 import type { TrackedRoot } from "../worktree.ts";
 
 interface StagingNames {
@@ -115,13 +116,17 @@ export class Staging {
     this.release();
   }
 
-  /** Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. */
-  async purgeBeside(): Promise<void> {
+  /**
+   * Like `purge`, but unlinks old files without blocking this thread, because freeing their space takes time. Many files
+   * are unlinked by the workers, if these are running.
+   */
+  async purgeBeside(workers: RestoreWorkers | undefined): Promise<void> {
     const old = childOf(this.#prefix, "old");
     using bin = new ConfinedFs(this.#disk, this.#base);
+    const names = (): WorkspacePath[] => bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
     try {
-      const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
-      await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
+      if ((await workers?.remove(this.#base, names())) !== true)
+        await this.#disk.unlinkAllBeside(names().map((path) => bin.at(path)));
     } catch (error) {
       // If the folder holds something else, `purge` removes it, or fails with the same error.
       if (errnoOf(error) === undefined) throw error;
