@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
-import { WebSocket } from "ws";
 import { ChronicleError, type ErrorCode, errnoOf, STARTING } from "../../core/values/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel } from "../channels/framed-channel.ts";
@@ -74,12 +73,14 @@ const NO_SOCKET: Readonly<Record<string, string>> = {
   EACCES: "another user owns it",
 };
 
-function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSignal): Promise<Channel> {
-  const { promise, resolve, reject } = Promise.withResolvers<Channel>();
+async function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSignal): Promise<Channel> {
   const address = `${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1/replicate`;
-  if (!/^wss?:/.test(address) || !URL.canParse(address)) return Promise.reject(noAddress(url));
+  if (!/^wss?:/.test(address) || !URL.canParse(address)) throw noAddress(url);
   const target = new URL(address);
   if (workspace !== undefined) target.searchParams.set("workspace", workspace);
+  // `ws` loads Node's HTTP and TLS modules, which most commands do not need.
+  const { WebSocket } = await import("ws");
+  const { promise, resolve, reject } = Promise.withResolvers<Channel>();
   const socket = new WebSocket(target, {
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
