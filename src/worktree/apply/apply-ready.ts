@@ -87,22 +87,9 @@ export async function makeReady(context: ApplyContext, run: LandContext, asked: 
   if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
     return readyBeside(context, run, { ...asked, begin });
   await begin?.();
-  const staging = stage(context, run.steps, asked);
-  // Old files are set aside while the workers write the new files. If that fails, the workers must still have ended
-  // before staging is emptied.
-  const stagingEnded = staging.then(noop, noop);
-  try {
-    setAside(run);
-    // Other tasks may rename a folder meanwhile, so no folder stays open.
-    releaseAll(run.steps);
-  } finally {
-    await stagingEnded;
-  }
-  return (await staging) && mayGoOn(run.steps, asked.request);
-}
-
-function noop(): void {
-  // The caller awaits the result itself.
+  if (!(await stage(context, run.steps, asked)) || !mayGoOn(run.steps, asked.request)) return false;
+  setAside(run);
+  return mayGoOn(run.steps, asked.request);
 }
 
 /**
