@@ -15,7 +15,8 @@ export interface OperationStep {
   readonly takes?: readonly string[];
   /**
    * Only for an undo of selected work: the ids of the operations that the undo undoes except for changes that do not
-   * merge. These operations do not count as undone. Nevertheless, an `undo` without a selection no longer selects them.
+   * merge, or that it leaves alone. These operations do not count as undone. Nevertheless, an `undo` without a selection
+   * no longer selects them.
    */
   readonly passes?: readonly string[];
   /** True for an undo of selected work that changed nothing. There is then nothing to redo. */

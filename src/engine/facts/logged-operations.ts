@@ -27,7 +27,11 @@ function selectiveOf(
   const settled = new Set(conflicts.filter(isForUndo).map((one) => one.path));
   const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
   const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
-  const ids = conflicts.every(isForUndo) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
+  // `undoneTold` decides by the events, because paths of the operations in `passes` may also have been left alone.
+  const ids =
+    conflicts.length > 0 && conflicts.every(isForUndo)
+      ? { takes: [...takes, ...passes], passes: [] }
+      : { takes, passes };
   const isNothing =
     intent.paths - (intent.skipped ?? 0) === 0 &&
     intent.aside === undefined &&

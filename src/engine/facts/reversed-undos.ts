@@ -115,11 +115,12 @@ function isReversedAt(redo: LoggedOperation, path: WorkspacePath): boolean {
  * - An undo or redo of the operation was reversed.
  * - The operation continued after it was undone.
  * - The operation was undone in several parts, and one of these was redone.
+ * - All conflicts of an undo of the operation were settled in favour of the undo.
  */
 export async function undoneTold(context: Context, operations: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
   const reversed = operations.filter((one) => one.reversed !== undefined);
   const targets = new Set(reversed.flatMap(({ target }) => target ?? []));
-  const more = [...undoneMeanwhile(operations), ...redoneInPart(operations)];
+  const more = [...undoneMeanwhile(operations), ...redoneInPart(operations), ...undoneBySettling(operations)];
   if (reversed.length + more.length === 0) return [...operations];
   const owners = await ownersIn(context);
   const taken = undoneBy(operations, owners);
@@ -144,6 +145,16 @@ function undoneMeanwhile(operations: readonly LoggedOperation[]): readonly strin
   return operations
     .filter(({ kind }) => kind === "undo")
     .flatMap((undo) => idsUndoneBy(undo).filter((id) => (ends.get(id) ?? 0) > undo.toSeq));
+}
+
+/**
+ * Returns the ids of the operations of undos with conflicts that were settled in favour of the undo. Such an undo may
+ * also have left paths of these operations alone.
+ */
+function undoneBySettling(operations: readonly LoggedOperation[]): readonly string[] {
+  return operations.flatMap(({ selective }) =>
+    selective === undefined || selective.settled.size === 0 ? [] : selective.takes,
+  );
 }
 
 /**

@@ -136,33 +136,28 @@ async function withoutMissingBases(context: Context, plan: InversePlan): Promise
 
 /**
  * Returns the fields of the record that say what was inverted. For a redo, this is the target. For an undo, these are
- * its events. Events of paths that were left alone are included, and `left` names these paths; a skipped path with
- * nothing but events of folders is not included. Events whose changes did not merge are listed separately, so that they
- * can be undone later: `met` has these events, and `passes` has the operations that are not completely undone without
- * them.
+ * its events, without those of skipped paths. The events of paths in `leaves` are included, and `left` names these
+ * paths. Events whose changes did not merge are listed separately (`met`), so that they can be undone later. `passes`
+ * has the operations of which such events are left, or events of a file or link at a skipped path.
  */
 async function aboutOf(context: Context, { about, label, own, leaves = new Map() }: Inversion, plan: InversePlan) {
   if ("target" in about) return { target: about.target };
-  const skipped = new Set(plan.skipped.map((one) => one.path).filter((path) => !leaves.has(path)));
-  const files = await pathsWithFiles(context, own, skipped);
+  const left = new Set(plan.skipped.map((one) => one.path).filter((path) => !leaves.has(path)));
   const met = new Set(plan.unmerged.map((one) => one.path));
-  const isTold = (path: WorkspacePath): boolean => !skipped.has(path) || files.has(path);
   const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
-    [...own.byPath].flatMap(([path, events]) => (isTold(path) && isMeant(path) ? [...events] : []));
+    [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
   const all = await about.takesOf(own);
-  const selection = label.toWellFormed();
-  const left = [...leaves.keys(), ...files];
-  const beside = left.length === 0 ? {} : { left };
-  if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)), ...beside } };
-  const takes = await about.takesOf(withoutPaths(own, met));
+  const stays = new Set([...met, ...(await pathsWithFiles(context, own, left))]);
+  const takes = stays.size === 0 ? all : await about.takesOf(withoutPaths(own, stays));
+  const passes = all.filter((id) => !takes.includes(id));
   return {
     selective: {
-      selection,
+      selection: label.toWellFormed(),
       takes,
-      passes: all.filter((id) => !takes.includes(id)),
+      ...(met.size + passes.length === 0 ? {} : { passes }),
       took: rangesOf(seqsOf((path) => !met.has(path))),
-      met: rangesOf(seqsOf((path) => met.has(path))),
-      ...beside,
+      ...(met.size === 0 ? {} : { met: rangesOf(seqsOf((path) => met.has(path))) }),
+      ...(leaves.size === 0 ? {} : { left: [...leaves.keys()] }),
     },
   };
 }
