@@ -334,7 +334,7 @@ export class ModelHistory {
       const wanted = asked.restores?.(before.tree);
       if (wanted !== undefined) this.#expectTree(wanted, intent.summary);
     } else if (intent.selection !== undefined) this.#selective(id, intent, { before, asked });
-    else if (intent.kind === "undo") this.#undo(id, intent.target ?? "", before);
+    else if (intent.kind === "undo") this.#undo(id, intent, before);
     else this.#redo(id, intent.target ?? "", before);
   }
 
@@ -369,7 +369,7 @@ export class ModelHistory {
     const undoAgain = [...this.#everTook].find(([, one]) => one === again)?.[0] ?? "";
     const own = again === undefined ? this.ownOf(label) : this.#ofUndo(undoAgain, again);
     // Changes of paths that the undo left alone are not undone.
-    const alone = new Set<string>(intent.left?.map((path) => shown(path)));
+    const alone = this.#alone(intent.left);
     const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
     const took = new Set(meant.map((step) => step.seq));
     const transaction = /^transaction (.*)$/.exec(label)?.[1];
@@ -387,6 +387,10 @@ export class ModelHistory {
     const { met = [] } = intent;
     this.#undos.set(id, { seqs: took, met, label, at: this.seq });
     this.#everTook.set(id, { seqs: new Set(took), met, label, at: this.seq });
+  }
+
+  #alone(left: IntentRecord["left"]): ReadonlySet<string> {
+    return new Set<string>(left?.map((path) => shown(path)));
   }
 
   /**
@@ -421,10 +425,11 @@ export class ModelHistory {
    * are not yet undone are undone. Nothing is passed over.
    *
    * If the operation was redone before, the undo writes only those paths that the redo had written (see
-   * `#writtenByRedos`). It nevertheless counts as having undone all steps. The redo may have made folders above the
+   * `#writtenByRedos`). It nevertheless counts as having undone all steps, except those of paths that it left alone
+   * (hidden paths, for example). The redo may have made folders above the
    * paths of the operation, because others had removed them. The undo removes these folders, too.
    */
-  #undo(id: string, target: string, before: OpenIntent): void {
+  #undo(id: string, { target = "", left }: IntentRecord, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
     const isMeant = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
     const own = takeBack(history, { isMeant: isMeant as (step: Step) => boolean, undos: [] }, before.tree);
@@ -435,7 +440,9 @@ export class ModelHistory {
       (isMeant(step as FileStep) || (!ofTarget.has(step.path) && written.includes(step as FileStep)));
     const wanted = written === undefined ? own : takeBack(history, { isMeant: isWritten, undos: [] }, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.push({ id, target, seqs: new Set(own.own), at: this.seq });
+    const alone = this.#alone(left);
+    const seqs = own.own.filter((seq) => !history.some((step) => step.seq === seq && alone.has(step.path)));
+    this.#whole.push({ id, target, seqs: new Set(seqs), at: this.seq });
   }
 
   /**
