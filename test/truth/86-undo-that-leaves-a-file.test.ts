@@ -40,6 +40,28 @@ describe("Truth 86: an undo of selected work that leaves a path as it is", () =>
     expect([await isUndone(workspace, earlier), await isUndone(workspace, run)]).toEqual([true, false]);
   });
 
+  it("does not do so either, once the conflict that it met at another path is settled for it", async () => {
+    await using project = new Project();
+    project.write("m", "0\n");
+    const workspace = await project.init();
+    const run = await ran(workspace, project, "mkdir e; echo 1 > e/f; echo 1 > m");
+    await acted(workspace, "e/f", () => {
+      project.remove("e/f");
+    });
+    await acted(workspace, "m", () => {
+      project.write("m", "ann\n");
+    });
+    mkdirSync(project.at("e/f"));
+    await acted(workspace, "e/f/x", () => {
+      project.write("e/f/x", "ann\n");
+    });
+    const { unmerged } = await workspace.undo({ actor: "human" });
+    expect(unmerged.map(({ path }) => path)).toEqual(["m"]);
+    await workspace.resolve("m", { keep: "undo" });
+    expect([project.read("m"), project.read("e/f/x")]).toEqual(["0\n", "ann\n"]);
+    expect(await isUndone(workspace, run)).toBe(false);
+  });
+
   it("does not call a run undone whose change it left, because the earlier content was erased", async () => {
     await using project = new Project();
     project.write("f", "secret\n");
