@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * The number of clock ticks in a second, in which `/proc` counts processor time (USER_HZ). It is 100 on every
- * architecture that Node supports on Linux.
+ * The number of clock ticks per second (USER_HZ). `/proc` counts processor time in these ticks. The number is 100 on
+ * every architecture that Node supports on Linux.
  */
 const TICKS_PER_SECOND = 100;
 

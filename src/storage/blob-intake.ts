@@ -27,7 +27,10 @@ export interface BlobIntake {
 }
 
 export interface ContentSink {
-  /** Copies or writes the bytes, and returns the hash. `hash` is the SHA-256, if the caller knows it. */
+  /**
+   * Takes the content, and returns its hash. Does not keep `content`, so the caller may reuse its memory afterwards.
+   * `hash` is the SHA-256, if the caller knows it.
+   */
   put(content: Uint8Array, hash?: Hash): Hash;
   /**
    * Takes a content of any size, in bounded memory. `cloneFrom` is the path (or `/proc/self/fd/<fd>`) of a file with

@@ -6,7 +6,10 @@ interface Due {
   readonly run: () => void;
 }
 
-/** The number of turns of the event loop that work without timers gets before the time advances. */
+/**
+ * Before the time advances, the event loop runs this many turns, so that promises and other work without timers can
+ * finish.
+ */
 const TURNS = 6;
 
 /** Number of timers run without progress of time after which a simulation counts as endless. */
@@ -29,7 +32,7 @@ export class VirtualClock implements Timers {
     return { [Symbol.dispose]: () => void this.#due.delete(due) };
   }
 
-  /** Like `after`, in the form for a network. */
+  /** Like `after`, but without a handle to cancel it: for the option `later` of a memory link. */
   readonly later = (ms: number, run: () => void): void => {
     this.after(ms, run);
   };

@@ -10,8 +10,8 @@ import { optional } from "../../util/optional.ts";
 /** A change of a replica in the form in which its origin receives it. */
 export interface WriteBackEntry {
   /**
-   * The seq of the entry's event in the replica's own log, which identifies the entry. If an entry is sent again, it
-   * gets the same answer, and is not carried out again.
+   * The seq of the entry's event in the replica's own log, which identifies the entry. A decided entry
+   * that is sent again is not carried out again. It gets the same answer, if that is still known.
    */
   readonly localSeq: number;
   /**
@@ -41,7 +41,7 @@ export interface WriteBackBatch {
   /**
    * The `localSeq` of the replica's last decided entry, as known to the connection that received this batch. If the
    * history has a different last entry, another program has written under this replica's id. The batch is then refused,
-   * unless it contains that entry. Omitted: this is not checked.
+   * unless it contains the last decided entry of the history. Omitted: this is not checked.
    */
   readonly after?: number;
   readonly entries: readonly WriteBackEntry[];

@@ -23,10 +23,10 @@ interface LeftPath<Reason> extends Omit<BlockedPath, "reason"> {
 }
 
 /**
- * Returns the paths that `apply` skipped, as an operation reports them. Their states were captured just before. So a
- * path with the reason `changed` was changed meanwhile, or an obstacle that no capture takes is in its place or in that
- * of a folder above it. An obstacle is a special file, or a path that a rule or a limit leaves out. It stays until
- * somebody moves it away.
+ * Returns the paths that `apply` skipped, as an operation reports them. Their states were captured just before. So the
+ * reason `changed` has one of two causes. Either somebody changed the path after the capture, or an obstacle is in the
+ * place of the path or of a folder above it. An obstacle is a special file, or a path that a rule or a limit leaves
+ * out. It stays until somebody moves it away.
  */
 export async function meanwhile<Reason extends string>(
   context: Context,
@@ -91,8 +91,8 @@ function behind(path: WorkspacePath, { at, reason, what }: Obstacle): SkippedPat
 }
 
 /**
- * Returns a path as skipped because it was changed meanwhile. `cause`: the changed file of the same database, if the
- * path itself was not changed.
+ * Returns a path as skipped because it was changed meanwhile. `cause`: the changed file, if that is another file of the
+ * same SQLite database (such as its `-wal`).
  */
 export function changedMeanwhile(path: WorkspacePath, cause?: WorkspacePath): SkippedPath {
   const detail = "it is not as it was recorded when this operation began";

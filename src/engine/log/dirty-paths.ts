@@ -11,7 +11,7 @@ interface Watched extends Pick<Worktree, "watch" | "isUnchanged"> {
 interface Look {
   readonly only: readonly WorkspacePath[] | undefined;
   readonly omitted: readonly Omission[];
-  /** See `ScanReport.linked`. If it is not known, it stays as it was. */
+  /** See `ScanReport.linked`. If omitted, the links known so far are kept. */
   readonly linked?: readonly LinkedFile[];
   /** The duration of the scan, in milliseconds, if it is known. */
   readonly tookMs?: number;
@@ -24,9 +24,9 @@ interface Look {
 const MOST_AGE_MS = 600_000;
 
 /**
- * Collects from a running watcher the paths at which something may have changed since the last full scan. While the
- * watcher runs, a full capture scans only these paths. If the watcher cannot confirm that all past hints have arrived,
- * everything is scanned.
+ * Collects from a running watcher the paths at which something may have changed since they were last scanned. While the
+ * watcher runs, a capture of everything scans only these paths and files with several links. If the watcher cannot
+ * confirm that all past hints have arrived, everything is scanned.
  */
 export class DirtyPaths {
   /** Emits the paths at which something may have changed; `undefined`: anywhere. */
@@ -48,7 +48,7 @@ export class DirtyPaths {
   #erasures: object | undefined;
   #rules: string | undefined;
 
-  /** `worktree`: the files, or dirty paths whose watcher is shared. */
+  /** `worktree`: the worktree, or another `DirtyPaths`, whose watcher this one then shares. */
   constructor(worktree: Watched, timers: Pick<Timers, "now"> = NODE_TIMERS) {
     this.#worktree = worktree;
     this.#timers = timers;
@@ -119,8 +119,8 @@ export class DirtyPaths {
   }
 
   /**
-   * True if one of these files was not known to have several links. If so, its other paths are unknown, even if an
-   * earlier file at the same path had several links.
+   * True if one of these files was not known to have several links. If so, the file's other paths may have changed
+   * without a hint. Files are compared by inode, because a new file can be at the path of an earlier one.
    */
   areNewLinks(linked: readonly LinkedFile[]): boolean {
     const known = new Set(this.#linked.map(({ inode }) => inode));
@@ -172,7 +172,8 @@ export class DirtyPaths {
 
   /**
    * Returns the paths reported so far, and forgets them; `undefined` if everything must be scanned. Does not wait for
-   * hints that are still to arrive. A hint follows its change, so a change after the scan of a path is reported again.
+   * hints that are still to arrive. A hint arrives after its change. So if a path changes after its scan, a new hint
+   * marks it as dirty again.
    */
   takeHinted(): readonly WorkspacePath[] | undefined {
     if (this.#everything !== undefined) return undefined;
@@ -203,8 +204,8 @@ export class DirtyPaths {
   }
 
   /**
-   * Waits until all past hints have arrived, if the watcher can confirm that. After that, the files that are being
-   * written have been reported.
+   * Waits until all past hints have arrived, if the watcher can confirm that. After that, there has been a
+   * hint for each file that was written before this call.
    */
   async settle(): Promise<void> {
     await this.#handle?.settled();

@@ -100,8 +100,9 @@ interface TreeBefore extends Known {
 }
 
 /**
- * Returns the last known tree, or else that of the nearest root, with the changes since then up to `seq`. If the index
- * knows no root, starts with the empty tree before event 1.
+ * Returns a proved tree, and the changes after it up to `seq`. The tree is the last known one. If that one cannot be
+ * continued, it is the tree at the last event up to `seq` whose Merkle root the index knows. If the index knows no
+ * root, starts with the empty tree before event 1.
  */
 async function treeBefore(context: ProofContext, seq: number): Promise<TreeBefore> {
   const { index, memo } = context;
@@ -147,7 +148,8 @@ async function continueTo(context: ProofContext, { tree, end: from }: Known, seq
   const end = await linesBehind(context, from, {
     upTo: seq,
     take: (event) => {
-      // An event with a base states a root, so the tree would have begun at this event if the index knew the root.
+      // An event with a base states a root. The index lacks this root, because the tree of a known root would begin
+      // here.
       if (event.op !== "compact" && baseOf(event) !== undefined) {
         throw new IndexDisagrees(`it does not know the root of event ${event.seq}`, { seq: event.seq });
       }

@@ -99,7 +99,7 @@ export async function serve(context: CommandContext): Promise<number> {
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...optional({ oidc, watchMost, perform: performer(context, { store, configFolder }) }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
-    // With `--idle`, no folder is hosted, because such a server usually runs in the run folder (see `startServer`).
+    // With `--idle`, the current folder is not served: it is usually the run folder (see `startServer`).
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => {
       tellListening(context, { socket: run.socket, urls, ports, operator });
@@ -180,8 +180,8 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 
 /**
  * Hands the syncs over to another server, because this server has ended. If another server is already running, requests
- * its list of syncs. That server then continues the syncs that no other process runs, even if they were started after
- * that server. If no server answers, starts one.
+ * its list of syncs. The request makes the other server look for syncs again, and continue those that no process runs.
+ * If no server answers, starts one.
  */
 async function handSyncsOver({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
   if (isOwnAddress(disk, run, ownUid())) {
